@@ -13,7 +13,6 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import fetch_files, has_objects, keep_file
 from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.checks.run import FailedChecksError
-from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.datasets.dataset import prepare_dataset
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.datasets.suite import gate_examples, gate_traces
@@ -26,6 +25,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.running.whole_files import digest_of_file
 from carryover.tasks.sft.load import load_training_tokenizer
 from carryover.tasks.traces.result_rows import CheckResultRow
 

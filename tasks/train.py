@@ -13,7 +13,6 @@ from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import KeptFolder, has_objects, keep_folder, open_folder
 from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
-from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.run import Run
@@ -27,6 +26,7 @@ from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.progress import Advance
+from carryover.tasks.running.whole_files import digest_of_file
 from carryover.tasks.sft.card import CARD_NAME
 from carryover.tasks.sft.folder import base_identity, clear
 from carryover.tasks.sft.resources import unknown_size

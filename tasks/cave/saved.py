@@ -18,6 +18,7 @@ from carryover.tasks.cave.conversation import Entry
 from carryover.tasks.cave.loop import LoopState
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
@@ -88,13 +89,13 @@ class SaveFile:
             before = None
         line = json.dumps(_record(before, agent)) + "\n"
         self._written = None  # a write that fails is made good by a whole one
-        target = self._path if before is not None else self._path.with_name(f"{self._path.name}.part")
-        with target.open("a" if before is not None else "w", encoding="utf-8") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
         if before is None:
-            target.replace(self._path)
+            write_whole(self._path, line)
+        else:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
         self._written = agent
 
 

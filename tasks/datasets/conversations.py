@@ -1,6 +1,5 @@
 """Training data on disk: one conversation per line, with a training weight on every message."""
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -70,9 +69,3 @@ def read_conversations(path: Path) -> list[Conversation]:
                 'each line is {"messages": [{"role", "content", "weight"}]}'
             ) from error
     return conversations
-
-
-def digest_of_file(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, as hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

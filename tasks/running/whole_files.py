@@ -1,5 +1,6 @@
-"""Files and folders that appear under their name only when they are complete."""
+"""Files and folders that appear under their name only when they are complete, and digests of files."""
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -33,6 +34,12 @@ def write_whole(path: Path, content: str | bytes | memoryview) -> None:
         file.flush()
         os.fsync(file.fileno())
     _sync_folder(path.parent)
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _make_folder(folder: Path) -> None:

@@ -7,7 +7,6 @@ import pytest
 from carryover.storage.study.runs import start_run
 from carryover.storage.study.stages import note_stage
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.datasets.conversations import digest_of_file
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.find_models import find_models
 from carryover.tasks.plans.identity import Stage
@@ -17,6 +16,7 @@ from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
 from carryover.tasks.prepare import TrainingData, write_base_corpus
 from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.running.whole_files import digest_of_file
 from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model

@@ -5,7 +5,6 @@ import pytest
 from carryover.tasks.datasets.conversations import (
     Conversation,
     TrainingMessage,
-    digest_of_file,
     read_conversations,
     write_conversations,
 )
@@ -49,8 +48,3 @@ def test_missing_and_empty_data_are_one_line_each(tmp_path):
     (tmp_path / "data.jsonl").touch()
     with pytest.raises(UserError, match="holds no conversation"):
         read_conversations(tmp_path / "data.jsonl")
-
-
-def test_the_digest_is_that_of_the_bytes(tmp_path):
-    (tmp_path / "empty").touch()
-    assert digest_of_file(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

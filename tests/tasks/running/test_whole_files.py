@@ -1,6 +1,6 @@
 import pytest
 
-from carryover.tasks.running.whole_files import write_whole, written_whole
+from carryover.tasks.running.whole_files import digest_of_file, write_whole, written_whole
 
 
 def test_a_file_is_replaced_whole_and_missing_folders_are_made(tmp_path):
@@ -30,3 +30,8 @@ def test_a_folder_appears_with_all_that_is_in_it(tmp_path):
         (temporary / "card.json").write_text("{}")
         assert not (tmp_path / "model").exists()
     assert [file.name for file in (tmp_path / "model").iterdir()] == ["card.json"]
+
+
+def test_the_digest_is_that_of_the_bytes(tmp_path):
+    (tmp_path / "empty").touch()
+    assert digest_of_file(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
