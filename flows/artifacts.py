@@ -13,14 +13,14 @@ from carryover.tasks.analysis.queries import command_sql, table_names, table_que
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.folders import name_folders
 from carryover.tasks.traces.result_rows import NightVerdictRow
 
 
 def show_study(plan: StudyPlan) -> None:
     """Add a plan's 2x2, its tables, the summary of its data checks and a link to its report to the current run."""
-    places = name_places()
-    with Warehouse.open(places.warehouse) as warehouse:
+    folders = name_folders()
+    with Warehouse.open(folders.warehouse) as warehouse:
         settings = read_table(warehouse, table_query("mechanism"), plan.digest)
         lines = [f"# {plan.name}: {plan.label}", *findings(settings)]
         for drawing in draw_cells(warehouse, plan.digest):  # an image that needs no other file
@@ -34,8 +34,8 @@ def show_study(plan: StudyPlan) -> None:
                 _, _, text = render_table(query.name, frame, "markdown").partition("\n\n")  # without its heading
                 create_markdown_artifact(text, key=_key(plan, query.name), description=query.title)
         checks = warehouse.sql(command_sql("plan_checks"), plan_digest=plan.digest).polars()
-        places.documents.mkdir(exist_ok=True)
-        report = write_report(warehouse, plan.digest, places.documents / f"report-{plan.digest}.html")
+        folders.documents.mkdir(exist_ok=True)
+        report = write_report(warehouse, plan.digest, folders.documents / f"report-{plan.digest}.html")
     broken = checks.filter(pl.col("result") == "broken")
     told = f"{checks.height - broken.height} of {checks.height} checks passed."
     if broken.height:

@@ -47,10 +47,10 @@ def gpu_pool_lacks() -> str | None:
     return None
 
 
-def train_on_gpu_pool(parameters: dict[str, object], places: Folders) -> None:
+def train_on_gpu_pool(parameters: dict[str, object], folders: Folders) -> None:
     """Run the training deployment to its end, landing where the study does; raise `UserError` if it fails."""
     # Typed as a coroutine; called from a flow that is not async, it returns the flow run, here without waiting for it.
-    variables = {"env": {DEPLOYED_VARIABLE: places.landing}} if places.is_shared else None
+    variables = {"env": {DEPLOYED_VARIABLE: folders.landing}} if folders.is_shared else None
     flow_run: Any = run_deployment(
         TRAINING_DEPLOYMENT, parameters=parameters, job_variables=variables, timeout=0, as_subflow=True
     )

@@ -26,7 +26,7 @@ from carryover.tasks.plans.preflight import check_needs
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.folders import name_folders
 from carryover.tasks.running.progress import progress_bar
 
 
@@ -66,7 +66,7 @@ def reproduce_study(
                 own = limits.model_copy(update={"refresh": tuple({Stage.TRAINING}.intersection(limits.refresh))})
                 handed = {"overrides": overrides, "limits": own}
                 shown = {name: value.model_dump(mode="json", exclude_defaults=True) for name, value in handed.items()}
-                train_on_gpu_pool({"scale": scale, **shown, "run_id": run.run_id}, run.places)
+                train_on_gpu_pool({"scale": scale, **shown, "run_id": run.run_id}, run.folders)
             else:
                 train_models(scale, overrides, limits, run.run_id)
             for stage in (evaluate_models, analyse_study):
@@ -87,8 +87,8 @@ def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
         return True
     is_done = not limits.refresh and is_finished(plan) and is_analysed(plan)
     if is_done:
-        places = name_places()
-        merge(places.landing, places.warehouse, open_bar=progress_bar)
+        folders = name_folders()
+        merge(folders.landing, folders.warehouse, open_bar=progress_bar)
         print_study(plan)
     return is_done
 

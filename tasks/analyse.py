@@ -18,7 +18,7 @@ from carryover.tasks.progress import shown_progress
 
 
 def _episodes(run: Run, columns: str = "*") -> pl.DataFrame:
-    with Warehouse.open(run.places.warehouse) as warehouse:
+    with Warehouse.open(run.folders.warehouse) as warehouse:
         return warehouse.sql(
             f"select {columns} from marts.episode_metrics where plan_digest = $plan_digest order by episode_id",
             plan_digest=run.plan.digest,

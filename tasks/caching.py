@@ -80,7 +80,7 @@ def in_run(
     is_again = stage in run.limits.refresh or not is_there
     tags = [f"stage:{stage}", *([] if contract is None else [f"contract:{contract}"])]
     storage: Path | str = run.home / "results"
-    if run.places.is_shared:
+    if run.folders.is_shared:
         folder = f"{run.landing.rstrip('/')}/{OBJECTS_FOLDER}/results"
         storage = _saved_block(folder, PREFECT_API_URL.value()) if "://" in folder else Path(folder)
     return task.with_options(result_storage=storage, refresh_cache=is_again, tags=tags)

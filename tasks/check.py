@@ -17,9 +17,9 @@ def check_warehouse(run: Run) -> int:
     Raises:
         UserError: A check fails; the message names it, the rows that break it are in `check_results` and Data Docs.
     """
-    docs = run.places.documents / "warehouse_docs"
+    docs = run.folders.documents / "warehouse_docs"
     rows = gate_warehouse(
-        run.places.warehouse, docs, run_id=run.run_id, plan_digest=run.plan.digest, open_bar=progress_bar
+        run.folders.warehouse, docs, run_id=run.run_id, plan_digest=run.plan.digest, open_bar=progress_bar
     )
     LandingZone(run.landing).write({"check_results": rows}, run.run_id)
     failed = [f"{row.check_name} broken by {row.unexpected_count}" for row in rows if not row.is_passed]

@@ -49,7 +49,7 @@ def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel
         assert tokenizer is not None
         seed = part.training_seeds[0]
         words = tokenizer_identity(part, tokenizer)
-        folder = run.places.models / f"untrained-{stage_digest(Stage.TRAINING, architecture, seed, words)}"
+        folder = run.folders.models / f"untrained-{stage_digest(Stage.TRAINING, architecture, seed, words)}"
         if not folder.exists():
             quiet_libraries()
             with written_whole(folder) as unfinished:

@@ -25,7 +25,7 @@ def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightV
 
     Every regression is emitted as an event, too.
     """
-    with Warehouse.open(run.places.warehouse) as warehouse:
+    with Warehouse.open(run.folders.warehouse) as warehouse:
         episodes = warehouse.sql(command_sql("judged_episodes"), plan_digest=run.plan.digest).polars()
         facts = {run_id: _facts(warehouse, run_id) for run_id in episodes["run_id"].unique()}
     night = Night(

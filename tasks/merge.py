@@ -12,4 +12,4 @@ from carryover.tasks.retrying import RETRIES
 @task(task_run_name="merge", cache_policy=NO_CACHE, tags=["stage:analysis"], **RETRIES)
 def merge_landing(run: Run) -> MergeReport:
     """Take every landed bundle into the warehouse, refresh the marts and replace the readers' copy."""
-    return merge(run.landing, run.places.warehouse, open_bar=shown_progress)
+    return merge(run.landing, run.folders.warehouse, open_bar=shown_progress)

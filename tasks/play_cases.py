@@ -14,7 +14,7 @@ from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import CaseEpisode, Played, Setting, play
 from carryover.tasks.cave.suites.catalogue import SuiteName
-from carryover.tasks.running.folders import open_places
+from carryover.tasks.running.folders import open_folders
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.traces.rows import FinishReason, Row
@@ -36,7 +36,7 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
     """Play and land what is missing of a suite under an arm; return how many episodes."""
     failed = 0
     episodes = missing_case_episodes(plan, suite, arm)
-    zone = LandingZone(open_places().landing)
+    zone = LandingZone(open_folders().landing)
     runtime = open_runtime(plan.spec.runtime)
     setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.concurrency, plan.instruction)
     try:

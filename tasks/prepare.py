@@ -41,10 +41,10 @@ class TrainingData(FrozenModel):
     tokens: dict[str, int]
     """Training tokens of one pass by contract."""
 
-    def opened(self, places: Folders) -> Self:
+    def opened(self, folders: Folders) -> Self:
         """Return them with their files in a data folder; those that are missing there are fetched."""
-        paths = {contract: places.home / path for contract, path in self.paths.items()}
-        fetch_files(places, {path: self.digests[contract] for contract, path in paths.items()})
+        paths = {contract: folders.home / path for contract, path in self.paths.items()}
+        fetch_files(folders, {path: self.digests[contract] for contract, path in paths.items()})
         return self.model_copy(update={"paths": paths})
 
     def changed_files(self) -> list[Path]:
@@ -101,7 +101,7 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
         open_bar=progress_bar,
     )
     note_stage(run, Stage.DATA, part.variant, "")  # a gate that fails leaves nothing to train on
-    folder = run.places.datasets / prepared.dataset_id
+    folder = run.folders.datasets / prepared.dataset_id
     paths = prepared.write(folder)
     landing = {
         "trace_verdicts": verdict_rows(prepared.verdicts, run_id=run.run_id),
@@ -125,7 +125,7 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
     data = TrainingData(
         dataset_id=prepared.dataset_id,
         paths={contract: path.relative_to(run.home) for contract, path in paths.items()},
-        digests={contract: keep_file(run.places, path) for contract, path in paths.items()},
+        digests={contract: keep_file(run.folders, path) for contract, path in paths.items()},
         tokens={contract: prepared.token_total(contract) for contract in prepared.contracts},
     )
     note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
@@ -142,10 +142,10 @@ def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
     """
     run = refreshing_once(run, Stage.DATA, _identify(run, part, tokenizer))
     data = in_run(prepare_training_data, run, Stage.DATA)(run, part, tokenizer)
-    if not has_objects(run.places, data.digests.values()) or data.opened(run.places).changed_files():
+    if not has_objects(run.folders, data.digests.values()) or data.opened(run.folders).changed_files():
         data = in_run(prepare_training_data, run, Stage.DATA, is_there=False)(run, part, tokenizer)
     note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
-    return data.opened(run.places)
+    return data.opened(run.folders)
 
 
 def _refuse_missing_traces(run: Run, part: StudyPart, traces: _Traces) -> None:
@@ -177,8 +177,8 @@ def read_training_data(run: Run, part: StudyPart) -> TrainingData:
     """
     noted, what = stage_result(run, Stage.DATA, part.variant), f"training data of plan {run.plan.name}"
     if noted is None:
-        raise UserError(f"no {what} in {run.places.datasets}; run the flow prepare_training first")
-    data = TrainingData.model_validate_json(noted).opened(run.places)
+        raise UserError(f"no {what} in {run.folders.datasets}; run the flow prepare_training first")
+    data = TrainingData.model_validate_json(noted).opened(run.folders)
     if changed := data.changed_files():
         files = ", ".join(map(str, changed))
         raise UserError(
@@ -189,7 +189,7 @@ def read_training_data(run: Run, part: StudyPart) -> TrainingData:
 
 def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
     """Write the conversations of a base and return their file; equal plans give equal bytes."""
-    path = run.places.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
+    path = run.folders.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     if own_base.instances is not None:
         write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds, part.teacher.contracts)

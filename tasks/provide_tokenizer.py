@@ -55,7 +55,7 @@ def provide_tokenizer(run: Run, part: StudyPart) -> KeptFolder:
     Raises:
         UserError: As `make_tokenizer`.
     """
-    return keep_folder(run.places, make_tokenizer(run, part))
+    return keep_folder(run.folders, make_tokenizer(run, part))
 
 
 def make_tokenizer(run: Run, part: StudyPart) -> Path:
@@ -73,7 +73,7 @@ def make_tokenizer(run: Run, part: StudyPart) -> Path:
         base, revision = part.training.base_model or "", part.training.base_revision
         own = Path(expanded(base)).absolute()
         return own if revision is None or own.is_dir() else fetch_tokenizer(base, revision)
-    folder = run.places.datasets / f"tokenizer-{_identify(run, part)}"
+    folder = run.folders.datasets / f"tokenizer-{_identify(run, part)}"
     if Stage.TOKENIZER in run.limits.refresh:
         shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
@@ -87,14 +87,14 @@ def open_tokenizer(run: Run, part: StudyPart) -> Path:
     run = refreshing_once(run, Stage.TOKENIZER, _identify(run, part))
     noted = stage_result(run, Stage.TOKENIZER, part.variant)
     if noted is not None and Stage.TOKENIZER not in run.limits.refresh:
-        folder = find_folder(run.places, KeptFolder.model_validate_json(noted))
+        folder = find_folder(run.folders, KeptFolder.model_validate_json(noted))
         if folder is not None:
             return folder
     kept = in_run(provide_tokenizer, run, Stage.TOKENIZER)(run, part)
-    if find_folder(run.places, kept) is None:
+    if find_folder(run.folders, kept) is None:
         kept = in_run(provide_tokenizer, run, Stage.TOKENIZER, is_there=False)(run, part)
     note_stage(run, Stage.TOKENIZER, part.variant, _identify(run, part), kept)
-    return open_folder(run.places, kept)
+    return open_folder(run.folders, kept)
 
 
 def _learned_tokenizer(part: StudyPart) -> TokenizerSpec | None:

@@ -38,7 +38,7 @@ def serve_models(
         DeadServerError: A server that was started here died before the end of the block.
     """
     spec = serving or run.plan.serving
-    log = run.places.logs / f"serving-{run.run_id}-{part.variant}.log"
+    log = run.folders.logs / f"serving-{run.run_id}-{part.variant}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     contracts = dict.fromkeys(contract for each in part.evaluations for contract in each.runtime_contracts)
     if cells.runtime_contract is not None:

@@ -88,7 +88,7 @@ def plan_training(
     job = TrainingJob(
         spec=spec,
         dataset=dataset,
-        output=run.places.models / f"{name}-{identity}",
+        output=run.folders.models / f"{name}-{identity}",
         contract=contract,
         seed=seed,
         base_model=None if base is None else str(base.path),
@@ -135,20 +135,20 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     logged = (metric.model_dump(exclude={"total_steps"}) for metric in trained.metrics)
     metrics = [TrainingMetricRow(**ids, **metric) for metric in logged]
     LandingZone(run.landing).write({"training_runs": [row], "training_metrics": metrics}, run.run_id)
-    return TrainedFolder(**dict(keep_folder(run.places, output)), digest=trained.model_digest)
+    return TrainedFolder(**dict(keep_folder(run.folders, output)), digest=trained.model_digest)
 
 
 def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[TrainedFolder]:
     """Submit a training, cached where its model is still there, or with the rows, where others share those."""
     run = refreshing_once(run, Stage.TRAINING, training.identity)
-    is_there = training.is_finished or run.places.is_shared
+    is_there = training.is_finished or run.folders.is_shared
     train = in_run(train_model, run, Stage.TRAINING, is_there=is_there, contract=training.job.contract)
     return train.submit(run, training)
 
 
 def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -> None:
     """Land that the plan has a trained model; it is made anew where a cached one is gone for other workers."""
-    if not has_objects(run.places, trained.files.values()):
+    if not has_objects(run.folders, trained.files.values()):
         train = in_run(train_model, run, Stage.TRAINING, is_there=False, contract=training.job.contract)
         trained = train(run, training)
     note_stage(run, Stage.TRAINING, training.name, training.identity, trained)
@@ -164,7 +164,7 @@ def find_trained(run: Run, name: str) -> TrainedFolder:
     if noted is None:
         raise UserError(f"plan {run.plan.name} has no trained model {name}; run the flow train_models first")
     trained = TrainedFolder.model_validate_json(noted)
-    return trained.model_copy(update={"path": open_folder(run.places, trained)})
+    return trained.model_copy(update={"path": open_folder(run.folders, trained)})
 
 
 def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:

@@ -12,7 +12,7 @@ from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, TRAINING_SPEC, lessons
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.datasets.conversations import write_conversations
-from carryover.tasks.running.folders import open_places
+from carryover.tasks.running.folders import open_folders
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.running.whole_files import written_whole
@@ -39,15 +39,15 @@ class Prepared(FrozenModel):
 @task(cache_policy=NO_CACHE)
 def prepare_lessons(held_out_seed: int) -> Prepared:
     """Write a dataset for each arm that is learnt, and the tokenizer that they share."""
-    places, spec = open_places(), TRAINING_SPEC
+    folders, spec = open_folders(), TRAINING_SPEC
     learned = {arm: lessons(arm, held_out_seed) for arm in LEARNING_ARMS}
     content = [spec, [[one.template_messages() for one in each] for each in learned.values()]]
     digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
-    places.datasets.mkdir(parents=True, exist_ok=True)
-    datasets = {arm: places.datasets / f"cave-{arm}-{digest}.jsonl" for arm in learned}
+    folders.datasets.mkdir(parents=True, exist_ok=True)
+    datasets = {arm: folders.datasets / f"cave-{arm}-{digest}.jsonl" for arm in learned}
     for arm, conversations in learned.items():
         write_conversations(datasets[arm], conversations)
-    tokenizer = places.datasets / f"tokenizer-cave-{digest}"
+    tokenizer = folders.datasets / f"tokenizer-cave-{digest}"
     if not tokenizer.exists():
         assert spec.tokenizer is not None
         sample = (one for each in learned.values() for one in each[:: max(1, len(each) // _TOKENIZER_SAMPLE)])
@@ -62,7 +62,7 @@ def train_arm(arm: ArmName, prepared: Prepared) -> Path:
     job = TrainingJob(
         spec=TRAINING_SPEC,
         dataset=prepared.datasets[arm],
-        output=open_places().models / f"cave-{arm}-{prepared.digest}",
+        output=open_folders().models / f"cave-{arm}-{prepared.digest}",
         contract=ARMS[arm].contract,
         seed=0,
         tokenizer=prepared.tokenizer,
@@ -74,7 +74,7 @@ def train_arm(arm: ArmName, prepared: Prepared) -> Path:
 def served_plans(plan: SuitePlan, folders: dict[ArmName, Path]) -> Iterator[dict[ArmName, SuitePlan]]:
     """Yield the plan with the endpoint of each arm's model; without trained models, the plan itself."""
     spec = ServingSpec(context_tokens=_CONTEXT_TOKENS, max_concurrent=plan.concurrency)
-    log = open_places().logs / "serving-arms.log"
+    log = open_folders().logs / "serving-arms.log"
     plans = dict.fromkeys(plan.arms, plan)
     with ExitStack() as servers:
         for arm, folder in folders.items():

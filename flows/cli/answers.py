@@ -20,7 +20,7 @@ from carryover.tasks.analysis.summary import study_summary
 from carryover.tasks.plans.estimate import StageEstimate, estimate_study, known_as
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.folders import name_folders
 from carryover.tasks.running.hub import expanded
 from carryover.tasks.sft.load import choose_attention
 from carryover.tasks.sft.model_shape import shape_of
@@ -90,9 +90,9 @@ def _cells(row: StageEstimate, *, has_prices: bool) -> list[str]:
 
 def print_study(plan: StudyPlan) -> None:
     """Print a finished plan on one screen: its 2x2, the sentence that it supports, and where the rest is."""
-    places = name_places()
+    folders = name_folders()
     typer.echo(f"\n{plan.name}: {plan.label} (plan {plan.digest})")
-    with Warehouse.open(places.warehouse) as warehouse:
+    with Warehouse.open(folders.warehouse) as warehouse:
 
         def query(name: str, plan_digest: str) -> pl.DataFrame:
             return read_table(warehouse, table_query(name), plan_digest)
@@ -100,10 +100,10 @@ def print_study(plan: StudyPlan) -> None:
         typer.echo(study_summary(query, plan_digest=plan.digest), nl=False)
         ((failed_count,),) = warehouse.sql(command_sql("failed_count"), plan_digest=plan.digest).rows()
     if failed_count:
-        again = count_failed_episodes(LandingZone(places.landing), plan)
+        again = count_failed_episodes(LandingZone(folders.landing), plan)
         left_out = f"{failed_count} episodes ended with `error` and are left out"
         typer.echo(f"{left_out}; the next start plays {again or 'none'} of them again")
     own = Path(sys.executable).with_name("carryover")
     if own.exists() and shutil.which("carryover") is None:
         typer.echo(f"`carryover` is {os.path.relpath(own)}")
-    typer.echo(f"warehouse: {places.warehouse}")
+    typer.echo(f"warehouse: {folders.warehouse}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from rich.table import Table
 
-from carryover.flows.cli.places import HOW_TO_FILL, find_places
+from carryover.flows.cli.folders import HOW_TO_FILL, find_folders
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import has_current_copy
@@ -43,7 +43,7 @@ def print_health(home: Path | None) -> None:
 
 def print_damage(home: Path | None) -> None:
     """Compare every landed file with its checksum; raise `UserError` for damage, or where there is no data folder."""
-    zone = LandingZone(find_places(home).landing)
+    zone = LandingZone(find_folders(home).landing)
     damage = find_damage(zone)
     for refusal in damage:
         typer.echo(f"{refusal.path}: {refusal.reason}")
@@ -57,25 +57,25 @@ def print_damage(home: Path | None) -> None:
 
 def _warehouse_lines(home: Path | None) -> list[str]:
     try:
-        places = find_places(home)
-        landed = {manifest.bundle_id for manifest in LandingZone(places.landing).manifests().bundles}
+        folders = find_folders(home)
+        landed = {manifest.bundle_id for manifest in LandingZone(folders.landing).manifests().bundles}
     except UserError as error:
         return [str(error)]
-    lines = [f"landing zone {places.landing}: {len(landed)} bundles"]
-    if not places.warehouse.exists():
-        return [*lines, f"no warehouse at {places.warehouse}; {HOW_TO_FILL}"]
+    lines = [f"landing zone {folders.landing}: {len(landed)} bundles"]
+    if not folders.warehouse.exists():
+        return [*lines, f"no warehouse at {folders.warehouse}; {HOW_TO_FILL}"]
     try:
-        with Warehouse.open(places.warehouse) as warehouse:
+        with Warehouse.open(folders.warehouse) as warehouse:
             counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
             waiting = landed - {row[0] for row in warehouse.sql("select bundle_id from merged_bundles").rows()}
             ((run_count, episode_count),) = warehouse.sql(command_sql("other_sources")).rows()
             broken = [row[0] for row in warehouse.sql(command_sql("broken_checks")).rows()]
     except UserError as error:
-        return [*lines, f"warehouse {places.warehouse}: {error}"]
-    lines.append(f"warehouse {places.warehouse}: {', '.join(counts)}")
+        return [*lines, f"warehouse {folders.warehouse}: {error}"]
+    lines.append(f"warehouse {folders.warehouse}: {', '.join(counts)}")
     if waiting:
         lines.append(f"{len(waiting)} landed bundles are not merged yet; `carryover merge` takes them in")
-    elif not has_current_copy(places.warehouse):
+    elif not has_current_copy(folders.warehouse):
         lines.append("the readers' copy is older than the warehouse; `carryover merge` replaces it")
     if run_count:
         found = f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.flows.cli.places import choose_plan
+from carryover.flows.cli.folders import choose_plan
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.interchange.chat import conversation

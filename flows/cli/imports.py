@@ -21,7 +21,7 @@ from carryover.tasks.interchange.formats import import_traces
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.folders import name_folders
 from carryover.tasks.running.progress import progress_bar, waiting_line
 from carryover.tasks.traces.study_rows import RunRow
 
@@ -37,15 +37,15 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         UserError: The source cannot be read or holds no trace, a setting cannot be, or another model has the place in
             the plan; nothing has landed then.
     """
-    places = name_places(home)
+    folders = name_folders(home)
     run_id = new_run_id()
     try:
         chosen = ImportSetting(run_id=run_id, **setting)
     except ValidationError as error:
         raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
     known: dict[KnownInstance, str] = {}
-    if places.warehouse.exists():
-        with Warehouse.open(places.warehouse) as warehouse:
+    if folders.warehouse.exists():
+        with Warehouse.open(folders.warehouse) as warehouse:
             _check_plan(warehouse, chosen)
             rows = warehouse.sql(command_sql("known_instances")).rows()
         known = {KnownInstance(*described): instance_id for *described, instance_id in rows}
@@ -57,8 +57,8 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
     with waiting_line(f"reading {source}") as tell:
         for count, _ in enumerate(traces, start=2):
             tell(f"{count} episodes")
-    places.home.mkdir(parents=True, exist_ok=True)
-    zone = LandingZone(places.landing)
+    folders.home.mkdir(parents=True, exist_ok=True)
+    zone = LandingZone(folders.landing)
     plan = {"source": str(source), "setting": chosen.model_dump(mode="json", exclude={"run_id"})}
     run = RunRow(
         run_id=run_id,
@@ -75,12 +75,12 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
             for rows in import_traces(source, chosen, known):
                 batch.add(rows.tables())
                 advance(1)
-        merge(zone, places.warehouse, open_bar=progress_bar)
-        with Warehouse.open(places.warehouse) as warehouse:
+        merge(zone, folders.warehouse, open_bar=progress_bar)
+        with Warehouse.open(folders.warehouse) as warehouse:
             episodes = warehouse.sql(PLAN_EPISODES, plan=chosen.plan).polars()
         statistics = compute_statistics(episodes, plan_digest=chosen.plan, run_id=run_id, open_bar=progress_bar)
         zone.write({"statistics": statistics, "claims": published_claims(run_id)}, run_id)
-    merge(zone, places.warehouse)
+    merge(zone, folders.warehouse)
     return count
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from carryover.flows.cli.errors import OneLineGroup
-from carryover.flows.cli.places import choose_plan, find_places, open_warehouse
+from carryover.flows.cli.folders import choose_plan, find_folders, open_warehouse
 from carryover.flows.cli.screen import screen
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table
@@ -227,10 +227,10 @@ def merge(home: Home = None) -> None:
     """Take every landed bundle into the warehouse and replace the readers' copy."""
     from carryover.storage.warehouse.merger import merge as merge_landing
 
-    places = find_places(home)
-    report = merge_landing(places.landing, places.warehouse, open_bar=progress_bar)
+    folders = find_folders(home)
+    report = merge_landing(folders.landing, folders.warehouse, open_bar=progress_bar)
     rows = sum(report.row_counts.values())
-    typer.echo(f"{report.bundle_count} bundles, {rows} rows in {report.seconds:.1f} s; warehouse {places.warehouse}")
+    typer.echo(f"{report.bundle_count} bundles, {rows} rows in {report.seconds:.1f} s; warehouse {folders.warehouse}")
     for refusal in report.refusals:
         typer.echo(f"quarantined {refusal.path}: {refusal.reason}", err=True)
 
@@ -247,7 +247,7 @@ def figures(
     """Draw the 2x2 and Figures 2 and 3 from SQL as SVG, each with its caption."""
     from carryover.flows.cli.documents import write_figures
 
-    target = folder or find_places(home).documents / "figures"
+    target = folder or find_folders(home).documents / "figures"
     with open_warehouse(home, results) as warehouse:
         digest = choose_plan(warehouse, plan)
         if folder is None:
@@ -268,7 +268,7 @@ def report(
     """Write one self-contained HTML page: tables, figures, claims, plan and environment."""
     from carryover.flows.cli.documents import write_report
 
-    target = path or find_places(home).documents / "report.html"
+    target = path or find_folders(home).documents / "report.html"
     with open_warehouse(home, results) as warehouse:
         digest = choose_plan(warehouse, plan)
         if path is None:

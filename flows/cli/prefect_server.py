@@ -14,7 +14,7 @@ from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import open_places
+from carryover.tasks.running.folders import open_folders
 from carryover.tasks.running.progress import waiting_line
 from carryover.tasks.serving.process import ManagedProcess, start_on_free_port
 
@@ -37,10 +37,10 @@ def prefect_server() -> Iterator[None]:
             raise UserError(f"{lack}; start it, or unset PREFECT_API_URL for a server of this run's own")
         yield
         return
-    places = open_places()
+    folders = open_folders()
     with (
-        own_server(places.prefect, places.logs / "prefect-server.log") as address,
-        temporary_settings({PREFECT_API_URL: address, PREFECT_HOME: places.prefect}),
+        own_server(folders.prefect, folders.logs / "prefect-server.log") as address,
+        temporary_settings({PREFECT_API_URL: address, PREFECT_HOME: folders.prefect}),
     ):
         yield
 

@@ -8,7 +8,7 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
-from carryover.flows.cli.places import choose_plan
+from carryover.flows.cli.folders import choose_plan
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import command_sql

@@ -17,7 +17,7 @@ from carryover.tasks.cave.arms.statistics import arm_statistics
 from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
 from carryover.tasks.cave.tracing import agents_source
 from carryover.tasks.running.environment import describe_environment
-from carryover.tasks.running.folders import open_places
+from carryover.tasks.running.folders import open_folders
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.study_rows import RunRow
@@ -28,7 +28,7 @@ FLOW = "compare_arms"
 @contextmanager
 def open_comparison(plan: SuitePlan) -> Iterator[str]:
     """Yield the id of a new run, and land how it ends."""
-    zone, run_id = LandingZone(open_places().landing), new_run_id()
+    zone, run_id = LandingZone(open_folders().landing), new_run_id()
     row = RunRow(
         run_id=run_id,
         flow=FLOW,
@@ -46,7 +46,7 @@ def open_comparison(plan: SuitePlan) -> Iterator[str]:
 
 def missing_case_episodes(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> list[CaseEpisode]:
     """Return the episodes of a suite that have not landed, or whose last attempt ended with `error`."""
-    landed = LandingZone(open_places().landing).landed_episodes()
+    landed = LandingZone(open_folders().landing).landed_episodes()
     episodes = []
     for case in suite_cases(suite, plan.case_seed, plan.data)[: plan.case_limit]:
         for replicate in range(plan.replicates):
@@ -61,10 +61,10 @@ def missing_case_episodes(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> li
 
 def merge_comparison(run_id: str) -> None:
     """Merge what has landed, and land the paired statistics of every comparison and the claims about the papers."""
-    places = open_places()
-    merge(places.landing, places.warehouse)
-    with Warehouse.open(places.warehouse) as warehouse:
+    folders = open_folders()
+    merge(folders.landing, folders.warehouse)
+    with Warehouse.open(folders.warehouse) as warehouse:
         turns = warehouse.sql("select * from staging.counted_cave_turns").polars()
     rows = {StatisticRow.TABLE: arm_statistics(turns, run_id), ClaimRow.TABLE: published_claims(run_id)}
-    LandingZone(places.landing).write(rows, run_id)
-    merge(places.landing, places.warehouse)
+    LandingZone(folders.landing).write(rows, run_id)
+    merge(folders.landing, folders.warehouse)

@@ -9,7 +9,7 @@ from carryover.storage.study.runs import ANALYSIS_KEY
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import analysis_source
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.folders import name_folders
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason
 
 
@@ -18,7 +18,7 @@ def is_finished(plan: StudyPlan) -> bool:
 
     An earlier one does not count: the latest may have been stopped in the middle of a refresh.
     """
-    zone = LandingZone(name_places().landing)
+    zone = LandingZone(name_folders().landing)
     is_asked = (pl.col("flow") == "reproduce_study") & (pl.col("plan_digest") == plan.digest)
     latest = zone.scan("runs").filter(is_asked).sort("started_at").tail(1)
     ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
@@ -29,7 +29,7 @@ def is_finished(plan: StudyPlan) -> bool:
 
 def is_analysed(plan: StudyPlan) -> bool:
     """Tell whether the plan's statistics were computed last by the source that is here; also where there are none."""
-    zone = LandingZone(name_places().landing)
+    zone = LandingZone(name_folders().landing)
     statistics = zone.scan("statistics").filter(pl.col("plan_digest") == plan.digest)
     runs = zone.scan("runs").join(statistics, on="run_id", how="semi").sort("started_at")
     environments = runs.select("environment_json").collect()["environment_json"].to_list()

@@ -18,7 +18,7 @@ from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.environment import describe_environment
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import Folders, name_places, open_places
+from carryover.tasks.running.folders import Folders, name_folders, open_folders
 from carryover.tasks.running.limits import LimitReachedError
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow, RunStatus
 
@@ -55,7 +55,7 @@ def join_run(flow: str, run_id: str, limits: Limits, *, is_of_plans_source: bool
             "leave run_id out and start the study anew, as a plan of the source here"
         )
     if run_id in _opened:
-        yield _run(run_id, plan, limits, open_places())
+        yield _run(run_id, plan, limits, open_folders())
         return
     with start_run(flow, plan, limits, joined_run=run_id) as run:
         yield run
@@ -75,11 +75,11 @@ def start_run(
     Its environment names the source that is here, which is another one than the plan's where models are evaluated
     again after an update; `environment` adds to it what only the caller knows.
     """
-    places = open_places()
-    zone = LandingZone(places.landing)
+    folders = open_folders()
+    zone = LandingZone(folders.landing)
     if not zone.manifests().bundles:
-        begin_generation(places)
-    run = _run(new_run_id(), plan, limits, places)
+        begin_generation(folders)
+    run = _run(new_run_id(), plan, limits, folders)
     described = {
         **describe_environment(),
         "source": current_source(),
@@ -121,7 +121,7 @@ def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
 
 def finished_runs(flow: str, plan_name: str) -> list[str]:
     """Return the ids of a flow's finished runs of a plan's name, earliest first."""
-    zone = LandingZone(name_places().landing)
+    zone = LandingZone(name_folders().landing)
     runs = zone.scan("runs").filter(pl.col("flow") == flow, pl.col("plan_name") == plan_name)
     ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
     return runs.join(ends, on="run_id", how="semi").sort("started_at").collect()["run_id"].to_list()
@@ -148,7 +148,7 @@ def choose_study(preset: StudyPlan) -> str:
 
 def landed_plan(run_id: str) -> StudyPlan:
     """Return the plan that a run resolved; raise `UserError` for an unknown run, or a plan of another version."""
-    zone = LandingZone(name_places().landing)
+    zone = LandingZone(name_folders().landing)
     rows = zone.read("runs", ["plan_json", "plan_digest"], pl.col("run_id") == run_id).to_pylist()
     if not rows:
         raise UserError(f"no run {run_id!r} has landed in {zone.url}; leave run_id out to start one")
@@ -168,13 +168,13 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
-def _run(run_id: str, plan: StudyPlan, limits: Limits, places: Folders) -> Run:
+def _run(run_id: str, plan: StudyPlan, limits: Limits, folders: Folders) -> Run:
     return Run(
         run_id=run_id,
         plan=plan,
-        home=places.home,
-        landing=places.landing,
-        generation=read_generation(places),
+        home=folders.home,
+        landing=folders.landing,
+        generation=read_generation(folders),
         limits=limits,
     )
 

@@ -32,58 +32,58 @@ class KeptFolder(FrozenModel):
     """SHA-256 of its files by name, under which the landing zone has them; empty if workers share a data folder."""
 
 
-def keep_folder(places: Folders, folder: Path) -> KeptFolder:
+def keep_folder(folders: Folders, folder: Path) -> KeptFolder:
     """Return a folder as other workers find it: of a data folder, the files directly in it, without hidden ones."""
-    if not folder.is_relative_to(places.home):
+    if not folder.is_relative_to(folders.home):
         return KeptFolder(path=folder)
     named = {file.name: file for file in sorted(folder.iterdir()) if file.is_file() and not file.name.startswith(".")}
-    files = {name: keep_file(places, file) for name, file in named.items()} if places.is_shared else {}
-    return KeptFolder(path=folder.relative_to(places.home), files=files)
+    files = {name: keep_file(folders, file) for name, file in named.items()} if folders.is_shared else {}
+    return KeptFolder(path=folder.relative_to(folders.home), files=files)
 
 
-def open_folder(places: Folders, kept: KeptFolder) -> Path:
+def open_folder(folders: Folders, kept: KeptFolder) -> Path:
     """Return where a kept folder lies here; what is missing is fetched, and all of it where it was made anew elsewhere.
 
     Raise `LandingError` for a file that is not in the landing zone, or damaged.
     """
-    folder = places.home / kept.path
+    folder = folders.home / kept.path
     files = {folder / name: digest for name, digest in kept.files.items()}
     # a model's card tells one training from the next, so nobody reads gigabytes of weights to compare them
     small = {file: digest for file, digest in files.items() if file.exists() and file.stat().st_size <= SMALL_BYTES}
     if any(digest_of_file(file) != digest for file, digest in small.items()):
         for file in files:
             file.unlink(missing_ok=True)
-    fetch_files(places, files)
+    fetch_files(folders, files)
     return folder
 
 
-def find_folder(places: Folders, kept: KeptFolder) -> Path | None:
+def find_folder(folders: Folders, kept: KeptFolder) -> Path | None:
     """Return where a kept folder lies here, as `open_folder`; None if it is gone, or others cannot fetch it."""
-    folder = open_folder(places, kept) if has_objects(places, kept.files.values()) else None
+    folder = open_folder(folders, kept) if has_objects(folders, kept.files.values()) else None
     return folder if folder is not None and folder.exists() else None
 
 
-def has_objects(places: Folders, digests: Iterable[str]) -> bool:
+def has_objects(folders: Folders, digests: Iterable[str]) -> bool:
     """Tell whether every worker finds files, by their digests."""
-    store = FileStore(places.landing)
-    return not places.is_shared or all(store.has(_object(digest)) for digest in digests)
+    store = FileStore(folders.landing)
+    return not folders.is_shared or all(store.has(_object(digest)) for digest in digests)
 
 
-def keep_file(places: Folders, file: Path) -> str:
+def keep_file(folders: Folders, file: Path) -> str:
     """Return a file's digest, under which other workers find it."""
     digest = digest_of_file(file)
-    if places.is_shared:
-        store = FileStore(places.landing)
+    if folders.is_shared:
+        store = FileStore(folders.landing)
         if not store.has(_object(digest)):
             store.upload(file, _object(digest))
     return digest
 
 
-def fetch_files(places: Folders, files: Mapping[Path, str]) -> None:
+def fetch_files(folders: Folders, files: Mapping[Path, str]) -> None:
     """Fetch missing files by their digests, each whole; raise `LandingError` for one that is absent or damaged."""
-    if not places.is_shared:
+    if not folders.is_shared:
         return
-    store = FileStore(places.landing)
+    store = FileStore(folders.landing)
     for file, digest in files.items():
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -93,17 +93,17 @@ def fetch_files(places: Folders, files: Mapping[Path, str]) -> None:
                     raise LandingError(f"{store.absolute(_object(digest))} is damaged; remove it and refresh its stage")
 
 
-def begin_generation(places: Folders) -> None:
+def begin_generation(folders: Folders) -> None:
     """Give the data folder, or its shared landing zone, a new identity: results cached for another one are stale."""
-    store, name = _generation_file(places)
+    store, name = _generation_file(folders)
     store.write(name, secrets.token_hex(8).encode())
 
 
-def read_generation(places: Folders) -> str:
+def read_generation(folders: Folders) -> str:
     """Return that identity; what has none gets one."""
-    store, name = _generation_file(places)
+    store, name = _generation_file(folders)
     if not store.has(name):
-        begin_generation(places)
+        begin_generation(folders)
     return store.read(name).decode()
 
 
@@ -111,7 +111,7 @@ def _object(digest: str) -> str:
     return f"{OBJECTS_FOLDER}/{digest}"
 
 
-def _generation_file(places: Folders) -> tuple[FileStore, str]:
-    if places.is_shared:
-        return FileStore(places.landing), f"{OBJECTS_FOLDER}/{GENERATION_FILE}"
-    return FileStore(places.home), GENERATION_FILE
+def _generation_file(folders: Folders) -> tuple[FileStore, str]:
+    if folders.is_shared:
+        return FileStore(folders.landing), f"{OBJECTS_FOLDER}/{GENERATION_FILE}"
+    return FileStore(folders.home), GENERATION_FILE

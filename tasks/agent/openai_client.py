@@ -53,7 +53,7 @@ class OpenAIClient:
         self._endpoint = endpoint
         self._key = read_key(endpoint.api_key_variable)
         self._cache = None if cache_folder is None else ResponseCache(cache_folder)
-        self._places = asyncio.Semaphore(endpoint.concurrency)
+        self._slots = asyncio.Semaphore(endpoint.concurrency)
         # A proxy that the environment names is for the network, not for this machine.
         uses_proxy = urlsplit(endpoint.base_url).hostname not in LOOPBACK_HOSTS
         self._client = openai.AsyncOpenAI(
@@ -100,7 +100,7 @@ class OpenAIClient:
         """
         where = f"endpoint {self._endpoint.base_url}, model {self.model_name!r}"
         options: RequestOptions = {"headers": {EPISODE_HEADER: episode_id}}
-        async with self._places:
+        async with self._slots:
             start = time.perf_counter()
             try:
                 response = await self._client.post(

@@ -12,7 +12,7 @@ from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.spec import StudyPart, StudyPlan
 from carryover.tasks.running.environment import gpu_name
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import HOME_VARIABLE, name_places
+from carryover.tasks.running.folders import HOME_VARIABLE, name_folders
 from carryover.tasks.running.limits import Prices
 from carryover.tasks.serving.ask import HttpAnswer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
@@ -63,7 +63,7 @@ def check_needs(
         needs.append("a GPU here for vllm to serve the models (or name a running server with --endpoint-url)")
     # Room for episodes; a training looks after its own when it starts.
     episodes = sum(row.episodes for row in estimate_study(plan, Prices(), concurrency=1))
-    home = name_places().home
+    home = name_folders().home
     wanted, free = BYTES_OF_A_STUDY + episodes * BYTES_PER_EPISODE, (find_free or free_bytes)(home)
     if free < wanted:
         needs.append(

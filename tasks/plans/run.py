@@ -67,7 +67,7 @@ class Run(FrozenModel):
     limits: Limits = Limits()
 
     @property
-    def places(self) -> Folders:
+    def folders(self) -> Folders:
         """Where things lie."""
         return Folders(home=self.home, landing=self.landing)
 

@@ -57,8 +57,8 @@ class Folders:
         return self.home / "prefect"
 
 
-def name_places(home: Path | None = None) -> Folders:
-    """Return the places of a data folder without touching the disk, for readers.
+def name_folders(home: Path | None = None) -> Folders:
+    """Return the folders of a data folder without touching the disk, for readers.
 
     Raises:
         UserError: A worker names another landing zone than the deployment that it runs.
@@ -72,10 +72,10 @@ def name_places(home: Path | None = None) -> Folders:
     return Folders(home=folder, landing=own or landing)
 
 
-def open_places(home: Path | None = None) -> Folders:
+def open_folders(home: Path | None = None) -> Folders:
     """Return the places of a data folder, made if need be; raise `UserError` if it cannot be written."""
-    places = name_places(home)
-    folder = places.home
+    folders = name_folders(home)
+    folder = folders.home
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".writable-{os.getpid()}"
@@ -85,4 +85,4 @@ def open_places(home: Path | None = None) -> Folders:
         raise UserError(
             f"cannot write to the data folder {folder}: {error.strerror}; name another one with {HOME_VARIABLE}"
         ) from error
-    return places
+    return folders

@@ -41,7 +41,7 @@ def test_training_data_that_were_deleted_or_changed_are_there_after_the_flow(pre
         prepare_training("smoke", FEW)
         assert read_training_data(run, part) == first
 
-        shutil.rmtree(run.places.datasets)
+        shutil.rmtree(run.folders.datasets)
         prepare_training("smoke", FEW)
     assert read_training_data(run, part) == first
     assert all(path.stat().st_size for path in first.paths.values())

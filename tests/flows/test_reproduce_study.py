@@ -7,7 +7,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.folders import name_folders
 
 
 @pytest.fixture(autouse=True)
@@ -19,11 +19,11 @@ def home(tmp_path, monkeypatch):
 def test_a_run_killed_between_its_end_and_its_merge_is_merged_by_the_next_start(capsys):
     with start_run("reproduce_study", resolve_plan("smoke"), Limits()):
         pass
-    assert not name_places().warehouse.exists()
+    assert not name_folders().warehouse.exists()
 
     assert is_answered(resolve_plan("smoke"), Limits(), dry_run=False)
 
-    with Warehouse.open(name_places().warehouse) as warehouse:
+    with Warehouse.open(name_folders().warehouse) as warehouse:
         assert warehouse.sql("select status from run_ends").rows() == [("finished",)]
     assert "smoke: smoke, numbers without meaning" in capsys.readouterr().out
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.flows.cli.places import find_results
+from carryover.flows.cli.folders import find_results
 from carryover.storage.study.results import open_results
 from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse

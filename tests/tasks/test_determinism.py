@@ -61,7 +61,7 @@ def digests(run: Run) -> dict[str, str]:
         rows = zone.scan(table).drop(VOLATILE, strict=False).sort(TABLES[table].KEY).collect()
         assert rows.height
         found[table] = hashlib.sha256(rows.write_json().encode()).hexdigest()
-    for file in sorted(run.places.datasets.glob("*/*.json*")):
+    for file in sorted(run.folders.datasets.glob("*/*.json*")):
         found[str(file.relative_to(run.home))] = hashlib.sha256(file.read_bytes()).hexdigest()
     return found
 

@@ -53,7 +53,7 @@ def test_a_regression_of_one_cell_is_the_event_that_the_automation_follows(tmp_p
     with start_run("reevaluate_model", study.plan, Limits()) as night:
         land_cell(night, SERIES, "persistent", 100)
         land_cell(night, SERIES, "stateless", 200)
-        merge(night.landing, night.places.warehouse)
+        merge(night.landing, night.folders.warehouse)
         rows = judge_episodes.fn(night, SERIES, Thresholds())
     assert [(row.runtime_contract, row.verdict) for row in rows] == [
         ("persistent", "identical"), ("stateless", "regression"),

@@ -46,15 +46,15 @@ def lose_objects(run):
 
 def write_data(run):
     """Write training data of one contract, and keep them for other workers."""
-    path = run.places.datasets / "data" / "persistent.jsonl"
+    path = run.folders.datasets / "data" / "persistent.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(DATA)
-    digests = {"persistent": keep_file(run.places, path)}
+    digests = {"persistent": keep_file(run.folders, path)}
     return TrainingData(dataset_id="data", paths={"persistent": path.relative_to(run.home)}, digests=digests, tokens={})
 
 
 def test_a_lost_tokenizer_is_made_anew(run, monkeypatch):
-    folder = run.places.datasets / "tokenizer"
+    folder = run.folders.datasets / "tokenizer"
     folder.mkdir(parents=True)
     (folder / "tokenizer.json").write_text("{}")
     monkeypatch.setattr(provide_tokenizer, "make_tokenizer", lambda *_: folder)
@@ -74,7 +74,7 @@ def test_lost_training_data_are_made_anew(run, tmp_path, monkeypatch):
 
 
 def test_a_lost_model_is_kept_again_before_it_is_noted(run, monkeypatch):
-    data = write_data(run).opened(run.places)
+    data = write_data(run).opened(run.folders)
     monkeypatch.setattr(train, "read_training_data", lambda *_: data)
     finish_training(run, run.plan.parts[0], DATA)
     training = train.plan_training(run, run.plan.parts[0], "persistent", 0, None)

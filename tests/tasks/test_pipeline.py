@@ -84,7 +84,7 @@ def study(home, told):
 
 
 def test_every_stage_leaves_its_rows_in_the_warehouse(study):
-    with Warehouse.open(study.places.warehouse) as warehouse:
+    with Warehouse.open(study.folders.warehouse) as warehouse:
         counts = {
             table: warehouse.sql(f"select count(*) from {table}").rows()[0][0]
             for table in ("instances", "training_runs", "training_examples")
@@ -154,7 +154,7 @@ def test_a_person_and_the_log_are_warned_by_name_once_of_every_model_under_the_o
         for trained, other in (("persistent", "stateless"), ("stateless", "persistent"))
     ]
     assert told == [f"cross-evaluation: {mismatch}" for mismatch in mismatches]
-    (log,) = study.places.logs.glob("serving-*.log")
+    (log,) = study.folders.logs.glob("serving-*.log")
     warned = [line for line in log.read_text().splitlines() if line.startswith("warning: ")]
     assert warned == [f"warning: {mismatch}" for mismatch in mismatches]
 

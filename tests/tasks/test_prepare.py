@@ -71,7 +71,7 @@ def test_traces_of_a_teacher_that_died_are_not_trained_on_until_they_are_whole(r
     with pytest.raises(UserError, match="run the flow prepare_training first"):
         read_training_data(run, part)
     collect_episodes.fn(run, stateless)
-    assert prepare().opened(run.places) == read_training_data(run, part)
+    assert prepare().opened(run.folders) == read_training_data(run, part)
 
 
 def test_a_gate_that_fails_stops_with_reasons_and_leaves_nothing_to_train_on(run, tokenizer):
@@ -114,7 +114,7 @@ def test_a_gate_that_fails_takes_back_what_passed_before(run, tokenizer):
     # Two traces are too few to be matched by tokens.
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     collect_traces(run, part, tokenizer)
-    passed = prepare_training_data.fn(run, part, tokenizer).opened(run.places)
+    passed = prepare_training_data.fn(run, part, tokenizer).opened(run.folders)
     assert read_training_data(run, part) == passed
     with pytest.raises(UserError, match="yield broken by"):
         prepare_training_data.fn(run, beyond_any(part), tokenizer)
@@ -126,7 +126,7 @@ def test_training_data_that_were_changed_by_hand_are_not_trained_on(run, tokeniz
     (part,) = run.plan.parts
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     collect_traces(run, part, tokenizer)
-    data = prepare_training_data.fn(run, part, tokenizer).opened(run.places)
+    data = prepare_training_data.fn(run, part, tokenizer).opened(run.folders)
     assert data.changed_files() == []
     path = data.paths["stateless"]
     path.write_bytes(path.read_bytes().replace(b"inspect", b"INSPECT"))

@@ -53,4 +53,4 @@ def test_an_episode_that_failed_is_no_sample(run, monkeypatch):
     )
     with pytest.raises(UserError, match=r"an episode of the tokenizer sample, persistent failed: .*:9/v1"):
         make_tokenizer(run, part)
-    assert not list(run.places.datasets.glob("tokenizer-*"))
+    assert not list(run.folders.datasets.glob("tokenizer-*"))

@@ -7,7 +7,7 @@ from carryover.tasks import train_arms
 from carryover.tasks.cave.arms import lessons
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
-from carryover.tasks.running.folders import HOME_VARIABLE, open_places
+from carryover.tasks.running.folders import HOME_VARIABLE, open_folders
 from carryover.tasks.sft.spec import TRAINING
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -26,7 +26,7 @@ def test_a_trained_model_plays_its_arm(tmp_path, monkeypatch):
     assert train_arms.train_arm.fn(arm, train_arms.prepare_lessons.fn(plan.case_seed)) == folder
     with train_arms.served_plans(plan, {arm: folder}) as plans:
         assert play_suite.fn(plans[arm], "multi_variable", arm, "run") == (1, 0)
-    turns = LandingZone(open_places().landing).scan("cave_turns").collect()
+    turns = LandingZone(open_folders().landing).scan("cave_turns").collect()
     assert turns.height == 3
     assert set(turns["model_name"]) == {"laptop"}
     assert set(turns["is_oracle"]) == {False}

@@ -12,7 +12,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.folders import name_folders
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 from carryover.tasks.traces.result_rows import CheckResultRow
@@ -73,13 +73,13 @@ def test_metrics_of_another_version_are_told_with_the_way_to_renew_them(tmp_path
     import_records(tmp_path / "data", [{"instance_id": "one", "messages": CHAT}], "--contract", "persistent")
     asked = ("query", "select 1 as answer", "--format", "csv", "--home", tmp_path / "data")
     assert call(*asked).stderr == ""
-    places = name_places(tmp_path / "data")
-    with duckdb.connect(str(readers_copy_path(places.warehouse))) as connection:
+    folders = name_folders(tmp_path / "data")
+    with duckdb.connect(str(readers_copy_path(folders.warehouse))) as connection:
         connection.execute("update main.refreshed_marts set sql_digest = 'of another version'")
     told = call(*asked)
     assert told.stdout.split() == ["answer", "1"]
     assert told.stderr == (
-        f"the metrics in {places.warehouse} are of another version; `carryover merge` computes them again\n"
+        f"the metrics in {folders.warehouse} are of another version; `carryover merge` computes them again\n"
     )
 
 

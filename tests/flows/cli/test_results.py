@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from carryover.flows.cli.places import find_results
+from carryover.flows.cli.folders import find_results
 from carryover.storage.study.results import open_results, read_plans
 from carryover.tasks.running.errors import UserError
 from tests.flows.cli.calling import run

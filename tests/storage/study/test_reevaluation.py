@@ -11,7 +11,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import name_places
+from carryover.tasks.running.folders import name_folders
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 SMOKE = resolve_plan("smoke")
@@ -47,7 +47,7 @@ def test_a_study_with_overrides_is_taken_where_there_is_no_other():
 
 def land_of_another_version(run_id):
     """Land a finished study whose plan has a field that is unknown here."""
-    zone = LandingZone(name_places().landing)
+    zone = LandingZone(name_folders().landing)
     row = RunRow(
         run_id=run_id,
         flow="reproduce_study",

@@ -25,8 +25,8 @@ def homes(request, tmp_path):
     return [Folders(home=tmp_path / name, landing=landing) for name in ("one", "two")]
 
 
-def write_model(places):
-    folder = places.models / "m"
+def write_model(folders):
+    folder = folders.models / "m"
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "model.safetensors").write_bytes(b"weights" * 200_000)
     (folder / "carryover.json").write_bytes(b"{}")
@@ -91,11 +91,11 @@ def test_homes_around_one_landing_zone_are_of_one_generation(homes):
 
 
 def test_nothing_is_copied_within_one_home(tmp_path):
-    places = Folders(home=tmp_path, landing=str(tmp_path / "landing"))
-    folder = write_model(places)
-    assert keep_folder(places, folder) == KeptFolder(path=folder.relative_to(tmp_path))
-    keep_file(places, folder / "model.safetensors")
+    folders = Folders(home=tmp_path, landing=str(tmp_path / "landing"))
+    folder = write_model(folders)
+    assert keep_folder(folders, folder) == KeptFolder(path=folder.relative_to(tmp_path))
+    keep_file(folders, folder / "model.safetensors")
     assert not (tmp_path / "landing").exists()
-    assert open_folder(places, keep_folder(places, folder)) == folder
+    assert open_folder(folders, keep_folder(folders, folder)) == folder
     elsewhere = tmp_path.parent / "hub"
-    assert open_folder(places, keep_folder(places, elsewhere)) == elsewhere
+    assert open_folder(folders, keep_folder(folders, elsewhere)) == elsewhere

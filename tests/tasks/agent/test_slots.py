@@ -5,8 +5,8 @@ from carryover.tasks.agent.client import EndpointClientSpec, EpisodeSlots, Scrip
 from carryover.tasks.agent.spec import EndpointSpec
 
 
-async def hold(places, *, until, began=None):
-    async with places:
+async def hold(slots, *, until, began=None):
+    async with slots:
         if began is not None:
             began.set()
         await until.wait()
@@ -14,10 +14,10 @@ async def hold(places, *, until, began=None):
 
 def test_a_place_is_handed_over_in_the_order_of_asking():
     async def play():
-        places, entered = EpisodeSlots(1), []
+        slots, entered = EpisodeSlots(1), []
 
         async def enter(name):
-            async with places:
+            async with slots:
                 entered.append(name)
                 await asyncio.sleep(0)
 
@@ -27,12 +27,12 @@ def test_a_place_is_handed_over_in_the_order_of_asking():
     assert asyncio.run(play()) == list("abcd")
 
 
-def test_event_loops_of_several_threads_share_the_places():
-    places, inside, most, lock = EpisodeSlots(2), 0, 0, threading.Lock()
+def test_event_loops_of_several_threads_share_the_slots():
+    slots, inside, most, lock = EpisodeSlots(2), 0, 0, threading.Lock()
 
     async def enter():
         nonlocal inside, most
-        async with places:
+        async with slots:
             with lock:
                 inside += 1
                 most = max(most, inside)
@@ -51,12 +51,12 @@ def test_event_loops_of_several_threads_share_the_places():
     assert (inside, most) == (0, 2)
 
 
-async def hold_one_and_ask_twice(places, end):
+async def hold_one_and_ask_twice(slots, end):
     """Return the tasks: the first holds the only place, the others wait for it in turn."""
     began = asyncio.Event()
-    first = asyncio.create_task(hold(places, until=end, began=began))
+    first = asyncio.create_task(hold(slots, until=end, began=began))
     await began.wait()
-    others = [asyncio.create_task(hold(places, until=end)) for _ in range(2)]
+    others = [asyncio.create_task(hold(slots, until=end)) for _ in range(2)]
     await asyncio.sleep(0)
     return first, *others
 
@@ -75,22 +75,22 @@ def test_who_is_cancelled_while_waiting_leaves_the_queue():
 
 def test_who_is_cancelled_as_its_turn_comes_hands_the_place_over():
     async def play():
-        places, end = EpisodeSlots(1), asyncio.Event()
-        first, second, third = await hold_one_and_ask_twice(places, end)
+        slots, end = EpisodeSlots(1), asyncio.Event()
+        first, second, third = await hold_one_and_ask_twice(slots, end)
         end.set()
         await first  # its place is the second's now, which has not run since
         second.cancel()
         await asyncio.wait_for(third, 60)
-        await asyncio.wait_for(hold(places, until=end), 60)
+        await asyncio.wait_for(hold(slots, until=end), 60)
 
     asyncio.run(play())
 
 
 def test_what_is_played_on_one_endpoint_shares_its_slots():
-    def places(port):
+    def slots(port):
         return EndpointClientSpec(endpoint=EndpointSpec(base_url=f"http://127.0.0.1:{port}/v1", concurrency=3)).slots()
 
-    assert places(9) is places(9)
-    assert places(9) is not places(8)
-    assert (places(9).count, ScriptedClientSpec().slots().count) == (3, ScriptedClientSpec().concurrency)
+    assert slots(9) is slots(9)
+    assert slots(9) is not slots(8)
+    assert (slots(9).count, ScriptedClientSpec().slots().count) == (3, ScriptedClientSpec().concurrency)
     assert ScriptedClientSpec().slots() is not ScriptedClientSpec().slots()

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from carryover.flows.cli.exchange import export_episodes, lint_warehouse
-from carryover.flows.cli.places import open_warehouse
+from carryover.flows.cli.folders import open_warehouse
 from carryover.flows.cli.replay import print_episode
 from carryover.storage.warehouse.gate import check_files
 from carryover.storage.warehouse.merger import merge

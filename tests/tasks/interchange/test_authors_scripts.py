@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from carryover.flows.cli.places import find_results
+from carryover.flows.cli.folders import find_results
 from carryover.storage.study.results import EPISODES, open_results
 from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.analysis.queries import table_query

@@ -7,56 +7,51 @@ from carryover.tasks.running.folders import (
     DEPLOYED_VARIABLE,
     HOME_VARIABLE,
     LANDING_VARIABLE,
-    name_places,
-    open_places,
+    name_folders,
+    open_folders,
 )
 
 
 def test_everything_lies_in_the_data_folder_that_the_environment_names(tmp_path, monkeypatch):
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     monkeypatch.delenv(LANDING_VARIABLE, raising=False)
-    places = open_places()
-    assert places.home == tmp_path / "home"
-    assert places.home.is_dir()
-    assert places.landing == str(tmp_path / "home" / "landing")
-    assert places.warehouse == tmp_path / "home" / "warehouse.duckdb"
-    assert {places.models.name, places.datasets.name, places.documents.name, places.logs.name, places.prefect.name} == {
-        "models",
-        "datasets",
-        "documents",
-        "logs",
-        "prefect",
-    }
+    folders = open_folders()
+    assert folders.home == tmp_path / "home"
+    assert folders.home.is_dir()
+    assert folders.landing == str(tmp_path / "home" / "landing")
+    assert folders.warehouse == tmp_path / "home" / "warehouse.duckdb"
+    named = folders.models, folders.datasets, folders.documents, folders.logs, folders.prefect
+    assert [folder.name for folder in named] == ["models", "datasets", "documents", "logs", "prefect"]
 
 
 def test_an_empty_name_is_none(tmp_path, monkeypatch):
     monkeypatch.setenv(HOME_VARIABLE, "")
     monkeypatch.setenv(LANDING_VARIABLE, "")
     monkeypatch.chdir(tmp_path)
-    places = name_places()
-    assert (places.home, places.landing) == (tmp_path / "data", str(tmp_path / "data" / "landing"))
+    folders = name_folders()
+    assert (folders.home, folders.landing) == (tmp_path / "data", str(tmp_path / "data" / "landing"))
 
 
 @pytest.mark.parametrize("given", ["zone", "./zone"])
 def test_a_landing_zone_named_from_the_working_directory_stays_where_it_is(given, tmp_path, monkeypatch):
     monkeypatch.setenv(LANDING_VARIABLE, given)
     monkeypatch.chdir(tmp_path)
-    assert name_places().landing == str(tmp_path / "zone")
+    assert name_folders().landing == str(tmp_path / "zone")
 
 
 def test_without_a_name_it_is_data_in_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.delenv(HOME_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
-    assert open_places().home == tmp_path / "data"
+    assert open_folders().home == tmp_path / "data"
 
 
 def test_the_landing_zone_may_be_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setenv(LANDING_VARIABLE, "s3://bucket/landing")
-    assert open_places(tmp_path).landing == "s3://bucket/landing"
+    assert open_folders(tmp_path).landing == "s3://bucket/landing"
 
 
 def test_opening_leaves_nothing_behind(tmp_path):
-    open_places(tmp_path / "home")
+    open_folders(tmp_path / "home")
     assert list((tmp_path / "home").iterdir()) == []
 
 
@@ -69,28 +64,28 @@ def test_threads_open_one_folder_at_once(tmp_path):
 def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=f"cannot write to the data folder .*/file/home: .*{HOME_VARIABLE}"):
-        open_places(tmp_path / "file" / "home")
+        open_folders(tmp_path / "file" / "home")
 
 
-def test_naming_places_makes_nothing(tmp_path):
-    places = name_places(tmp_path / "data")
-    assert places.warehouse == tmp_path / "data" / "warehouse.duckdb"
-    assert not places.home.exists()
+def test_naming_folders_makes_nothing(tmp_path):
+    folders = name_folders(tmp_path / "data")
+    assert folders.warehouse == tmp_path / "data" / "warehouse.duckdb"
+    assert not folders.home.exists()
 
 
 def test_a_worker_lands_where_its_deployment_does_and_refuses_another_place(tmp_path, monkeypatch):
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.delenv(LANDING_VARIABLE, raising=False)
     monkeypatch.setenv(DEPLOYED_VARIABLE, "")  # deployed without one
-    assert not name_places().is_shared
+    assert not name_folders().is_shared
     monkeypatch.setenv(DEPLOYED_VARIABLE, "s3://studies/landing")
-    assert name_places().landing == "s3://studies/landing"
-    assert name_places().is_shared
+    assert name_folders().landing == "s3://studies/landing"
+    assert name_folders().is_shared
     monkeypatch.setenv(LANDING_VARIABLE, "s3://studies/landing/")
-    assert name_places().is_shared
+    assert name_folders().is_shared
     monkeypatch.setenv(LANDING_VARIABLE, "s3://other/landing")
     with pytest.raises(UserError, match=r"^CARRYOVER_LANDING is s3://other/landing here, and s3://studies/landing for"):
-        name_places()
+        name_folders()
     monkeypatch.setenv(DEPLOYED_VARIABLE, "")
     with pytest.raises(UserError, match=rf"^CARRYOVER_LANDING is s3://other/landing here, and {tmp_path}/landing for"):
-        name_places()
+        name_folders()

@@ -12,17 +12,17 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import Folders, name_places
+from carryover.tasks.running.folders import Folders, name_folders
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in two minutes), `carryover merge` takes in what has landed"
 
 
-def find_places(home: Path | None) -> Folders:
+def find_folders(home: Path | None) -> Folders:
     """Return the data folder; raise `UserError` if there is none: a reader never makes one."""
-    places = name_places(home)
-    if not places.home.is_dir():
-        raise UserError(f"no data folder {places.home}; {HOW_TO_FILL}")
-    return places
+    folders = name_folders(home)
+    if not folders.home.is_dir():
+        raise UserError(f"no data folder {folders.home}; {HOW_TO_FILL}")
+    return folders
 
 
 @contextmanager
@@ -37,14 +37,14 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Wa
         with open_results(folder, published_claims(folder.name)) as warehouse:
             yield warehouse
         return
-    places = find_places(home)
-    if not places.warehouse.exists():
-        raise UserError(f"no warehouse at {places.warehouse}; {HOW_TO_FILL}")
-    with Warehouse.open(places.warehouse) as warehouse:
+    folders = find_folders(home)
+    if not folders.warehouse.exists():
+        raise UserError(f"no warehouse at {folders.warehouse}; {HOW_TO_FILL}")
+    with Warehouse.open(folders.warehouse) as warehouse:
         if not warehouse.sql("select 1 from runs limit 1"):
-            raise UserError(f"the warehouse {places.warehouse} is empty; {HOW_TO_FILL}")
+            raise UserError(f"the warehouse {folders.warehouse} is empty; {HOW_TO_FILL}")
         if not warehouse.has_current_marts():
-            outdated = f"the metrics in {places.warehouse} are of another version"
+            outdated = f"the metrics in {folders.warehouse} are of another version"
             typer.echo(f"{outdated}; `carryover merge` computes them again", err=True)
         yield warehouse
 
