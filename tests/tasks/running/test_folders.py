@@ -57,7 +57,7 @@ def test_opening_leaves_nothing_behind(tmp_path):
 
 def test_threads_open_one_folder_at_once(tmp_path):
     with ThreadPoolExecutor(8) as threads:
-        opened = set(threads.map(lambda _: open_places(tmp_path / "home").home, range(400)))
+        opened = set(threads.map(lambda _: open_folders(tmp_path / "home").home, range(400)))
     assert opened == {tmp_path / "home"}
 
 
