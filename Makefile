@@ -58,7 +58,7 @@ lint: $(VENV)/.installed-dev  ## Check style and types
 	@ln -sfn ../../../flows/api/__init__.py build/links/carryover/__init__.py
 	@for room in flows tasks storage sql; do ln -sfn ../../../$$room build/links/carryover/$$room; done
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
-	@$(BIN)/sqlfluff lint sql/checks sql/marts sql/staging sql/tables
+	@$(BIN)/sqlfluff lint sql
 
 clean:  ## Remove the virtual environment
 	rm -rf $(VENV)

@@ -67,7 +67,7 @@ def _warehouse_lines(home: Path | None) -> list[str]:
     try:
         with Warehouse.open(folders.warehouse) as warehouse:
             counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
-            waiting = landed - {row[0] for row in warehouse.sql("select bundle_id from merged_bundles").rows()}
+            waiting = landed - {bundle_id for (bundle_id,) in warehouse.sql(command_sql("merged_bundles")).rows()}
             ((run_count, episode_count),) = warehouse.sql(command_sql("other_sources")).rows()
             broken = [row[0] for row in warehouse.sql(command_sql("broken_checks")).rows()]
     except UserError as error:

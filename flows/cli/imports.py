@@ -25,8 +25,6 @@ from carryover.tasks.running.folders import name_folders
 from carryover.tasks.running.progress import progress_bar, waiting_line
 from carryover.tasks.traces.study_rows import RunRow
 
-PLAN_EPISODES = "select * from marts.episode_metrics where plan_digest = $plan"
-
 
 def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any]) -> int:
     """Land foreign episodes under a run of their own, merge them, compute their plan's statistics; return their count.
@@ -77,7 +75,7 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
                 advance(1)
         merge(zone, folders.warehouse, open_bar=progress_bar)
         with Warehouse.open(folders.warehouse) as warehouse:
-            episodes = warehouse.sql(PLAN_EPISODES, plan=chosen.plan).polars()
+            episodes = warehouse.sql(command_sql("plan_metrics"), plan_digest=chosen.plan).polars()
         statistics = compute_statistics(episodes, plan_digest=chosen.plan, run_id=run_id, open_bar=progress_bar)
         zone.write({"statistics": statistics, "claims": published_claims(run_id)}, run_id)
     merge(zone, folders.warehouse)

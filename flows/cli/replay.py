@@ -23,7 +23,7 @@ def describe_run(warehouse: Warehouse, start: str) -> dict[str, object]:
     """
     rows = warehouse.sql(command_sql("described_runs"), start=start).rows()
     if not rows:
-        known = [row[0] for row in warehouse.sql("select run_id from runs order by started_at desc limit 5").rows()]
+        known = [row[0] for row in warehouse.sql(command_sql("latest_runs")).rows()]
         raise UserError(f"no run {start!r}; the latest are {', '.join(known) or 'none'}")
     if len(rows) > 1 and rows[0][0] != start:
         raise UserError(f"several runs start with {start!r}: {', '.join(row[0] for row in rows)}; give more digits")

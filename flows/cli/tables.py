@@ -62,7 +62,7 @@ def print_verdicts(warehouse: Warehouse, plan_digest: str, table_format: TableFo
 
 def read_verdicts(warehouse: Warehouse, plan_digest: str) -> pl.DataFrame:
     """Return the verdicts on a plan's statistics, group by group."""
-    rows = warehouse.sql("select * from statistics where plan_digest = $plan_digest", plan_digest=plan_digest)
+    rows = warehouse.sql(command_sql("plan_statistics"), plan_digest=plan_digest)
     verdicts = judge(read_hypotheses(), (StatisticRow.model_validate(row) for row in rows.arrow().to_pylist()))
     columns = [*Verdict._fields[:-1], "verdict"]
     schema = {name: pl.Float64 if name in ("estimate", "low", "high") else pl.String for name in columns}

@@ -6,7 +6,7 @@ with rewarded_turns as (
         any_value(arm) as arm,
         any_value(model_name) as model_name,
         any_value(replicate) as replicate,
-        list({question: question, last_reply: first_reply + reply_count - 1, reward: reward} order by question)
+        list({ question: question, last_reply: first_reply + reply_count - 1, reward: reward } order by question)
             as rewards
     from staging.counted_cave_turns
     group by episode_id
@@ -16,11 +16,12 @@ told_turns as (
     select
         episode_id,
         max(observation) filter (turn = 0) as opening,
-        list({assistant_text: assistant_text, observation: observation} order by turn) filter (turn > 0) as replies
+        list({ assistant_text: assistant_text, observation: observation } order by turn) filter (turn > 0) as replies
     from main.turns
     group by episode_id
 )
 
+select *
 from rewarded_turns
 inner join told_turns using (episode_id)
 order by case_id, arm, replicate, episode_id

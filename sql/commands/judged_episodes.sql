@@ -12,7 +12,7 @@ select
     run_id, started_at, variant, base, model_name, model_digest, train_contract, training_seed, runtime_contract,
     visibility, header, bucket, instance_id, replicate, attempt, finish_reason, score, total_tokens, contract_json,
     transcript_digest,
-    status is not distinct from 'finished' as is_of_finished_run
+    coalesce(status = 'finished', false) as is_of_finished_run
 from staging.plan_episodes
 left join transcripts using (episode_id)
 left join run_ends using (run_id)
