@@ -168,7 +168,7 @@ def find_trained(run: Run, name: str) -> TrainedFolder:
 
 
 def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
-    """Return a warning for every base of unknown size; its memory check is skipped.
+    """Return a warning for every base of unknown size; its disk and memory check is skipped.
 
     Raises:
         UserError: A base is missing, gated or out of reach.

@@ -87,7 +87,9 @@ def query(sql: str, home: Home = None, format: Format = "rich") -> None:
 
 @app.command()
 def tables(
-    name: Annotated[str | None, typer.Argument(help="One table, e.g. table_02; default: all but `claims`.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One table, e.g. table_02; default: all, on a screen without claims.")
+    ] = None,
     home: Home = None,
     format: Format = "rich",
     plan: Plan = None,
@@ -97,7 +99,7 @@ def tables(
     from carryover.flows.cli.tables import print_tables
 
     with open_warehouse(home, results) as warehouse:
-        names = [name] if name else [each for each in table_names() if each != "claims"]  # a thousand rows
+        names = [name] if name else [each for each in table_names() if each != "claims" or format != "rich"]
         print_tables(warehouse, choose_plan(warehouse, plan), names, format)
 
 

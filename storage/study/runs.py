@@ -107,9 +107,10 @@ def start_run(
 def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
     """Land a run's start, and its end: finished, stopped by a limit or a signal, or failed."""
     zone.write({RunRow.TABLE: [row]}, row.run_id)
-    ending: tuple[RunStatus, str] = ("finished", "")
+    ending: tuple[RunStatus, str] = ("failed", "ended before its reason was known")
     try:
         yield
+        ending = ("finished", "")
     except BaseException as error:
         ending = _ending(error)
         raise

@@ -12,7 +12,7 @@ Purpose = Literal["teacher", "evaluation"]
 
 
 class Condition(FrozenModel):
-    """A cell of the study with the factors that may vary beside it: columns of `EpisodeRow`, which explains them."""
+    """A cell of the study with the factors that may vary beside it: columns of `EpisodeRow`, which explains most."""
 
     purpose: Purpose
     variant: str = "main"
@@ -24,6 +24,7 @@ class Condition(FrozenModel):
     visibility: Literal["declared", "as_trained"] = "declared"
     header: Literal["names", "none"] = "names"
     bucket: str
+    """Difficulty bucket of the instances."""
     split: Literal["train", "evaluation"]
     is_out_of_distribution: bool = False
     training_seed: int | None = None

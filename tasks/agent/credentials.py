@@ -57,7 +57,7 @@ def plain_address(address: str) -> str:
         raise UserError("an endpoint's url carries a credential; name an environment variable that holds it instead")
     if "?" in address or "#" in address:
         raise UserError(
-            "endpoint URL has a query or fragment; remove it, and name an environment variable that holds the key"
+            "an endpoint's url has a query or fragment; remove it, and name an environment variable that holds the key"
         )
     return address.rstrip("/")
 

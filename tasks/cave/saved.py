@@ -79,7 +79,7 @@ class SaveFile:
         self._written: SavedAgent | None = None
 
     def write(self, agent: SavedAgent) -> None:
-        """Make the file hold this state; a reader sees the former state or this one, never a part.
+        """Make the file, in a new folder if need be, hold this state; a reader sees it or the former one, never a part.
 
         Raises:
             OSError: The file cannot be written.

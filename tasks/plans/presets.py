@@ -22,7 +22,7 @@ PlanName = Literal[
 ]  # fmt: skip
 
 EVALUATION_SEEDS = {"easy": 123_456_789, "hard": 223_456_789}
-"""First seed of a bucket's fixed evaluation instances: the authors' configuration; apart, so that none serves two."""
+"""First seed of a bucket's fixed evaluation instances: Easy's is the authors', Hard's lies apart from it."""
 EPISODE_TOKENS = 1_000_000
 """Prompt and completion tokens of an episode at most: three times the mean of the base rows, which Table 2 finds to use
 most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends on the machine and on its load."""

@@ -73,7 +73,7 @@ def name_folders(home: Path | None = None) -> Folders:
 
 
 def open_folders(home: Path | None = None) -> Folders:
-    """Return the places of a data folder, made if need be; raise `UserError` if it cannot be written."""
+    """Return the folders of a data folder, made if need be; raise `UserError` if it cannot be written."""
     folders = name_folders(home)
     folder = folders.home
     try:
