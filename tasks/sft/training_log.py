@@ -75,7 +75,6 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
     A resumed training drops the lines behind its checkpoint and adds to their time. Of several processes one writes.
     A loss or gradient norm that is not finite is a `DivergedError` before the step is logged or saved.
     """
-    import torch
     from transformers import TrainerCallback
 
     class LogCallback(TrainerCallback):
@@ -103,25 +102,7 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
                 if not math.isfinite(logs.get(name, 0.0)):
                     step, rate = state.global_step, logs["learning_rate"]
                     raise DivergedError(f"{what} is {logs[name]}", step, rate, path.parent)
-            seconds, tokens = round(time.monotonic() - self.started, 3), state.num_input_tokens_seen
-            former = self.metrics[-1] if self.metrics else None
-            passed = seconds - former.wall_seconds if former else seconds
-            added = tokens - former.token_count if former else tokens
-            has_gpu, usage = torch.cuda.is_available(), resource.getrusage(resource.RUSAGE_SELF)
-            metric = TrainingMetric(
-                optimizer_step=state.global_step,
-                total_steps=state.max_steps,
-                epoch=state.epoch,
-                loss=logs["loss"],
-                learning_rate=logs["learning_rate"],
-                gradient_norm=logs.get("grad_norm"),
-                token_count=tokens,
-                wall_seconds=seconds,
-                token_accuracy=logs.get("mean_token_accuracy"),
-                entropy=logs.get("entropy"),
-                peak_memory_bytes=torch.cuda.max_memory_allocated() if has_gpu else usage.ru_maxrss * 1024,
-                utilization=added * seconds_per_token / passed if seconds_per_token and passed > 0 else None,
-            )
+            metric = _measure(state, logs, self.metrics[-1:], time.monotonic() - self.started, seconds_per_token)
             self.metrics.append(metric)
             self.write(state)
             if on_log is not None:
@@ -132,3 +113,29 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
                 write_whole(path, "".join(f"{metric.model_dump_json()}\n" for metric in self.metrics))
 
     return LogCallback()
+
+
+def _measure(
+    state: Any, logs: dict[str, float], former: list[TrainingMetric], seconds: float, seconds_per_token: float | None
+) -> TrainingMetric:
+    """Return the metrics of a logging step; `former` is the line before it, if there is one."""
+    import torch
+
+    seconds = round(seconds, 3)
+    tokens = state.num_input_tokens_seen - sum(each.token_count for each in former)
+    passed = seconds - sum(each.wall_seconds for each in former)
+    has_gpu, usage = torch.cuda.is_available(), resource.getrusage(resource.RUSAGE_SELF)
+    return TrainingMetric(
+        optimizer_step=state.global_step,
+        total_steps=state.max_steps,
+        epoch=state.epoch,
+        loss=logs["loss"],
+        learning_rate=logs["learning_rate"],
+        gradient_norm=logs.get("grad_norm"),
+        token_count=state.num_input_tokens_seen,
+        wall_seconds=seconds,
+        token_accuracy=logs.get("mean_token_accuracy"),
+        entropy=logs.get("entropy"),
+        peak_memory_bytes=torch.cuda.max_memory_allocated() if has_gpu else usage.ru_maxrss * 1024,
+        utilization=tokens * seconds_per_token / passed if seconds_per_token and passed > 0 else None,
+    )
