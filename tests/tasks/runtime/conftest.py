@@ -12,10 +12,12 @@ import pytest
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.process.node import Node
+from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.sandbox.level import LEVELS
 from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
+from tests.tasks.runtime.opened import Open, engine_of, opener
 
-Open = Callable[..., Interpreter]
 Limited = Callable[..., contextlib.AbstractContextManager[None]]
 
 LITTLE_SECONDS = 1.5
@@ -92,6 +94,12 @@ def open_fork_tree(fork_tree: Runtime) -> Iterator[Open]:
 
 
 @pytest.fixture
+def open_jupyter(jupyter: Runtime) -> Iterator[Open]:
+    """Open interpreters on Jupyter's kernels."""
+    yield from opener(jupyter)
+
+
+@pytest.fixture
 def limited() -> Limited:
     """Give the blocks within little time, and their interrupt more than any machine takes.
 
@@ -100,28 +108,33 @@ def limited() -> Limited:
 
     @contextlib.contextmanager
     def limited(interpreter: Any, seconds: float = LITTLE_SECONDS, grace_seconds: float = 20.0) -> Iterator[None]:
-        engine = interpreter._state.engine
-        spec = engine._spec
+        engine = engine_of(interpreter)
+        spec = engine.spec
         limits = {"block_timeout_seconds": seconds, "interrupt_grace_seconds": grace_seconds}
-        engine._spec = spec.model_copy(update=limits)
+        engine.spec = spec.model_copy(update=limits)
         yield
-        engine._spec = spec
+        engine.spec = spec
 
     return limited
 
 
-def opener(runtime: Runtime) -> Iterator[Open]:
-    opened: list[Interpreter] = []
+@pytest.fixture
+def roots(monkeypatch: pytest.MonkeyPatch) -> set[Node]:
+    """The roots of episodes whose memory is watched between steps."""
+    watched: set[Node] = set()
+    watch, leave = WATCHER.watch, WATCHER.leave
 
-    def open_one(contract: Contract | str = "persistent", tools=None, **options) -> Interpreter:
-        chosen = CONTRACTS[contract] if isinstance(contract, str) else contract
-        options.setdefault("instance_id", "instance")
-        opened.append(runtime.open_interpreter(chosen, tools or {}, **options))
-        return opened[-1]
+    def noting_watch(root: Node, limit_bytes: int) -> None:
+        watched.add(root)
+        watch(root, limit_bytes)
 
-    yield open_one
-    for interpreter in opened:
-        interpreter.close()
+    def noting_leave(root: Node) -> None:
+        watched.discard(root)
+        leave(root)
+
+    monkeypatch.setattr(WATCHER, "watch", noting_watch)
+    monkeypatch.setattr(WATCHER, "leave", noting_leave)
+    return watched
 
 
 ITEMS = {"item_a": {"class": "A", "value": 7, "weight": 3}, "item_b": {"class": "B", "value": 4, "weight": 2}}

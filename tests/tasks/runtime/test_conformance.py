@@ -8,9 +8,12 @@ import pytest
 
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.lifetime import Lifetime
+from carryover.tasks.runtime.interpreter import Identity, Interpreter
+from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.tools import ToolTable
+from tests.tasks.runtime.opened import engine_of
 
 
 def test_output_and_last_value_are_both_returned(open_one, contract):
@@ -328,20 +331,22 @@ def test_contract_is_verified_before_every_step(open_one, contract, tools):
     assert interpreter.verify_contract()
 
 
-def test_interpreter_that_does_otherwise_than_its_contract_is_found(open_one, contract):
-    interpreter = open_one(contract)
-    is_persistent = interpreter.contract.lifetime == "episode"
-    interpreter._state._lifetime = Lifetime("live", "nothing" if is_persistent else "all")  # what is promised now
-    finish = interpreter._state.engine.finish
-    interpreter._state.engine.finish = lambda _: finish([])
-    interpreter.run_block("x = 1")
-    assert not interpreter.verify_contract()
+def test_interpreter_that_breaks_its_contract_is_found(runtime, contract):
+    engine = runtime.open_engine(lifetime_of(contract), {})
+    finish = engine.finish
+    engine.finish = lambda _: finish([])
+    promised = CONTRACTS["stateless" if contract.lifetime == "episode" else "persistent"]
+    identity = Identity("instance", "")
+    with Interpreter(promised, ToolTable({}, None), engine, identity=identity, spec=runtime.spec) as interpreter:
+        interpreter.run_block("x = 1")
+        assert not interpreter.verify_contract()
 
 
 def test_interpreter_that_lets_go_of_names_against_its_contract_is_found(open_one):
     interpreter = open_one("persistent")
-    finish = interpreter._state.engine.finish
-    interpreter._state.engine.finish = lambda _: finish(None)
+    engine = engine_of(interpreter)
+    finish = engine.finish
+    engine.finish = lambda _: finish(None)
     interpreter.run_block("x = 1")
     assert not interpreter.verify_contract()
 

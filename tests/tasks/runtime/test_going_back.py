@@ -2,16 +2,15 @@
 
 import contextlib
 import dataclasses
-import select
 from collections.abc import Callable
 
 import pandas as pd
 import polars as pl
 import pytest
 
-from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
+from tests.tasks.runtime.opened import wait_until_lost
 
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
 THREADS_GONE = "Threads that earlier steps started are gone."
@@ -114,23 +113,20 @@ def test_killed_step_is_not_run_by_a_later_replay(open_one):
 
 
 @pytest.mark.kernel
-def test_kernel_that_ends_between_two_steps_is_replaced_and_breaks_no_contract(jupyter):
-    interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+def test_kernel_that_ends_between_two_steps_is_replaced_and_breaks_no_contract(open_jupyter):
+    interpreter = open_jupyter("persistent")
     interpreter.run_block("x = 1")
     interpreter.run_block(
         "import os, threading, time\ndef end():\n"
         "    while '__canary__' not in globals(): time.sleep(0.01)\n"  # the runtime's mark that the block has ended
         "    time.sleep(1)\n    os._exit(0)\nthreading.Thread(target=end).start()"
     )
-    kernel = interpreter._state.engine._kernel.node
-    ended, _, _ = select.select([kernel.handle], [], [], 60)
-    assert ended
+    assert wait_until_lost(interpreter)
     with pytest.raises(StateLostError):
         interpreter.verify_contract()
     ended = interpreter.run_block("1")
     assert (ended.error.type, ended.state_event) == ("InterpreterDied", "rolled_back")
     assert interpreter.run_block("'alive'").result == "'alive'"
-    interpreter.close()
 
 
 NAMED_THREAD = """

@@ -1,9 +1,9 @@
 """Snapshots and branches, and how long bindings live."""
 
-import time
+import os
+import select
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -11,9 +11,6 @@ import pytest
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.engine import Block, StateLostError
-from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
-from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
-from carryover.tasks.runtime.jupyter.engine import JupyterEngine
 from carryover.tasks.runtime.lifetime import Bound, Lifetime, lifetime_of
 from carryover.tasks.runtime.objects import bind_value
 from carryover.tasks.runtime.shaping import WholeOutput
@@ -71,11 +68,12 @@ def test_branches_change_by_themselves(open_one):
     assert interpreter.run_block("x").result == "[1, 3]"
 
 
-def test_unused_branches_share_one_copy_of_the_state_that_they_were_made_of(open_fork_tree):
+def test_unused_branches_share_one_copy_of_the_state(open_fork_tree, roots):
     interpreter = open_fork_tree("persistent")
     interpreter.run_block("x = 1")
     interpreter.verify_contract()
-    family = interpreter._state.engine._root.node.family
+    (root,) = roots
+    family = root.family
     count = len(family)
     first, second, unused = (interpreter.branch() for _ in range(3))
     assert len(family) == count
@@ -121,26 +119,18 @@ def test_stateless_interpreter_branches_and_restores_to_nothing(open_one):
     other.close()
 
 
-def test_a_copy_of_a_state_that_is_past_does_not_wait_for_the_next_block(open_fork_tree):
+def test_copy_of_a_past_state_does_not_wait_for_the_next_block(open_fork_tree, roots):
     interpreter = open_fork_tree("persistent")
     interpreter.run_block("x = 1")
-    processes = interpreter._state.engine._processes
-    processes.next()
-    copy = processes._standby.process.node.process_id()
-    assert state_of(copy) not in ("Z", "")
+    assert interpreter.verify_contract()  # waits for the copy
+    (root,) = roots
+    handles = [os.dup(node.handle) for node in root.family]
+    assert select.select(handles, [], [], 0)[0] == []
     interpreter.run_block("x = 2")
-    deadline = time.monotonic() + 60
-    while state_of(copy) not in ("Z", "") and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert state_of(copy) in ("Z", "")
-
-
-def state_of(process: int) -> str:
-    """Return the letter of a process's state; `Z` and nothing are a process that has ended."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(") ")[2][:1]
-    except OSError:
-        return ""
+    ended, _, _ = select.select(handles, [], [], 60)
+    for handle in handles:
+        os.close(handle)
+    assert len(ended) == 1
 
 
 def test_block_whose_process_ends_after_it_is_undone(open_fork_tree):
@@ -157,16 +147,11 @@ def test_block_whose_process_ends_after_it_is_undone(open_fork_tree):
     assert interpreter.run_block("x").result == "1"
 
 
-class KeepingEngine(ForkTreeEngine):
-    """Keeps what it should drop."""
-
-    def finish(self, dropped: list[str] | None) -> None:
-        super().finish([])
-
-
 @pytest.mark.parametrize("lifetime", [Lifetime("fresh", "nothing"), Lifetime("live", "nothing")])
 def test_namespace_that_remembers_a_block_which_it_should_not_breaks_the_contract(fork_tree, lifetime):
-    engine = KeepingEngine(Lifetime("live", "all"), fork_tree.spec, lambda output: fork_tree._open_root({}, output))
+    engine = fork_tree.open_engine(Lifetime("live", "all"), {})
+    finish = engine.finish
+    engine.finish = lambda dropped: finish([])  # it keeps what it should drop
     state = EpisodeState(lifetime, engine, WholeOutput())
     assert state.is_as_promised()
     state.run(Block(1, "0", "x = 1"), lambda *_call: ("value", None), tuple)
@@ -225,11 +210,7 @@ class FunctionsOnly(Lifetime):
 
 def test_third_lifetime_is_one_small_class(runtime):
     lifetime = FunctionsOnly()
-    match runtime:
-        case ForkTreeRuntime():
-            engine = ForkTreeEngine(lifetime, runtime.spec, lambda output: runtime._open_root({}, output))
-        case _:
-            engine = JupyterEngine(lifetime, runtime.spec, runtime.take, {})
+    engine = runtime.open_engine(lifetime, {})
     state = EpisodeState(lifetime, engine, WholeOutput())
 
     def run(step: int, code: str) -> str | None:
@@ -263,7 +244,7 @@ class Injected(Lifetime):
 
 def test_lifetime_of_what_was_injected_is_one_small_class(fork_tree):
     lifetime = Injected()
-    engine = ForkTreeEngine(lifetime, fork_tree.spec, lambda output: fork_tree._open_root({}, output))
+    engine = fork_tree.open_engine(lifetime, {})
     engine.install(bind_value("given", [1], is_user=False, limit_bytes=1 << 20))
     state = EpisodeState(lifetime, engine, WholeOutput())
 

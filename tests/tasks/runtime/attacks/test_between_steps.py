@@ -1,12 +1,11 @@
 """What a block leaves running writes to the host when no block runs."""
 
-import time
 import tracemalloc
 
 import pytest
 
-from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.objects import RetrievalError
+from tests.tasks.runtime.opened import wait_until_lost
 
 LATER = """
 import os, stat, struct, threading, time
@@ -39,18 +38,6 @@ def test_frame_that_no_answer_needs_is_not_read_between_steps(open_one):
     assert peak < 8 << 20
     assert interpreter.run_block("1").error.type == "InterpreterDied"
     assert interpreter.run_block("'alive'").result == "'alive'"
-
-
-def wait_until_lost(interpreter) -> bool:
-    """Talk to an interpreter between two steps until its state is lost; a minute at most."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            interpreter.verify_contract()
-        except StateLostError:
-            return True
-        interpreter._state.engine.finish([])
-    return False
 
 
 def test_answer_between_steps_may_be_as_long_as_a_name_or_a_variable(open_one):

@@ -1,17 +1,16 @@
 """Taking more than one's share: processes, memory, disk, output."""
 
 import contextlib
-import select
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from carryover.tasks.runtime import notices
-from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.objects import RetrievalError
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
+from tests.tasks.runtime.opened import engine_of, wait_until_lost
 
 
 def test_fork_bomb_is_bounded_and_ends(open_one, contract, limited):
@@ -203,13 +202,13 @@ def test_memory_that_quick_steps_pile_up_is_ended_soon(open_with):
     assert interpreter.run_block("'alive'").result == "'alive'"
 
 
-def test_state_without_room_is_lost_with_the_block_that_is_killed_in_it(fork_tree, monkeypatch):
-    interpreter = fork_tree.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
-    interpreter._state.engine._spec = fork_tree.spec.model_copy(update={"episode_memory_limit_bytes": LIMIT})
+def test_state_without_room_is_lost_with_the_block_that_is_killed_in_it(open_fork_tree):
+    interpreter = open_fork_tree("persistent")
+    engine = engine_of(interpreter)
+    engine.spec = engine.spec.model_copy(update={"episode_memory_limit_bytes": LIMIT})
     assert interpreter.run_block(f"kept = bytearray(b'1') * {LIMIT - (12 << 20)}").error is None
     killed = interpreter.run_block(f"import time\nmore = bytearray(b'1') * {LIMIT}\ntime.sleep(60)")
     alive = [interpreter.run_block("'alive', 'kept' in globals()").result for _ in range(2)]
-    interpreter.close()
     assert killed.error is not None
     assert (killed.error.type, killed.state_event) == (LIMIT_EXCEEDED, "lost")
     assert alive == ["('alive', False)"] * 2
@@ -255,11 +254,7 @@ def test_memory_that_a_block_leaves_growing_is_ended_between_steps(open_with, st
     assert interpreter.run_block(GATED + start).error is None
     with contextlib.suppress(RetrievalError):  # it may have grown too much before it has answered
         assert interpreter.retrieve("gate").fields == {"opened": 1}
-    engine = interpreter._state.engine
-    ended, _, _ = select.select(
-        [(engine._kernel.node if hasattr(engine, "_kernel") else engine._root.node).handle], [], [], 60
-    )
-    assert ended
+    assert wait_until_lost(interpreter)
     result = interpreter.run_block("1")
     assert result.error is not None
     assert result.error.type == "InterpreterDied"

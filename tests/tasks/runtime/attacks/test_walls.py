@@ -162,7 +162,7 @@ def test_lower_levels_deny_them_too(backend, level):
 
 
 @pytest.mark.kernel
-def test_threads_that_jupyter_started_are_behind_the_filter_as_well(jupyter, skip_below):
+def test_threads_that_jupyter_started_are_behind_the_filter_as_well(jupyter, roots, skip_below):
     skip_below("seccomp", jupyter.sandbox_level)
     code = """
 import asyncio, gc, socket, threading
@@ -179,7 +179,9 @@ wait.wait(18), set(told)
 """
     interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
     result = interpreter.run_block(code)
-    process = interpreter._state.engine._kernel.node.process_id()
+    (keeper,) = roots
+    (kernel,) = keeper.family - {keeper}
+    process = kernel.process_id()
     statuses = [(thread / "status").read_text() for thread in Path(f"/proc/{process}/task").iterdir()]
     interpreter.close()
     assert result.result == "(True, {'denied'})"

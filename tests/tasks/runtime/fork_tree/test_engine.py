@@ -5,19 +5,22 @@ from typing import Any
 import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.fork_tree.engine import ForkTreeEngine
+from carryover.tasks.runtime.fork_tree import engine as module
+from carryover.tasks.runtime.fork_tree.processes import FreshProcesses
 from carryover.tasks.runtime.objects import Binding, InjectionError
-from carryover.tasks.runtime.process.node import NodeGoneError
+from carryover.tasks.runtime.process.node import Node, NodeGoneError
+from tests.tasks.runtime.opened import engine_of
 
 
 def test_engine_whose_processes_cannot_be_forked_ends_its_root(fork_tree, contract, monkeypatch):
     roots = []
 
-    def grow(engine: ForkTreeEngine) -> None:
-        roots.append(engine._root.node)
+    def refuse(root: Node, _output: Any) -> None:
+        roots.append(root)
         raise NodeGoneError("gone")
 
-    monkeypatch.setattr(ForkTreeEngine, "_grow", grow)
+    for processes in ("LiveProcesses", "FreshProcesses"):
+        monkeypatch.setattr(module, processes, refuse)
     with pytest.raises(NodeGoneError):
         fork_tree.open_interpreter(contract, {}, instance_id="a")
     assert [root.is_alive() for root in roots] == [False]
@@ -25,14 +28,14 @@ def test_engine_whose_processes_cannot_be_forked_ends_its_root(fork_tree, contra
 
 def test_branch_that_fails_ends_its_root(open_fork_tree, monkeypatch):
     interpreter = open_fork_tree(CONTRACTS["stateless"])  # a branch of a live state shares its root
-    interpreter._state.engine.installed.append(Binding(("define", "broken", "1 / 0")))
-    roots, grow = [], ForkTreeEngine._grow
+    engine_of(interpreter).installed.append(Binding(("define", "broken", "1 / 0")))
+    roots = []
 
-    def noting(engine: ForkTreeEngine) -> Any:
-        roots.append(engine._root.node)
-        return grow(engine)
+    def noting(root: Node, output: Any) -> FreshProcesses:
+        roots.append(root)
+        return FreshProcesses(root, output)
 
-    monkeypatch.setattr(ForkTreeEngine, "_grow", noting)
+    monkeypatch.setattr(module, "FreshProcesses", noting)
     with pytest.raises(InjectionError, match="broken"):
         interpreter.branch()
     assert [root.is_alive() for root in roots] == [False]

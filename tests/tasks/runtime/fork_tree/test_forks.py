@@ -1,15 +1,14 @@
 """How often the fork tree forks: the host counts the processes that it takes, a live namespace numbers all in turn."""
 
 import itertools
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
-from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
+from carryover.tasks.runtime.fork_tree import processes
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.process.node import Node
-from carryover.tasks.runtime.spec import RuntimeSpec
 
 RECENT = Contract(name="recent", lifetime="recent:2")
 LIFETIMES = [*CONTRACTS.values(), RECENT]
@@ -18,44 +17,28 @@ PROBE = "import os\nprobe = os.fork()\nif probe == 0: os._exit(0)\nos.waitpid(pr
 """Prints the number of a process that the block forks itself."""
 
 
-class CountedFamily(set[Node]):
-    """The processes of an episode that the host knows of, with how many it ever took in."""
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
+    """The processes that the host has taken below a root."""
+    taken: list[Node] = []
 
-    taken_count = 0
+    def noting(*arguments: Any) -> Node:
+        taken.append(Node(*arguments))
+        return taken[-1]
 
-    def add(self, element: Node) -> None:
-        self.taken_count += 1
-        super().add(element)
-
-
-class CountingRuntime(ForkTreeRuntime):
-    """A fork tree that counts."""
-
-    family = CountedFamily()
-
-    def _open_root(self, tools: dict[str, str], output: int) -> Node:
-        root = super()._open_root(tools, output)
-        self.family = CountedFamily()
-        return Node(root.channel, root.handle, self.family)
-
-
-@pytest.fixture(scope="module")
-def counting() -> Iterator[CountingRuntime]:
-    runtime = CountingRuntime(RuntimeSpec())
-    yield runtime
-    runtime.close()
+    monkeypatch.setattr(processes, "Node", noting)
+    return taken
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("lifetime", LIFETIMES, ids=lambda lifetime: lifetime.name)
-def test_every_step_takes_one_process(counting, lifetime, ending):
-    interpreter = counting.open_interpreter(lifetime, {"look": lambda: "seen"}, instance_id="a")
+def test_every_step_takes_one_process(open_fork_tree, taken, lifetime, ending):
+    interpreter = open_fork_tree(lifetime, {"look": lambda: "seen"})
     counts = []
     for _ in range(6):
         interpreter.run_block(ending)
         interpreter.verify_contract()  # waits for the process that was forked ahead
-        counts.append(counting.family.taken_count)
-    interpreter.close()
+        counts.append(len(taken))
     assert [later - earlier for earlier, later in itertools.pairwise(counts)] == [1] * 5
 
 

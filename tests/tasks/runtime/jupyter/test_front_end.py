@@ -1,10 +1,12 @@
 import contextlib
 import re
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
-from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 from carryover.tasks.runtime.contract import CONTRACTS
@@ -38,10 +40,14 @@ def client():
 @contextlib.contextmanager
 def serving(arguments: list[str]):
     """Start a kernel as a front end does, and yield a client of it."""
-    manager = KernelManager(transport="ipc")
     argv = [sys.executable, *arguments, "-f", "{connection_file}"]
-    manager._kernel_spec = KernelSpec(argv=argv, language="python", display_name="episode")
-    manager.start_kernel()
+    spec = KernelSpec(argv=argv, language="python", display_name="episode")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "episode").mkdir()
+        Path(folder, "episode", "kernel.json").write_text(spec.to_json(), encoding="utf-8")
+        specs = KernelSpecManager(kernel_dirs=[folder], ensure_native_kernel=False)
+        manager = KernelManager(transport="ipc", kernel_name="episode", kernel_spec_manager=specs)
+        manager.start_kernel()
     client = manager.blocking_client()
     client.start_channels()
     client.wait_for_ready(timeout=60)

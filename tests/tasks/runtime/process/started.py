@@ -20,6 +20,16 @@ input()
 """
 
 
+class Renumbered(Node):
+    """Its number is another process' once `other` is set."""
+
+    __slots__ = ("other",)
+    other: Node
+
+    def process_id(self) -> int:
+        return self.other.process_id() if hasattr(self, "other") else super().process_id()
+
+
 @contextlib.contextmanager
 def started(code: str = SLEEPS, kind: type[Node] = Node) -> Iterator[tuple[Node, int]]:
     """Start a process; give a node of it, and a handle of the process that it forked, if it did."""

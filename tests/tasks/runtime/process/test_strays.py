@@ -11,7 +11,7 @@ from carryover.tasks.runtime.inside.framing import Channel
 from carryover.tasks.runtime.process import strays
 from carryover.tasks.runtime.process.node import Node
 from carryover.tasks.runtime.process.strays import end_all, end_strays
-from tests.tasks.runtime.process.started import FORKS, has_ended, started
+from tests.tasks.runtime.process.started import FORKS, Renumbered, has_ended, started
 
 
 class Denied(Node):
@@ -36,10 +36,11 @@ def test_what_a_root_forked_ends_also_where_the_time_for_it_has_passed_at_once(m
 
 
 def test_number_of_an_ended_root_that_is_anothers_by_now_stops_no_stranger():
-    with started(FORKS) as (innocent, child), started() as (root, _):
+    with started(FORKS) as (innocent, child), started(kind=Renumbered) as (root, _):
+        assert isinstance(root, Renumbered)
         root.end()
         assert has_ended(root.handle)
-        root._process_id = innocent.process_id()
+        root.other = innocent
         end_strays(root)
         assert not has_ended(child, 0.2)
 

@@ -2,12 +2,14 @@
 
 import logging
 import threading
+from collections.abc import Callable
 
 import pytest
 
+from carryover.tasks.runtime.process.memory import Holdings
 from carryover.tasks.runtime.process.node import Node
-from carryover.tasks.runtime.process.watcher import WATCHER, Watcher, _Watched
-from tests.tasks.runtime.process.started import FORKS, has_ended, started
+from carryover.tasks.runtime.process.watcher import Watcher
+from tests.tasks.runtime.process.started import FORKS, Renumbered, has_ended, started
 
 
 class Recorded(Node):
@@ -32,25 +34,34 @@ class Denied(Node):
         return super().process_id()
 
 
-def look(watcher: Watcher, root: Node) -> None:
-    """Look at an episode that may hold nothing, as the watcher's thread would."""
-    watched = watcher._watched[root] = _Watched(0, 0, 0)
-    watcher._look(root, watched)
+class Interrupted(Holdings):
+    """Lets something happen whenever the memory was looked at."""
+
+    def __init__(self, happens: Callable[[], None]) -> None:
+        super().__init__()
+        self.happens = happens
+        self.looked = threading.Event()
+
+    def excess_bytes(self, root: int, limit_bytes: int) -> int:
+        excess = super().excess_bytes(root, limit_bytes)
+        self.happens()
+        self.looked.set()
+        return excess
 
 
 def test_episode_that_holds_too_much_ends_with_all_that_it_forked():
     with started(FORKS) as (root, child):
-        look(Watcher(), root)
+        Watcher().watch(root, 0)
         assert has_ended(root.handle)
         assert has_ended(child)
 
 
-def test_episode_that_was_left_is_let_alone():
+def test_episode_that_is_left_during_a_look_is_let_alone():
     with started() as (root, _):
         watcher = Watcher()
-        watched = watcher._watched[root] = _Watched(0, 0, 0)
-        watcher.leave(root)
-        watcher._look(root, watched)
+        root.holdings = holdings = Interrupted(lambda: watcher.leave(root))
+        watcher.watch(root, 0)
+        assert holdings.looked.wait(60)
         assert not has_ended(root.handle, 0.2)
 
 
@@ -76,7 +87,8 @@ def test_who_leaves_while_an_episode_is_ended_waits_for_that():
         handler = Interrupts()
         logger.addHandler(handler)
         try:
-            look(watcher, root)
+            watcher.watch(root, 0)
+            assert has_ended(root.handle)
             leaving.join()
         finally:
             logger.removeHandler(handler)
@@ -84,11 +96,14 @@ def test_who_leaves_while_an_episode_is_ended_waits_for_that():
 
 
 def test_number_of_an_ended_root_that_is_anothers_by_now_ends_nobody():
-    with started(FORKS) as (innocent, child), started() as (root, _):
+    with started(FORKS) as (innocent, child), started(kind=Renumbered) as (root, _):
+        assert isinstance(root, Renumbered)
         root.end()
         assert has_ended(root.handle)
-        root._process_id = innocent.process_id()
-        look(Watcher(), root)
+        root.other = innocent
+        root.holdings = holdings = Interrupted(lambda: None)
+        Watcher().watch(root, 0)
+        assert holdings.looked.wait(60)
         assert not has_ended(innocent.handle, 0.2)
         assert not has_ended(child, 0)
 
@@ -104,11 +119,9 @@ def test_refused_look_is_told_and_the_others_go_on(caplog: pytest.LogCaptureFixt
     assert "could not be read: not allowed" in caplog.text
 
 
-def test_closed_episode_is_looked_at_no_more(open_one):
+def test_closed_episode_is_looked_at_no_more(open_one, roots):
     interpreter = open_one("persistent")
     interpreter.run_block("1")
-    engine = interpreter._state.engine
-    root = engine._kernel.keeper if hasattr(engine, "_kernel") else engine._root.node
-    assert root in WATCHER._watched
+    assert len(roots) == 1
     interpreter.close()
-    assert root not in WATCHER._watched
+    assert not roots

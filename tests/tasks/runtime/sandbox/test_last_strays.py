@@ -2,10 +2,11 @@
 
 import os
 import select
-from typing import Any
 
 import pytest
 
+from carryover.tasks.runtime.fork_tree import engine
+from carryover.tasks.runtime.fork_tree.engine import Root
 from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
@@ -25,17 +26,17 @@ look()
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_process_that_the_last_block_forked_ends_with_its_episode(level, contract):
+def test_process_that_the_last_block_forked_ends_with_its_episode(level, contract, monkeypatch):
     try:
         runtime = ForkTreeRuntime(RuntimeSpec(sandbox=level))
     except SandboxUnavailableError as refusal:
         pytest.skip(str(refusal))
-    handles = []
+    handles, roots = [], []
+    monkeypatch.setattr(engine, "Root", lambda node: roots.append(node) or Root(node))
 
     def look() -> None:
         """Open a handle of each process that the block has forked, while it runs."""
-        engine: Any = interpreter._state.engine
-        root = engine._root.node
+        (root,) = roots
         known = {node.process_id() for node in root.family}
         handles.extend(os.pidfd_open(process) for process in descendants(root.process_id()) if process not in known)
 
