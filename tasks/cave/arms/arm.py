@@ -2,13 +2,15 @@
 
 from typing import Literal, NamedTuple
 
+from carryover.tasks.running.contract_name import ContractName
+
 ArmName = Literal["persistent_code", "stateless_code", "code_without_injection", "json", "json_python"]
 
 
 class Arm(NamedTuple):
     """Features of an arm."""
 
-    contract: str | None
+    contract: ContractName | None
     """Contract of the interpreter; None for an arm without one."""
     writes_code: bool
     """Whether a reply's block is what runs, and not a native call."""
@@ -18,14 +20,14 @@ class Arm(NamedTuple):
     @property
     def keeps_variables(self) -> bool:
         """Whether the interpreter holds the state that is checked; else functions read and write it."""
-        return self.is_injected and self.contract == "persistent"
+        return self.is_injected and self.contract is ContractName.PERSISTENT
 
 
 ARMS: dict[ArmName, Arm] = {
-    "persistent_code": Arm("persistent", writes_code=True, is_injected=True),
-    "stateless_code": Arm("stateless", writes_code=True, is_injected=True),
-    "code_without_injection": Arm("persistent", writes_code=True, is_injected=False),
+    "persistent_code": Arm(ContractName.PERSISTENT, writes_code=True, is_injected=True),
+    "stateless_code": Arm(ContractName.STATELESS, writes_code=True, is_injected=True),
+    "code_without_injection": Arm(ContractName.PERSISTENT, writes_code=True, is_injected=False),
     "json": Arm(None, writes_code=False, is_injected=False),
-    "json_python": Arm("persistent", writes_code=False, is_injected=False),
+    "json_python": Arm(ContractName.PERSISTENT, writes_code=False, is_injected=False),
 }
 """CaveAgent, CaveAgent without memory, CodeAct style, native function calling, and that with a Python function."""

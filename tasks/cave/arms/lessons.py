@@ -10,6 +10,7 @@ from carryover.tasks.cave.suites.case import Case
 from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.cave.suites.multi_variable import NAMES, multi_variable_cases
 from carryover.tasks.datasets.conversations import Conversation
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.describe import describe
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 
@@ -36,7 +37,7 @@ TRAINING_SPEC = TRAINING["laptop_scratch"].model_copy(
 def lesson(case: Case, arm_name: ArmName) -> Conversation:
     """Return the conversation that the oracle has under a code arm, where no block of a case prints anything."""
     arm = ARMS[arm_name]
-    environment, keeps_names = CaseEnvironment(case, arm), arm.contract == "persistent"
+    environment, keeps_names = CaseEnvironment(case, arm), arm.contract is ContractName.PERSISTENT
     objects = {**(case.world.variables if arm.is_injected else {}), **environment.functions()}
     entries = [describe(name, value, case.world.descriptions.get(name, "")) for name, value in objects.items()]
     told = "\n".join((fill("no_output"), fill("reminder" if keeps_names else "reminder_stateless")))

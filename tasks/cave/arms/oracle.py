@@ -14,6 +14,7 @@ from carryover.tasks.cave.arms.tokens import count_messages, count_reply
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import STAGE, Call, Case, Expected, GoldenRun, Turn
 from carryover.tasks.cave.suites.values import rebuilding, telling
+from carryover.tasks.running.contract_name import ContractName
 
 MODEL_NAME = "oracle"
 DONE = "Done."
@@ -72,7 +73,7 @@ def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
         if not arm.is_injected:
             kinds = () if rebuilt else case.world.types
             parts = [*map(source_of, kinds), *([turn.fetch] if turn.fetch else []), *parts]
-        if arm.contract == "persistent":
+        if arm.contract is ContractName.PERSISTENT:
             rebuilt |= {*used, *_changed(expected, before, case)}
         writing = [f"{WRITE}({name!r}, {telling(name, variables[name])})" for name in _changed(expected, before, case)]
         yield [block("\n".join([*parts, program, *writing]))]
