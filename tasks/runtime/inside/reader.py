@@ -36,7 +36,7 @@ def main(descriptor: int) -> NoReturn:
     settings = channel.receive()
     enter(settings)
     confine.drop_capabilities()
-    confine.limit_resources(**settings["limits"], has_own_count=False)
+    confine.limit_resources(settings["limits"], has_own_count=False)
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=False))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

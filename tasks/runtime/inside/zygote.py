@@ -103,7 +103,7 @@ def _open_episode(
     os.setpgid(0, 0)
     confine.adopt_orphans()
     confine.drop_capabilities(kept=confine.MARK_OF_ROOT if is_apart else 0)
-    confine.limit_resources(**settings["limits"], has_own_count=is_apart)
+    confine.limit_resources(settings["limits"], has_own_count=is_apart)
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart))
     root.grow(channel, setup["tools"])

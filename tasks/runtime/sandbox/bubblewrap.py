@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import os
 import shutil
 import site
@@ -14,18 +15,12 @@ from carryover.tasks.runtime.sandbox import starting
 
 INSIDE_MOUNT = "/opt/carryover"
 """Where the sandbox side of this package is mounted."""
+INSIDE_DIRECTORY = Path(__file__).resolve().parent.parent / "inside"
+"""The directory that holds the sandbox side."""
+INTERPRETER = str(Path(sys.executable).resolve())
+"""The Python executable itself, not the link that a virtual environment has to it."""
+SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
-_SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
-
-
-def inside_directory() -> Path:
-    """The directory that holds the sandbox side."""
-    return Path(__file__).resolve().parent.parent / "inside"
-
-
-def interpreter() -> str:
-    """The Python executable itself, not the link that a virtual environment has to it."""
-    return str(Path(sys.executable).resolve())
 
 
 def library_directories() -> tuple[Path, ...]:
@@ -48,10 +43,8 @@ def package_directories() -> tuple[Path, ...]:
 
 def own_traces() -> tuple[Path, ...]:
     """Files and directories of this project among the installed packages: a block must not find the sampler."""
-    found: list[Path] = []
-    for directory in package_directories():
-        found += sorted(directory.glob("carryover*")) + sorted(directory.glob("_*carryover*"))
-    return tuple(found)
+    globs = itertools.product(package_directories(), ("carryover*", "_*carryover*"))
+    return tuple(path for directory, pattern in globs for path in sorted(directory.glob(pattern)))
 
 
 def command(*, keeps_root: bool) -> list[str]:
@@ -62,16 +55,16 @@ def command(*, keeps_root: bool) -> list[str]:
     words = [shutil.which("bwrap") or "bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--clearenv", "--hostname", "sandbox"]
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if keeps_root else ["--unshare-user"]
-    targets = [*map(Path, (*_SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
+    targets = [*map(Path, (*SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
     for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
         words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
-    for path in _SYSTEM_LIBRARIES:
+    for path in SYSTEM_LIBRARIES:
         words += ["--ro-bind-try", path, path]
     for directory in library_directories():
         words += ["--ro-bind", str(directory), str(directory)]
     for path in own_traces():
         words += ["--perms", "0755", "--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
-    words += ["--ro-bind", str(inside_directory()), f"{INSIDE_MOUNT}/inside"]
+    words += ["--ro-bind", str(INSIDE_DIRECTORY), f"{INSIDE_MOUNT}/inside"]
     for device in _DEVICES:
         words += ["--dev-bind", device, device]
     for path in own_traces():
@@ -87,16 +80,16 @@ def probe() -> str:
     """
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed: install the package bubblewrap"
-    words = [*command(keeps_root=os.geteuid() == 0), interpreter(), "-I", "-S", "-c", ""]
+    words = [*command(keeps_root=os.geteuid() == 0), INTERPRETER, "-I", "-S", "-c", ""]
     with contextlib.closing(starting.Errors()) as errors:
         attempt = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors.descriptor)
         try:
-            status = starting.wait_patiently(attempt.wait, subprocess.TimeoutExpired, "bubblewrap's first process")
+            starting.wait_patiently(attempt.wait, subprocess.TimeoutExpired, "bubblewrap's first process")
         except subprocess.TimeoutExpired:
             attempt.kill()
             attempt.wait()
             late = f"bubblewrap does not start a process within {starting.START_SECONDS:g} s"
             return f"{late} ({errors.last_line() or 'without a word'}): repair or remove bwrap"
-        if status == 0:
+        if attempt.returncode == 0:
             return ""
-        return f"bubblewrap cannot start here ({errors.last_line() or status}): allow user namespaces"
+        return f"bubblewrap cannot start here ({errors.last_line() or attempt.returncode}): allow user namespaces"

@@ -123,19 +123,20 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
         "filters_calls": level != "none",
         "landlock": _readable_paths() if level == "landlock+seccomp" else [],
         "limits": {
-            "memory_bytes": spec.memory_limit_bytes,
-            "process_count": spec.process_limit,
-            "file_bytes": spec.output_limit_bytes,
-            "descriptor_count": _DESCRIPTOR_COUNT,
+            "RLIMIT_AS": spec.memory_limit_bytes,
+            "RLIMIT_NPROC": spec.process_limit,
+            "RLIMIT_FSIZE": spec.output_limit_bytes,
+            "RLIMIT_NOFILE": _DESCRIPTOR_COUNT,
+            **dict.fromkeys(("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"), 0),
         },
     }
 
 
 def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
     # Isolated as by -I, but for the environment, which is ours and fixes the order of sets.
-    root = bubblewrap.INSIDE_MOUNT if level == "bwrap+seccomp" else str(bubblewrap.inside_directory().parent)
+    root = bubblewrap.INSIDE_MOUNT if level == "bwrap+seccomp" else str(bubblewrap.INSIDE_DIRECTORY.parent)
     program = f"import sys; sys.path.insert(0, {root!r}); from inside.{entry} import main; main({descriptor})"
-    command = [bubblewrap.interpreter(), "-s", "-P", "-S", "-B", "-c", program]
+    command = [bubblewrap.INTERPRETER, "-s", "-P", "-S", "-B", "-c", program]
     if level != "bwrap+seccomp":
         return command
     environment = [word for name, value in _ENVIRONMENT.items() for word in ("--setenv", name, value)]
@@ -145,7 +146,7 @@ def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
 def _readable_paths() -> list[str]:
     """Return what a process may read where only Landlock hides files: libraries, without this project's packages."""
     hidden = set(bubblewrap.own_traces())
-    readable = [str(bubblewrap.inside_directory()), "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache"]
+    readable = [str(bubblewrap.INSIDE_DIRECTORY), *bubblewrap.SYSTEM_LIBRARIES]
     for directory in bubblewrap.library_directories():
         if any(path.is_relative_to(directory) for path in hidden):
             readable += [str(path) for path in directory.iterdir() if path not in hidden]

@@ -6,6 +6,7 @@ import sys
 from typing import get_args
 
 from carryover.tasks.running.errors import UserError
+from carryover.tasks.runtime.inside.walls.confine import landlock_version
 from carryover.tasks.runtime.inside.walls.syscalls import ARCHITECTURES
 from carryover.tasks.runtime.sandbox import bubblewrap
 from carryover.tasks.runtime.spec import SandboxLevel
@@ -45,8 +46,6 @@ def _obstacle(level: SandboxLevel) -> str:
         return f"run on {' or '.join(sorted(ARCHITECTURES))}, this is {os.uname().machine}"
     if level == "bwrap+seccomp":
         return bubblewrap.probe()
-    if level == "landlock+seccomp":
-        from carryover.tasks.runtime.inside.walls.confine import landlock_version
-
-        return "" if landlock_version() > 0 else "boot a kernel with Landlock (5.13 or later, lsm=landlock)"
+    if level == "landlock+seccomp" and landlock_version() <= 0:
+        return "boot a kernel with Landlock (5.13 or later, lsm=landlock)"
     return ""

@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Callable
-from typing import TypeVar
 
 START_SECONDS = 600.0
 """Time for a process to start on a machine that is busy; one that fails to start ends, which is seen at once."""
@@ -12,19 +11,18 @@ PATIENCE_SECONDS = 10.0
 _WORDS_BYTES = 4096
 
 logger = logging.getLogger(__name__)
-Waited = TypeVar("Waited")
 
 
-def wait_patiently(wait: Callable[[float], Waited], expired: type[Exception], what: str) -> Waited:
-    """Return what `wait` returns in the time for a start; log what is waited for when that takes long.
+def wait_patiently(wait: Callable[[float], object], expired: type[Exception], what: str) -> None:
+    """Wait for as long as a start may take; log what is waited for when that takes long.
 
     `wait` takes seconds and raises `expired` once they have passed.
     """
     try:
-        return wait(PATIENCE_SECONDS)
+        wait(PATIENCE_SECONDS)
     except expired:
         logger.warning("%s has not started for %g s; up to %g s are waited", what, PATIENCE_SECONDS, START_SECONDS)
-    return wait(START_SECONDS - PATIENCE_SECONDS)
+        wait(START_SECONDS - PATIENCE_SECONDS)
 
 
 class Errors:

@@ -20,7 +20,7 @@ def main(descriptor: int) -> None:
     is_apart = settings["unshares"] and confine.unshare_user(processes=True)
     _stay_until_child_ends(channel, listener, filters_calls=settings["filters_calls"])
     confine.drop_capabilities()
-    confine.limit_resources(**settings["limits"], has_own_count=is_apart)
+    confine.limit_resources(settings["limits"], has_own_count=is_apart)
     confine.unbuffer_c_output()
     confine.adopt_orphans()
     _stay_until_child_ends(channel, listener, filters_calls=settings["filters_calls"])

@@ -12,7 +12,7 @@ import resource
 import struct
 from collections.abc import Iterable
 
-from .syscalls import ACCEPT_CALLS, ARCHITECTURES, SCHEDULER_CALLS, SIGNAL_CALLS, AllowedArguments, Architecture
+from .syscalls import ALLOWED_ARGUMENTS, ARCHITECTURES, KERNEL_CALLS, SIGNAL_CALLS, Architecture
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -59,10 +59,8 @@ class _Program(ctypes.Structure):
 @functools.cache
 def denied_calls(*, has_own_process_namespace: bool, is_listening: bool = False) -> tuple[str, ...]:
     """Name the system calls that a block may not make, sorted."""
-    architecture = _architecture()
-    allowed = set(SIGNAL_CALLS if has_own_process_namespace else ())
-    allowed |= {*ACCEPT_CALLS, *SCHEDULER_CALLS} if is_listening else set()
-    return tuple(sorted(set(architecture.numbers) - allowed))
+    allowed = (*(SIGNAL_CALLS if has_own_process_namespace else ()), *(KERNEL_CALLS if is_listening else ()))
+    return tuple(sorted(_architecture().numbers.keys() - allowed))
 
 
 def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
@@ -81,19 +79,18 @@ def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
         program += [(_JUMP_AT_LEAST, 0, 1, architecture.foreign_bit), (_RETURN, 0, 0, _KILL_PROCESS)]
     program += [(_JUMP_EQUAL, len(numbers) - index, 0, number) for index, number in enumerate(numbers)]
     program += [(_JUMP, 0, 0, 1), (_RETURN, 0, 0, _FAIL)]
-    limits = (architecture.prlimit, _LIMITS_CHECK)
-    for call, check in (limits, *((each.call, _argument_check(each)) for each in architecture.allowed)):
+    checks = [_LIMITS_CHECK, *(_argument_check(*allowed) for allowed in ALLOWED_ARGUMENTS)]
+    for call, check in zip((architecture.prlimit, *architecture.listed), checks, strict=True):
         program += [(_JUMP_EQUAL, 0, len(check), call), *check]
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
 
 
-def _argument_check(allowed: AllowedArguments) -> list[_Instruction]:
+def _argument_check(position: int, allowed: tuple[int, ...]) -> list[_Instruction]:
     """Fail for an argument that is not on the list; the kernel reads its lower half only."""
-    count = len(allowed.values)
     return [
-        (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + _ARGUMENT_BYTES * allowed.position),
-        *((_JUMP_EQUAL, count - index, 0, value) for index, value in enumerate(allowed.values)),
+        (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + _ARGUMENT_BYTES * position),
+        *((_JUMP_EQUAL, len(allowed) - index, 0, value) for index, value in enumerate(allowed)),
         (_RETURN, 0, 0, _FAIL),
         (_RETURN, 0, 0, _ALLOW),
     ]
@@ -147,22 +144,11 @@ def restrict_files(readable: list[str]) -> None:
     os.close(ruleset)
 
 
-def limit_resources(
-    *, memory_bytes: int, process_count: int, file_bytes: int, descriptor_count: int, has_own_count: bool
-) -> None:
-    """Bound address space, processes and threads, file size and descriptors; no core files."""
-    limits = {
-        resource.RLIMIT_AS: memory_bytes,
-        resource.RLIMIT_FSIZE: file_bytes,
-        resource.RLIMIT_NOFILE: descriptor_count,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_MEMLOCK: 0,
-        resource.RLIMIT_MSGQUEUE: 0,
-    }
-    if has_own_count:
-        limits[resource.RLIMIT_NPROC] = process_count
-    for limit, value in limits.items():
-        resource.setrlimit(limit, (value, value))
+def limit_resources(limits: dict[str, int], *, has_own_count: bool) -> None:
+    """Set hard limits by their names in `resource`; that of processes only where they are counted apart."""
+    for name, value in limits.items():
+        if name != "RLIMIT_NPROC" or has_own_count:
+            resource.setrlimit(getattr(resource, name), (value, value))
 
 
 def become_user(user: int) -> None:

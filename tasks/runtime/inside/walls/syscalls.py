@@ -106,15 +106,6 @@ _DENIED: dict[str, tuple[int, int | None]] = {
 """Numbers on x86-64 and aarch64, None if an architecture lacks the call."""
 
 
-class AllowedArguments(NamedTuple):
-    """A call whose argument must be one of a list: a command that a later kernel adds is denied."""
-
-    call: int
-    position: int
-    """Of the argument, from 0."""
-    values: tuple[int, ...]
-
-
 class Architecture(NamedTuple):
     """Constants of an architecture for a filter."""
 
@@ -124,52 +115,46 @@ class Architecture(NamedTuple):
     """The number of the call that sets the limits of any process of the user's."""
     seccomp: int
     """The number of the call that installs a filter."""
+    listed: tuple[int, int, int]
+    """The numbers of the calls in `ALLOWED_ARGUMENTS`."""
     numbers: dict[str, int]
     """Denied calls."""
-    allowed: tuple[AllowedArguments, ...]
     foreign_bit: int | None = None
     """A bit that marks calls of another interface (x32)."""
 
 
-_FCNTL_COMMANDS = (*range(5), *range(8, 12), 1030, 1031, 1032, 1034)
-"""Duplicates, flags, the receiver of signals, a pipe's size, seals. Not allowed are locks, leases, notifications and
-write hints: they are kept with the inode, where every process that opens the file finds them."""
-_IOCTL_REQUESTS = (0x5401, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-"""TCGETS, TIOCGPGRP, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not allowed are flags and versions of inodes
-and input to a terminal."""
-_MADVISE_ADVICE = (*range(5), 8, 9, 10, 11, *range(13, 20), 22, 23, 24)
-"""Not allowed is advice that evicts, merges or collapses pages which other processes share."""
-
-
-def _allowed(fcntl: int, ioctl: int, madvise: int) -> tuple[AllowedArguments, ...]:
-    return (
-        AllowedArguments(fcntl, 1, _FCNTL_COMMANDS),
-        AllowedArguments(ioctl, 1, _IOCTL_REQUESTS),
-        AllowedArguments(madvise, 2, _MADVISE_ADVICE),
-    )
-
+ALLOWED_ARGUMENTS: tuple[tuple[int, tuple[int, ...]], ...] = (
+    # fcntl: duplicates, flags, the receiver of signals, a pipe's size, seals. Not allowed are locks, leases,
+    # notifications and write hints: they are kept with the inode, where every process that opens the file finds them.
+    (1, (*range(5), *range(8, 12), 1030, 1031, 1032, 1034)),
+    # ioctl: TCGETS, TIOCGPGRP, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not allowed are flags and versions of
+    # inodes and input to a terminal.
+    (1, (0x5401, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
+    # madvise: not allowed is advice that evicts, merges or collapses pages which other processes share.
+    (2, (*range(5), 8, 9, 10, 11, *range(13, 20), 22, 23, 24)),
+)
+"""Position of an argument, from 0, and its allowed values: a command that a later kernel adds is denied."""
 
 X86_64 = Architecture(
     audit=0xC000003E,
     prlimit=302,
     seccomp=317,
+    listed=(72, 16, 28),
     numbers={name: number for name, (number, _) in _DENIED.items()},
-    allowed=_allowed(fcntl=72, ioctl=16, madvise=28),
     foreign_bit=0x40000000,
 )
 AARCH64 = Architecture(
     audit=0xC00000B7,
     prlimit=261,
     seccomp=277,
+    listed=(25, 29, 233),
     numbers={name: number for name, (_, number) in _DENIED.items() if number is not None},
-    allowed=_allowed(fcntl=25, ioctl=29, madvise=233),
 )
 ARCHITECTURES = {"x86_64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
 """By the name that `os.uname` gives."""
 
 SIGNAL_CALLS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
 """Harmless in a process namespace of the episode's own, denied elsewhere."""
-ACCEPT_CALLS = ("accept", "accept4")
-"""A kernel takes its host's connection by these, at the one socket that listens: no block can make another."""
-SCHEDULER_CALLS = ("sched_setscheduler",)
-"""ZeroMQ's threads call it as they begin, and abort the kernel where it is denied."""
+KERNEL_CALLS = ("accept", "accept4", "sched_setscheduler")
+"""A kernel takes its host's connection by the first two, at the one socket that listens: no block can make another.
+ZeroMQ's threads call the last one as they begin, and abort the kernel where it is denied."""
