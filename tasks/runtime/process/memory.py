@@ -10,7 +10,7 @@ from carryover.tasks.runtime.process.descendants import descendants
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _PAUSE_SECONDS, _LOOKING_SHARE = 0.1, 0.05
-"""Between two looks while a block runs: so long, and as much longer as keeps looking at this share of the time."""
+"""Between two looks: at least so long, and as much longer as keeps looking at this share of the time."""
 _LOOKED_AT_AGAIN = 32
 """Processes without a sign of having run that are looked at again each time."""
 
@@ -30,7 +30,7 @@ class Holdings:
 
     def __init__(self) -> None:
         self.due = time.monotonic() + _PAUSE_SECONDS
-        """When to look next while a block runs."""
+        """When to look next at the earliest."""
         self._known: dict[int, tuple[_Signs, int]] = {}
         """Proportional bytes by process; who was looked at last comes last."""
 

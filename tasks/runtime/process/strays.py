@@ -15,12 +15,25 @@ _LOWEST_PRIORITY = 19
 
 
 def end_strays(root: Node) -> None:
-    """End every descendant of the root that the host does not know, however fast they fork.
+    """End every descendant of the root that the host does not know, however fast they fork."""
+    _end_descendants(root, _known(root))
+
+
+def end_all(root: Node) -> None:
+    """End an episode, also where a handle of one of its processes cannot be opened."""
+    try:
+        _end_descendants(root, set())
+    finally:
+        root.end()
+
+
+def _end_descendants(root: Node, kept: set[int]) -> None:
+    """End what descends from a root, by handles: a number is another's as soon as its process has ended.
 
     Stopping comes before killing: a stopped process cannot fork, and the process limit bounds how many there are.
-    Handles are opened and used as in `end_all`.
+    What is listed below a root that is alive after the listing descends from it. A handle that was opened before the
+    listing either means the process that is listed there, or one that has ended, which no signal reaches.
     """
-    kept = {node.process_id() for node in root.family}
     deadline = time.monotonic() + _GIVE_UP_SECONDS
     stopped: dict[int, int] = {}
     with contextlib.ExitStack() as opened:
@@ -41,29 +54,15 @@ def end_strays(root: Node) -> None:
             _signal(handle, signal.SIGKILL)
 
 
-def end_all(root: Node) -> None:
-    """End an episode by handles of its processes: a number is another's as soon as its process has ended.
-
-    What is listed below a root that is alive after the listing descends from it. A handle that was opened before the
-    listing either means the process that is listed there, or one that has ended, which no signal reaches.
-    """
-    with contextlib.ExitStack() as opened:
-        opened.callback(root.end)  # also where a handle cannot be opened
-        handles = {process: _open(process, opened) for process in descendants(root.process_id())}
-        listed = descendants(root.process_id())
-        if root.is_alive():
-            for handle in map(handles.get, listed):
-                if handle is not None:
-                    _signal(handle, signal.SIGKILL)
-
-
 def put_strays_last(root: Node) -> None:
     """Give processes that a block forked the lowest priority: other episodes share the processors."""
-    kept = {node.process_id() for node in root.family}
-    for process in descendants(root.process_id()):
-        if process not in kept:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.setpriority(os.PRIO_PROCESS, process, _LOWEST_PRIORITY)
+    for process in set(descendants(root.process_id())) - _known(root):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.setpriority(os.PRIO_PROCESS, process, _LOWEST_PRIORITY)
+
+
+def _known(root: Node) -> set[int]:
+    return {node.process_id() for node in root.family}
 
 
 def _open(process: int, opened: contextlib.ExitStack) -> int | None:

@@ -10,8 +10,6 @@ from carryover.tasks.runtime.process.strays import end_all
 
 logger = logging.getLogger(__name__)
 
-_LOOKING_SHARE = 0.05
-"""Share of the time that looking at one episode may take: of a thousand branches it takes a second."""
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 4.0
 """Between two looks at an episode; each pause of one doubles, as most blocks leave nothing that grows."""
 
@@ -51,23 +49,21 @@ class Watcher:
             with self._lock:
                 all_watched = tuple(self._watched.items())
             for root, watched in all_watched:
-                if time.monotonic() > watched.look_at:
+                if time.monotonic() > max(watched.look_at, root.holdings.due):
                     try:
                         self._look(root, watched)
                     except OSError as error:
                         logger.warning("an episode's memory could not be read: %s", error)
 
     def _look(self, root: Node, watched: _Watched) -> None:
-        started = time.monotonic()
         used = root.holdings.excess_bytes(root.process_id(), watched.limit_bytes)
-        least_pause = (time.monotonic() - started) / _LOOKING_SHARE
         with self._lock:
             if self._watched.get(root) is not watched:  # a step has begun, or the episode was closed
                 return
             if used or not root.is_alive():
                 del self._watched[root]
             else:
-                pause = max(min(2 * watched.pause_seconds, _LONGEST_PAUSE_SECONDS), least_pause)
+                pause = min(2 * watched.pause_seconds, _LONGEST_PAUSE_SECONDS)
                 self._watched[root] = _Watched(watched.limit_bytes, pause, time.monotonic() + pause)
             if used and root.is_alive():  # the number of one that ended may be another's by now, and so its memory
                 allowed = watched.limit_bytes >> 20
