@@ -43,12 +43,10 @@ def restore_output() -> bool:
 
     Where the block has closed it everywhere, what is written goes nowhere until the output is redirected again.
     """
-    if _is_output(_kept.descriptor):
-        _place(_kept.descriptor)
-        return True
-    for descriptor in _PLACES:
+    for descriptor in (_kept.descriptor, *_PLACES):
         if _is_output(descriptor):
-            _keep(descriptor)
+            if descriptor in _PLACES:
+                _keep(descriptor)
             _place(descriptor)
             return True
     null = os.open(_NULL_DEVICE, os.O_WRONLY)

@@ -31,8 +31,7 @@ def compile_block(source: str, filename: str) -> Compiled:
 def _compile_parts(source: str, filename: str) -> Compiled:
     """Cut a block before its last line that begins at the margin: a syntax tree of objects costs a third of a step.
 
-    Raises:
-        SyntaxError: The two parts do not compile apart: the cut may be inside a statement.
+    Raise `SyntaxError` if the two parts do not compile apart: the cut may be inside a statement.
     """
     lines = source.split("\n")
     last = len(lines) - 1

@@ -250,10 +250,19 @@ class Server:
         except (RuntimeError, IndexError, TypeError, MemoryError):  # a thread changes values meanwhile, or no room
             return {}
 
+    def answer_canary(self) -> str | None:
+        """Say what the namespace remembers."""
+        return self.runner.canary()
+
     def answer_output(self, descriptor: int) -> None:
         """Print to a file of the host's from now on."""
         redirect_output(descriptor)
         self.has_output = True
+
+    def answer_setup(self, tools: dict[str, str | None], output: int) -> None:
+        """Become an episode's, in a kernel that waited for one."""
+        redirect_output(output)
+        self.runner.add_tools(tools)
 
 
 def _type_name(kind: type) -> str:

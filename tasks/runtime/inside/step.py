@@ -6,18 +6,20 @@ import json
 import linecache
 import os
 import sys
+import traceback
 from io import TextIOWrapper
 from typing import Any
 
 from .capture import open_stream
 from .compiling import compile_block
-from .errors import STEP_FILE_PREFIX, describe_error
 from .fitness import Fitness
 from .framing import Channel
 from .namespace import drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
 from .tools import StepTimeout, ToolLine, make_stub
 
+STEP_FILE_PREFIX = "<step "
+_NAME_LIMIT, _MESSAGE_LIMIT = 1000, 100_000
 RESULT_LIMIT = 100_000
 _CANARY_NAME, _CANARY_BYTES = "__canary__", 16
 
@@ -137,7 +139,7 @@ class StepRunner:
         excess = drop_excess(self.namespace, values)
         return {
             "result": None if result is None else result[: RESULT_LIMIT + 1],  # one more says that it is cut
-            "error": describe_error(error) if error is not None else None,
+            "error": _describe_error(error) if error is not None else None,
             "call": getattr(error, "call", None),
             "names": sorted(values.keys() - self.injected) if self.injected else list(values),
             "hash": hash_state(values),
@@ -152,3 +154,30 @@ class StepRunner:
         elif self._is_running:
             self._is_running = False
             raise StepTimeout
+
+
+def _describe_error(error: BaseException) -> tuple[str, str]:
+    """Return the exception's type name and the text of the observation.
+
+    The text is a traceback cut to frames of executed blocks, causes and contexts included, and the exception line.
+    """
+    name = type(error).__name__[:_NAME_LIMIT]
+    try:
+        report = traceback.TracebackException.from_exception(error, compact=True)
+        _keep_own_frames(report)
+        text = "".join(report.format()).rstrip("\n")
+    except Exception as failure:  # noqa: BLE001 - an exception whose own code fails while it is shown
+        text = f"{name}: (its message cannot be shown: {type(failure).__name__})"
+    if len(text) > _MESSAGE_LIMIT:
+        half = _MESSAGE_LIMIT // 2
+        text = f"{text[:half]}\n... [{len(text) - _MESSAGE_LIMIT} characters left out] ...\n{text[-half:]}"
+    return name, text
+
+
+def _keep_own_frames(report: traceback.TracebackException) -> None:
+    frames = [frame for frame in report.stack if frame.filename.startswith(STEP_FILE_PREFIX)]
+    report.stack = traceback.StackSummary.from_list(frames)
+    related = [report.__cause__, report.__context__, *(report.exceptions or ())]
+    for other in related:
+        if other is not None:
+            _keep_own_frames(other)

@@ -42,8 +42,7 @@ class ToolLine:
     """
 
     def __init__(self) -> None:
-        self.channel: Channel | None = None
-        self.is_open = False
+        self._channel: Channel | None = None
         self.is_main_thread_calling = False
         self.is_interrupt_pending = False
         self._lock = _thread.allocate_lock()
@@ -54,9 +53,8 @@ class ToolLine:
 
     def open(self, channel: Channel, owner: int) -> None:
         """Let the calls of a process through from now on."""
-        self.channel = channel
+        self._channel = channel
         self._owner = owner
-        self.is_open = True
 
     def renew(self) -> None:
         """Forget a call that was under way when its block ended."""
@@ -66,7 +64,7 @@ class ToolLine:
 
     def close(self) -> None:
         """Let no call through, and wait for the one of another thread that is under way."""
-        self.is_open = False
+        self._channel = None
         with self._lock:
             pass
 
@@ -74,11 +72,12 @@ class ToolLine:
         """Return what the host's tool returned, or raise what it raised."""
         is_main_thread = _thread.get_ident() == self._main_thread
         with self._lock:
-            if not self.is_open or self.channel is None or os.getpid() != self._owner:
+            channel = self._channel
+            if channel is None or os.getpid() != self._owner:
                 raise ToolRuntimeException(f"{tool} can be called only by a running block, from its own process")
             self.is_main_thread_calling = is_main_thread
             try:
-                reply = self._exchange(self.channel, tool, arguments, keywords)
+                reply = self._exchange(channel, tool, arguments, keywords)
             finally:
                 self.is_main_thread_calling = False
         if is_main_thread and self.is_interrupt_pending:

@@ -34,12 +34,14 @@ class EpisodeKernel(Kernel):
             runtime = open_runtime(RuntimeSpec())
             self.interpreter = runtime.open_interpreter(CONTRACTS[ContractName.PERSISTENT], {}, instance_id="notebook")
         result = self.interpreter.run_block(code)
+        outcome: dict[str, Any] = {"status": "ok", "payload": [], "user_expressions": {}}
+        if result.error is not None:
+            lines = result.error.message.splitlines()
+            evalue = lines[-1] if lines else ""
+            outcome = {"status": "error", "ename": result.error.type, "evalue": evalue, "traceback": lines}
         if not silent:
-            self._publish(result)
-        reply: dict[str, Any] = {"execution_count": self.execution_count, "status": "ok"}
-        if result.error is None:
-            return reply | {"payload": [], "user_expressions": {}}
-        return reply | {"status": "error"} | _error_content(result)
+            self._publish(result, outcome)
+        return {"execution_count": self.execution_count, **outcome}
 
     async def do_shutdown(self, restart: bool) -> dict[str, Any]:
         """End the episode."""
@@ -48,25 +50,18 @@ class EpisodeKernel(Kernel):
             self.interpreter = None
         return {"status": "ok", "restart": restart}
 
-    def _publish(self, result: BlockResult) -> None:
+    def _publish(self, result: BlockResult, outcome: Mapping[str, Any]) -> None:
         if result.output:
-            self._send("stream", {"name": "stdout", "text": result.output})
+            self.send_response(self.iopub_socket, "stream", {"name": "stdout", "text": result.output})
         if result.result is not None:
             content = {"data": {"text/plain": result.result}, "metadata": {}, "execution_count": self.execution_count}
-            self._send("execute_result", content)
+            self.send_response(self.iopub_socket, "execute_result", content)
         if result.error is not None:
-            self._send("error", _error_content(result))
+            content = {field: outcome[field] for field in ("ename", "evalue", "traceback")}
+            self.send_response(self.iopub_socket, "error", content)
         if result.notices:
-            self._send("stream", {"name": "stderr", "text": "\n".join(result.notices) + "\n"})
-
-    def _send(self, kind: str, content: Mapping[str, Any]) -> None:
-        self.send_response(self.iopub_socket, kind, dict(content))
-
-
-def _error_content(result: BlockResult) -> dict[str, Any]:
-    assert result.error is not None
-    lines = result.error.message.splitlines()
-    return {"ename": result.error.type, "evalue": lines[-1] if lines else "", "traceback": lines}
+            content = {"name": "stderr", "text": "\n".join(result.notices) + "\n"}
+            self.send_response(self.iopub_socket, "stream", content)
 
 
 if __name__ == "__main__":

@@ -33,41 +33,35 @@ class Kernel:
     """A started kernel behind the walls of a level; it ends at the latest when this Python does."""
 
     def __init__(self, spec: RuntimeSpec, level: SandboxLevel) -> None:
+        """Start the process and connect; its socket is made here, so that no folder is shown to its blocks."""
         with contextlib.ExitStack() as started:
-            self._start(spec, level, started)
+            key = uuid.uuid4().hex
+            self._session = Session(key=key.encode())
+            context = zmq.Context()
+            started.callback(context.destroy, linger=0)
+            self._shell = context.socket(zmq.DEALER)
+            for option, value in _SOCKET_OPTIONS.items():
+                self._shell.setsockopt(option, value)
+            self._relay, listener = open_relay(lambda path: self._shell.connect(f"ipc://{path}"))
+            started.callback(self._relay.close)
+            with listener:
+                told = {"key": key}
+                process = launch("jupyter.kernel_entry", spec, level, extra=told, descriptors=(listener.fileno(),))
+            started.callback(process.close)
+            set_timeouts(process.connection)
+            process.channel.send(("introduce",))
+            handle, _ = receive_handle(process.channel)
+            self.node = Node(process.channel, handle)
+            started.callback(self.node.close)
+            keeper = os.pidfd_open(parent(self.node.process_id()))
+            self.keeper = Node(process.channel, keeper, self.node.family)
+            """The kernel's parent: whatever a block forked descends from it, orphans included."""
+            started.callback(self.keeper.close)
+            started.callback(self._end_strays)
+            started.callback(WATCHER.leave, self.keeper)
             undo = started.pop_all()
         self.close = weakref.finalize(self, undo.close)
         """Ends the kernel. Runs before interpreter shutdown: ZeroMQ can hang on open sockets."""
-
-    def _start(self, spec: RuntimeSpec, level: SandboxLevel, started: contextlib.ExitStack) -> None:
-        """Start the process and connect; put what ends it again on a stack, also when it does not come that far.
-
-        The socket is made here, and the kernel is handed it open: no folder of the host's is shown to its blocks.
-        """
-        key = uuid.uuid4().hex
-        self._session = Session(key=key.encode())
-        context = zmq.Context()
-        started.callback(context.destroy, linger=0)
-        self._shell = context.socket(zmq.DEALER)
-        for option, value in _SOCKET_OPTIONS.items():
-            self._shell.setsockopt(option, value)
-        self._relay, listener = open_relay(lambda path: self._shell.connect(f"ipc://{path}"))
-        started.callback(self._relay.close)
-        with listener:
-            told = {"key": key}
-            process = launch("jupyter.kernel_entry", spec, level, extra=told, descriptors=(listener.fileno(),))
-        started.callback(process.close)
-        set_timeouts(process.connection)
-        process.channel.send(("introduce",))
-        handle, _ = receive_handle(process.channel)
-        self.node = Node(process.channel, handle)
-        started.callback(self.node.close)
-        keeper = os.pidfd_open(parent(self.node.process_id()))
-        self.keeper = Node(process.channel, keeper, self.node.family)
-        """The kernel's parent: whatever a block forked descends from it, orphans included."""
-        started.callback(self.keeper.close)
-        started.callback(self._end_strays)
-        started.callback(WATCHER.leave, self.keeper)
 
     def execute(self, step: int, seed: str, code: str) -> None:
         """Ask for a step, whose report comes on the node's channel; raise `NodeGoneError` where nobody takes it."""

@@ -12,29 +12,15 @@ from jupyter_client.session import Session
 from tornado.ioloop import IOLoop
 from zmq.eventloop.zmqstream import ZMQStream
 
-from ..capture import redirect_output
 from ..framing import Channel
 from ..node import Server
 from ..seeding import Seeder
 
 
-class KernelServer(Server):
-    """A server that also answers what the fork tree's host learns from forks."""
-
-    def answer_setup(self, tools: dict[str, str | None], output: int) -> None:
-        """Become an episode's."""
-        redirect_output(output)
-        self.runner.add_tools(tools)
-
-    def answer_canary(self) -> str | None:
-        """Say what the namespace remembers."""
-        return self.runner.canary()
-
-
 class StepKernel(Kernel):
     """Runs cells as steps; the report goes to the host by the channel that also carries tool calls."""
 
-    server: KernelServer
+    server: Server
 
     def pre_handler_hook(self) -> None:
         """Leave the handler of interrupts to the step runner."""
@@ -69,7 +55,7 @@ def prepare(channel: Channel, seeder: Seeder, key: str, listener: int) -> StepKe
     shell.bind("ipc://shell")  # a name without effect: the socket has its own
     log = logging.getLogger(__name__)
     kernel = StepKernel(session=Session(key=key.encode()), shell_stream=ZMQStream(shell), log=log)
-    kernel.server = KernelServer(channel, seeder, is_root=False)
+    kernel.server = Server(channel, seeder, is_root=False)
     kernel.server.runner.tidy()
     return kernel
 

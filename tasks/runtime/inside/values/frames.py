@@ -201,10 +201,7 @@ CODECS: dict[str, Codec] = {
     "polars.Series": Codec(lambda series: [series.to_frame()], lambda _kind, frame: frame.to_series(0)),
     "pandas.DataFrame": Codec(_split_frame, _make_frame),
     "pandas.Series": Codec(_split_series, _make_series),
-    "pandas.Index": _INDEX,
-    "pandas.CategoricalIndex": _INDEX,
-    "pandas.IntervalIndex": _INDEX,
-    "pandas.PeriodIndex": _INDEX,
+    **dict.fromkeys(("pandas.Index", "pandas.CategoricalIndex", "pandas.IntervalIndex", "pandas.PeriodIndex"), _INDEX),
     "pandas.DatetimeIndex": _TIME_INDEX,
     "pandas.TimedeltaIndex": _TIME_INDEX,
     "pandas.RangeIndex": Codec(
@@ -222,9 +219,7 @@ CODECS: dict[str, Codec] = {
     "pandas.arrays.ArrowExtensionArray": Codec(lambda array: [array.__arrow_array__()]),
     "pandas.arrays.ArrowStringArray": _TEXTS,
     "pandas.arrays.StringArray": _TEXTS,
-    "pandas.arrays.IntegerArray": _MASKED,
-    "pandas.arrays.FloatingArray": _MASKED,
-    "pandas.arrays.BooleanArray": _MASKED,
+    **dict.fromkeys((f"pandas.arrays.{kind}Array" for kind in ("Integer", "Floating", "Boolean")), _MASKED),
     "pandas.arrays.DatetimeArray": Codec(
         lambda array: [array.to_numpy(f"M8[{array.unit}]"), array.tz],
         lambda _kind, moments, zone: _in_zone(pd.DatetimeIndex(moments), zone).array.copy(),

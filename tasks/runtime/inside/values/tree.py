@@ -112,7 +112,7 @@ def decode(
     """
     try:
         root, nodes, end = _head(blob)
-        return _Builder(_cut(nodes, blob, end), types, makes_records, frozenset(libraries)).build(root)
+        return _Builder(_cut(nodes, blob, end), types, makes_records, frozenset(libraries), {}).build(root)
     except (NotPortableError, MemoryError):
         raise
     except Exception as error:  # the writer is not trusted, and libraries raise what they like
@@ -162,26 +162,23 @@ def _cut(nodes: list[Any], blob: memoryview, end: int) -> dict[int, _Node]:
     return cut
 
 
-class _Builder:
+class _Builder(NamedTuple):
     """Makes the values of nodes, each after its parts."""
 
-    def __init__(
-        self, nodes: dict[int, _Node], types: Mapping[str, type], makes_records: bool, libraries: frozenset[str]
-    ) -> None:
-        self._nodes = nodes
-        self._types = types
-        self._makes_records = makes_records
-        self._libraries = libraries
-        self._built: dict[int, Any] = {}
+    nodes: dict[int, _Node]
+    types: Mapping[str, type]
+    makes_records: bool
+    libraries: frozenset[str]
+    built: dict[int, Any]
 
     def build(self, root: Any) -> Any:
         """Return the value of a part."""
-        built, opened, done = self._built, set(), set()
+        built, opened, done = self.built, set(), set()
         late: list[int] = []
         waiting = [root[0]] if type(root) is list else []
         while waiting:
             place = waiting[-1]
-            codec, _, parts, _ = node = self._nodes[place]
+            codec, _, parts, _ = node = self.nodes[place]
             if place not in opened:
                 opened.add(place)
                 if codec.fill is not None:
@@ -200,28 +197,28 @@ class _Builder:
             else:  # it is in a cycle with an immutable value, which needs it first
                 late.append(place)
         for place in late:
-            codec, _, parts, _ = self._nodes[place]
+            codec, _, parts, _ = self.nodes[place]
             assert codec.fill is not None
             codec.fill(built[place], self._values(parts))
         return self._values([root])[0]
 
     def _values(self, parts: list[Any]) -> list[Any]:
-        built = self._built
+        built = self.built
         return [built[part[0]] if type(part) is list else part for part in parts]
 
     def _kind(self, node: _Node) -> Any:
         """Return the type of a node's value, or what else its tag names in a module."""
         if node.tag in plain.CLASSES:
             name = node.parts[0]
-            known = self._types.get(name)
+            known = self.types.get(name)
             if known is not None and plain.CLASSES[node.tag](known, node.parts):
                 return known
-            if not self._makes_records:
+            if not self.makes_records:
                 raise NotPortableError(f"an instance of {name} needs its type first: inject {name}")
             return plain.Record
         module = node.tag.rpartition(".")[0]
         library = module.partition(".")[0]
-        if library in frames.LIBRARIES and library not in self._libraries:
+        if library in frames.LIBRARIES and library not in self.libraries:
             raise ValueError(f"{library} was not announced")
         return _resolve(node.tag)
 
