@@ -4,6 +4,8 @@
 """
 
 import builtins
+import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -16,9 +18,11 @@ from carryover.tasks.runtime.inside.step import RESULT_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, RetrievalError, SharedMemory, bind_value
 from carryover.tasks.runtime.output import Output
-from carryover.tasks.runtime.process.node import StateLostError
+from carryover.tasks.runtime.process.node import NodeGoneError, StateLostError
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched, fetch, send_binding
+
+logger = logging.getLogger(__name__)
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 _MARK_LIMIT = 1_000
@@ -74,10 +78,6 @@ class CallInterruptedError(Exception):
         """The reply."""
 
 
-class ProtocolError(Exception):
-    """The sandbox sent an invalid message."""
-
-
 Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
 """Recovery quality. Threads do not survive freezing, and libraries that wait for theirs would hang:
 `incomplete` asks for a replay. `lost`: the backend begins with an empty namespace."""
@@ -99,13 +99,33 @@ class Engine(ABC):
     def canary(self) -> str | None:
         """Return the word by which the next block's namespace remembers a block; None for a new namespace."""
 
-    @abstractmethod
     def execute(self, block: Block, answer: Dispatch) -> Report:
         """Run a block in the next namespace; raise `BlockKilledError` where its process ends before it does."""
+        try:
+            process = self._next()
+        finally:
+            self._output.clear()
+        try:
+            report = self._run(process, block, answer)
+        except NodeGoneError as error:
+            logger.info("block %d ended its process or its connection: %s", block.step, ascii(str(error)))
+            reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
+            raise BlockKilledError("InterpreterDied", reason) from error
+        limit = self._spec.output_limit_bytes
+        told = (notices.OUTPUT_FULL.format(limit=limit),) if os.fstat(self._output.descriptor).st_size >= limit else ()
+        return report._replace(notices=report.notices + told)
 
     @abstractmethod
+    def _next(self) -> Any:
+        """Return the process whose turn it is."""
+
+    @abstractmethod
+    def _run(self, process: Any, block: Block, answer: Dispatch) -> Report:
+        """Run a block in that process until it reports; raise `NodeGoneError` if it does not."""
+
     def ask(self, *message: Any) -> Any:
         """Return the answer to a message of `Node.ask`, by the process whose turn it is."""
+        return self._next().ask(*message)
 
     def output(self) -> str:
         """Return what the last block printed, also when it was killed."""
@@ -179,7 +199,7 @@ class Engine(ABC):
 
 
 def parse_report(message: Any) -> Report:
-    """Return the report in a message that may hold anything; raise `ProtocolError` if it holds none."""
+    """Return the report in a message that may hold anything; raise `NodeGoneError` if it holds none."""
     match message:
         case {
             "result": str() | None as result,
@@ -207,4 +227,4 @@ def parse_report(message: Any) -> Report:
                 told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT))
             shown, kept = result and encodable(result), tuple(encodable(name) for name in names)
             return Report(shown, error_type, error_text, call, kept, state_hash, tuple(told), canary)
-    raise ProtocolError(f"not a report: {message!r:.200}")
+    raise NodeGoneError(f"not a report: {message!r:.200}")

@@ -109,8 +109,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     def verify_contract(self) -> bool:
         """Tell whether the next block's namespace remembers what the lifetime policy says it should.
 
-        Raises:
-            StateLostError: The process that holds it has ended: a failure of the machine, not of the contract.
+        Raise `StateLostError` if its process has ended: a failure of the machine, not of the contract.
         """
         return self._state.is_as_promised()
 
@@ -155,8 +154,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     def retrieve(self, name: str) -> Any:
         """Return a variable as a native object: plain data, arrays, frames, dataclass instances; nothing unpickled.
 
-        Raises:
-            RetrievalError: No such variable is alive, or it holds what does not travel.
+        Raise `RetrievalError` if no such variable is alive, or it holds what does not travel.
         """
         fetched = self._state.engine.fetch(name)
         check(name, fetched, self._spec)
@@ -165,10 +163,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return value
 
     def variables(self) -> dict[str, str]:
-        """Return the type's name of every user variable that the next block finds, injected ones included.
+        """Return the type's name of every user variable of the next block; raise `StateLostError` without a process.
 
-        Raises:
-            StateLostError: No process holds the state.
+        Injected variables are included.
         """
         return self._state.engine.ask_of_variables("types")
 
@@ -288,7 +285,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return None
 
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
-        output = self._state.shaped_output(self._step)
+        output = self._spec.shaping.shape(self._state.engine.output(), self._step, can_keep=False).text
         recovered = self._state.roll_back(undoes_last=isinstance(ended, StateLostError))
         self._note(recovered.event)
         if isinstance(ended, StateLostError):

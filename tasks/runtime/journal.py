@@ -1,7 +1,7 @@
 """Journal of an episode's interpreter, in order: enough to restore its state by replay."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -50,6 +50,10 @@ class ToolReply(NamedTuple):
         return ("value", json.loads(self.kept[1])) if self.kept[0] == "value" else self.kept
 
 
+Replies = Callable[[], tuple[ToolReply, ...]]
+"""Returns the tool calls of the block that ran, with their replies."""
+
+
 @dataclass(frozen=True)
 class Ran:
     """A block ran, and what it left was kept as the contract says."""
@@ -58,6 +62,19 @@ class Ran:
     replies: tuple[ToolReply, ...]
     observed: BlockObservation
     kind: Literal["ran"] = "ran"
+
+    def differences(self, replayed: BlockObservation, asked: Sequence[Request]) -> list[Difference]:
+        """Return where the block that ran again showed something else, or asked its tools something else."""
+        step = self.block.step
+        found = [
+            Difference(step, field, repr(old), repr(new))
+            for field, old, new in zip(BlockObservation._fields, self.observed, replayed, strict=True)
+            if old != new
+        ]
+        calls, calls_again = (f"[{', '.join(each)}]" for each in ([reply.request for reply in self.replies], asked))
+        if calls != calls_again:
+            found.append(Difference(step, "tool_calls", calls, calls_again))
+        return found
 
 
 @dataclass(frozen=True)
@@ -101,38 +118,22 @@ class RecordedAnswers:
         """Requests of the block, up to one more than was recorded."""
         self._left = iter(replies)
         self._recorded_count = len(replies)
-        self._is_broken = False
 
     def __call__(self, tool: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
         """Return the recorded reply, or an error from the first request on that is another than the recorded one.
 
-        Raises:
-            CallInterruptedError: The tool was stopped by hand when it was recorded.
+        Raise `CallInterruptedError` where the tool was stopped by hand when it was recorded.
         """
         request = request_text(tool, arguments, keywords)
-        expected = None if self._is_broken else next(self._left, None)
+        expected = next(self._left, None)
         if len(self.asked) <= self._recorded_count:
             self.asked.append(request)
-        if expected is not None and request == expected.request:
-            if expected.kept[:2] == ("error", INTERRUPTED):
-                raise CallInterruptedError(expected.frame())
-            return expected.frame()
-        self._is_broken = True
-        return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)
-
-
-def differences(recorded: Ran, replayed: BlockObservation, asked: Sequence[Request]) -> list[Difference]:
-    """Return where a block that ran again showed something else, or asked its tools something else."""
-    step = recorded.block.step
-    found = [
-        Difference(step, field, repr(old), repr(new))
-        for field, old, new in zip(BlockObservation._fields, recorded.observed, replayed, strict=True)
-        if old != new
-    ]
-    calls, calls_again = (f"[{', '.join(each)}]" for each in ([reply.request for reply in recorded.replies], asked))
-    if calls != calls_again:
-        found.append(Difference(step, "tool_calls", calls, calls_again))
-    return found
+        if expected is None or request != expected.request:
+            self._left = iter(())
+            return ("error", "ToolRuntimeException", f"{tool}: no such call was recorded here", 0)
+        if expected.kept[:2] == ("error", INTERRUPTED):
+            raise CallInterruptedError(expected.frame())
+        return expected.frame()
 
 
 def changed_variables(step: int, recorded: Mapping[str, str], replayed: Mapping[str, str]) -> tuple[Difference, ...]:

@@ -1,8 +1,11 @@
 """Lifetimes of bindings: a policy object per contract, and the only place where contracts differ."""
 
+import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from carryover.tasks.running.syntax import parse_python
 from carryover.tasks.runtime.contract import Contract
 
 
@@ -42,3 +45,30 @@ def lifetime_of(contract: Contract) -> Lifetime:
         case "recent" if count.isdecimal() and int(count) > 0:
             return Lifetime("live", "some", int(count))
     raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K")
+
+
+def names_bound_by(code: str, step: int) -> dict[str, Bound]:
+    """Return every name that a block may bind, at any depth; empty for a block that does not parse.
+
+    A name that is defined and also assigned to counts as assigned to.
+    """
+    found: dict[str, Bound] = {}
+    for node in nodes_of(code):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.setdefault(name, Bound(step, is_definition=True))
+            case ast.Name(id=name, ctx=ast.Store()):
+                found[name] = Bound(step, is_definition=False)
+            case ast.alias(name=name, asname=alias):
+                found[alias or name.partition(".")[0]] = Bound(step, is_definition=False)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                found[name] = Bound(step, is_definition=False)
+    return found
+
+
+def nodes_of(code: str) -> Iterator[ast.AST]:
+    """Return all nodes of a block's syntax tree; empty for a block that does not parse."""
+    try:
+        return ast.walk(parse_python(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return iter(())

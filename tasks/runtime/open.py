@@ -37,7 +37,8 @@ class Runtime(ABC):
         `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract.
         """
         table = ToolTable(tools, tool_call_cap)
-        engine = self.open_engine(lifetime_of(contract), table.documentation())
+        documented = {name: tool.documentation for name, tool in table.tools.items()}
+        engine = self.open_engine(lifetime_of(contract), documented)
         return Interpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
 
     @abstractmethod

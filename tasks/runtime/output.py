@@ -2,8 +2,6 @@
 
 import os
 
-from carryover.tasks.runtime.notices import OUTPUT_FULL
-
 _USUAL_BYTES = 8192
 """More is rarely printed, and room for the limit costs more to allocate than to fill."""
 
@@ -35,11 +33,6 @@ class Output:
         if len(content) == _USUAL_BYTES:
             content = os.pread(self.descriptor, limit_bytes, 0)
         return content.decode(errors="replace")
-
-    def notices(self, limit_bytes: int) -> tuple[str, ...]:
-        """Return the notices about an output that has reached its limit."""
-        is_full = os.fstat(self.descriptor).st_size >= limit_bytes
-        return (OUTPUT_FULL.format(limit=limit_bytes),) if is_full else ()
 
     def close(self) -> None:
         """Free it."""

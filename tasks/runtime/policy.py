@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.runtime.bindings import nodes_of
+from carryover.tasks.runtime.lifetime import nodes_of
 from carryover.tasks.runtime.results import Violation
 
 _SHOWN_LIMIT = 100

@@ -1,25 +1,16 @@
 """The state of an episode's interpreter: which names live, how it came about, and how to get it back."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime import notices
-from carryover.tasks.runtime.bindings import names_bound_by
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Dispatch, Engine, Recovery, Report, StateLostError
-from carryover.tasks.runtime.journal import (
-    BlockObservation,
-    Difference,
-    Dropped,
-    Entry,
-    Installed,
-    Ran,
-    RecordedAnswers,
-    ToolReply,
-    differences,
-)
-from carryover.tasks.runtime.lifetime import Bound, Lifetime
+from carryover.tasks.runtime.journal import BlockObservation, Dropped, Entry, Installed, Ran, RecordedAnswers, Replies
+from carryover.tasks.runtime.lifetime import Bound, Lifetime, names_bound_by
 from carryover.tasks.runtime.objects import Binding, InjectionError
+from carryover.tasks.runtime.results import Difference
 from carryover.tasks.runtime.shaping import Shaping
 
 
@@ -36,21 +27,21 @@ class Memory(NamedTuple):
 _NOTHING = Memory((), {}, None, ())
 
 
+@dataclass(eq=False)
 class EpisodeSnapshot:
     """A state of an episode: a frozen process where the backend has one, and the blocks that lead to it."""
 
-    def __init__(self, history: object, frozen: Any, memory: Memory) -> None:
-        self.history = history
-        """Owner token: only the interpreter that took it may restore it, and not after `reload()`."""
-        self.frozen = frozen
-        self.memory = memory
-        self.is_closed = False
+    history: object
+    """Owner token: only the interpreter that took it may restore it, and not after `reload()`."""
+    frozen: Any
+    memory: Memory
+    is_closed: bool = False
 
     def close(self) -> None:
         """End the frozen process; the state cannot be restored any more."""
         self.is_closed = True
         if self.frozen is not None:
-            self.frozen.process.close()
+            self.frozen.process.release()
             self.frozen = None
 
 
@@ -90,9 +81,8 @@ class EpisodeState:
     def is_as_promised(self) -> bool:
         """Tell whether the next block's namespace remembers what it should, and nothing that it should not.
 
-        Raises:
-            StateLostError: Its process has ended, or a block has made it forget or remember what never was: in a
-                process that lives on, code of the agent's can write anything.
+        Raise `StateLostError` if its process has ended, or a block has made it forget or remember what never was: in a
+        process that lives on, code of the agent's can write anything.
         """
         found = self.engine.canary()
         if found == self._canary:
@@ -104,7 +94,7 @@ class EpisodeState:
             return False
         raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
 
-    def run(self, block: Block, answer: Dispatch, replies: Callable[[], tuple[ToolReply, ...]]) -> Done:
+    def run(self, block: Block, answer: Dispatch, replies: Replies) -> Done:
         """Run a block and keep what outlives it; raise `BlockKilledError` if the state must be rolled back."""
         report = self.engine.execute(block, answer)
         output = self.engine.output()
@@ -116,7 +106,10 @@ class EpisodeState:
             report = report._replace(names=tuple(sorted({*report.names, shaped.kept_as})))
         if report.result is not None:
             report = report._replace(result=self._shaping.shape(report.result, block.step, can_keep=False).text)
-        self.active = self._survivors(report.names, block)
+        anew = names_bound_by(block.code, block.step) if self._lifetime.keeps == "some" else {}
+        unseen = Bound(block.step, is_definition=False)
+        self._bound = {name: anew.get(name) or self._bound.get(name, unseen) for name in report.names}
+        self.active = tuple(name for name, bound in self._bound.items() if self._lifetime.survives(bound, block.step))
         is_emptied = self._lifetime.keeps == "nothing"
         self._canaries.append(report.canary)
         self._canary = None if is_emptied else report.canary
@@ -124,17 +117,6 @@ class EpisodeState:
         self.engine.finish(None if is_emptied else [name for name in report.names if name not in kept])
         self.journal.append(Ran(block, replies(), observed))
         return Done(report, shaped.text)
-
-    def _survivors(self, names: tuple[str, ...], block: Block) -> tuple[str, ...]:
-        """Return those of the names that outlive the block's step, in their order."""
-        anew = names_bound_by(block.code, block.step) if self._lifetime.keeps == "some" else {}
-        unseen = Bound(block.step, is_definition=False)
-        self._bound = {name: anew.get(name) or self._bound.get(name, unseen) for name in names}
-        return tuple(name for name in names if self._lifetime.survives(self._bound[name], block.step))
-
-    def shaped_output(self, step: int) -> str:
-        """Return the output of a block that was killed, as the model sees it."""
-        return self._shaping.shape(self.engine.output(), step, can_keep=False).text
 
     def install(self, *bindings: Binding) -> None:
         """Bind objects for the next block and all after it; raise what the engine's `install` raises."""
@@ -155,8 +137,7 @@ class EpisodeState:
 
         Where the process ended between two steps and no copy is left, the last block is suspected, and undone as well.
         """
-        recovery = self.engine.roll_back()
-        recovered = self._replay(undoes_last=undoes_last) if recovery == "incomplete" else self._recover(recovery)
+        recovered = self._recover(self.engine.roll_back(), undoes_last=undoes_last)
         if recovered.event == "lost":
             return recovered
         return Recovered("rolled_back", (notices.ROLLED_BACK, *recovered.notices))
@@ -187,14 +168,15 @@ class EpisodeState:
         self._history = object()
         return self._bring_about(entries)
 
-    def _bring_about(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
+    def _bring_about(self, entries: Sequence[Entry]) -> tuple[Difference, ...]:
         """Run what was recorded in a new namespace; return every observation that came out otherwise."""
         installed = tuple(self.engine.installed)
         try:
             found = self._do_again(entries, list(installed))
             self.engine.canary()  # a state whose process ends again is not restored
         except (StateLostError, InjectionError) as error:
-            self._begin_again(installed)
+            self.engine.restart(installed)
+            self._recall(_NOTHING)
             raise StateLostError(str(error)) from error
         return found
 
@@ -205,7 +187,8 @@ class EpisodeState:
 
     def _do_again(self, entries: Iterable[Entry], installed: list[Binding]) -> tuple[Difference, ...]:
         """Do what was recorded, and install in its turn what is installed here; what was not recorded comes last."""
-        self._begin_again(())
+        self.engine.restart(())
+        self._recall(_NOTHING)
         found: list[Difference] = []
         for entry in entries:
             match entry:
@@ -222,41 +205,27 @@ class EpisodeState:
                         raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
                     ran = self.journal[-1]
                     assert isinstance(ran, Ran)
-                    found += differences(entry, ran.observed, answers.asked)
+                    found += entry.differences(ran.observed, answers.asked)
         for binding in installed:
             self.install(binding)
         return tuple(found)
 
-    def _begin_again(self, installed: Sequence[Binding]) -> None:
-        self.engine.restart(installed)
-        self._recall(_NOTHING)
-
-    def _recover(self, recovery: Recovery) -> Recovered:
+    def _recover(self, recovery: Recovery, *, undoes_last: bool = False) -> Recovered:
         """Classify the recovery, and replay the journal if no process holds the state."""
-        match recovery:
-            case "complete":
-                return Recovered("rolled_back", ())
-            case "without_threads":
-                return Recovered("rolled_back", (notices.THREADS_GONE,))
-            case "incomplete":
-                return self._replay(undoes_last=False)
-            case "lost":
-                return self._lose()
-
-    def _lose(self) -> Recovered:
-        self._recall(_NOTHING)
-        return Recovered("lost", (notices.LOST,))
-
-    def _replay(self, *, undoes_last: bool) -> Recovered:
-        ran = [index for index, entry in enumerate(self.journal) if isinstance(entry, Ran)]
-        undone = ran[-1:] if undoes_last else []
-        try:
-            found = self._bring_about(tuple(entry for index, entry in enumerate(self.journal) if index not in undone))
-        except StateLostError:
-            return self._lose()
-        told = [notices.RUN_AGAIN, *([notices.UNDONE] if undone else [])]
-        if steps := sorted({difference.step for difference in found}):
-            told.append(notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))))
+        told = [notices.THREADS_GONE] if recovery == "without_threads" else []
+        if recovery == "incomplete":
+            ran = [index for index, entry in enumerate(self.journal) if isinstance(entry, Ran)]
+            undone = ran[-1:] if undoes_last else []
+            told = [notices.RUN_AGAIN, *([notices.UNDONE] if undone else [])]
+            try:
+                found = self._bring_about([entry for index, entry in enumerate(self.journal) if index not in undone])
+                if steps := sorted({difference.step for difference in found}):
+                    told.append(notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))))
+            except StateLostError:
+                recovery = "lost"
+        if recovery == "lost":
+            self._recall(_NOTHING)
+            return Recovered("lost", (notices.LOST,))
         return Recovered("rolled_back", tuple(told))
 
     def _remember(self) -> Memory:

@@ -71,10 +71,9 @@ class HostTool:
     def call(self, arguments: list[Any], keywords: dict[str, Any], bound: dict[str, Any] | None) -> Any:
         """Call the function; `bound` are the arguments by parameter, as far as they fit.
 
-        Raise `ToolError` for arguments that do not fit it and for whatever it refuses.
-
-        `sys.exit` and the panic of a library in Rust count as failures of the tool. Other base exceptions end the run,
-        such as Prefect's `TerminationSignal`, and pass through.
+        Raise `ToolError` for arguments that do not fit it and for whatever it refuses. `sys.exit` and the panic of a
+        library in Rust count as failures of the tool. Other base exceptions end the run, such as Prefect's
+        `TerminationSignal`, and pass through.
         """
         if bound is None or not self._required <= bound.keys():
             try:
@@ -106,10 +105,6 @@ class ToolTable:
         self.tools = {name: HostTool(name, function) for name, function in tools.items()}
         self.cap = cap
         self.start_block()
-
-    def documentation(self) -> dict[str, str]:
-        """Documentation by tool, for the stubs of the sandbox."""
-        return {name: tool.documentation for name, tool in self.tools.items()}
 
     def add(self, name: str, function: Callable[..., Any]) -> str:
         """Add a function, and return its documentation."""
@@ -178,12 +173,9 @@ class ToolTable:
 
     def error_kind(self, uncaught: int | None) -> typing.Literal["interpreter", "tool", "cap"]:
         """Tell where the error that ended the block came from."""
-        if uncaught is None or not 1 <= uncaught <= len(self._calls):
+        if uncaught is None or not 1 <= uncaught <= len(self._calls) or not self._calls[uncaught - 1].error_type:
             return "interpreter"
-        error_type = self._calls[uncaught - 1].error_type
-        if error_type is None:
-            return "interpreter"
-        return "cap" if error_type == ToolCallLimitError.__name__ else "tool"
+        return "cap" if self._calls[uncaught - 1].error_type == ToolCallLimitError.__name__ else "tool"
 
     def _count_call(self, size: int) -> ToolCallLimitError | None:
         """Count a call and its size; return why it is refused, if a limit of the block's is spent."""

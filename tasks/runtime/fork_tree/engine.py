@@ -2,10 +2,9 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from carryover.tasks.runtime.engine import Block, BlockKilledError, Dispatch, Engine, ProtocolError, Recovery, Report
-from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, LiveProcesses, Processes
+from carryover.tasks.runtime.engine import Block, Dispatch, Engine, Recovery, Report
+from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, FrozenProcess, LiveProcesses
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.runtime.process.attend import attend
@@ -22,28 +21,16 @@ OpenRoot = Callable[[int], Node]
 """From the descriptor that takes a block's output to a new root."""
 
 
-class Root:
-    """An episode's root with those who grow from it: it ends with the last of them."""
+class Root(FrozenProcess):
+    """An episode's root: what blocks forked, which may not end with it, is ended before."""
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self._user_count = 1
-
-    def share(self) -> "Root":
-        """Count one more who grows from it."""
-        self._user_count += 1
-        return self
-
-    def release(self) -> None:
-        """Count one less; end the root with the last, and what blocks forked, which may not end with it."""
-        self._user_count -= 1
-        if self._user_count == 0:
-            WATCHER.leave(self.node)
-            try:
-                if self.node.is_alive():
-                    end_strays(self.node)
-            finally:
-                self.node.close()
+    def _end(self) -> None:
+        WATCHER.leave(self.node)
+        try:
+            if self.node.is_alive():
+                end_strays(self.node)
+        finally:
+            self.node.close()
 
 
 class ForkTreeEngine(Engine):
@@ -56,18 +43,13 @@ class ForkTreeEngine(Engine):
         super().__init__(lifetime, spec)
         self._open_root = open_root
         self.installed = [] if origin is None else list(origin.installed)
-        self._origin: Frozen | None = None
-        """The copy of another engine's state that it grew from."""
         with contextlib.ExitStack() as undone:
             undone.callback(self._output.close)
             self._root = Root(open_root(self._output.descriptor)) if origin is None else origin._root.share()
             undone.callback(self._root.release)
-            if origin is None:
-                self._processes = self._grow()
-            else:
-                assert isinstance(origin._processes, LiveProcesses)
-                self._origin = origin._processes.freeze()
-                self._processes = LiveProcesses(self._root.node, self._output.descriptor, self._origin)
+            self._origin = None if origin is None else origin.freeze()
+            """The copy of another engine's state that it grew from."""
+            self._processes = self._grow()
             undone.pop_all()
 
     def canary(self) -> str | None:
@@ -75,23 +57,12 @@ class ForkTreeEngine(Engine):
         self._processes.next()
         return self._processes.canary
 
-    def execute(self, block: Block, answer: Dispatch) -> Report:
-        """Run a block; interrupt it at its time limit, and kill it if that does not help."""
-        try:
-            node = self._processes.next()
-        finally:
-            self._output.clear()
-        try:
-            node.send(("run", *block))
-            report = attend(node, self._root.node, block.step, answer, self._spec)
-            return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
-        except (NodeGoneError, ProtocolError) as error:
-            reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
-            raise BlockKilledError("InterpreterDied", reason) from error
+    def _next(self) -> Node:
+        return self._processes.next()
 
-    def ask(self, *message: Any) -> Any:
-        """Ask the process whose turn it is."""
-        return self._processes.next().ask(*message)
+    def _run(self, process: Node, block: Block, answer: Dispatch) -> Report:
+        process.send(("run", *block))
+        return attend(process, self._root.node, block.step, answer, self._spec)
 
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
@@ -103,25 +74,25 @@ class ForkTreeEngine(Engine):
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""
         try:
             worth = self._processes.roll_back()
-            if isinstance(self._processes, LiveProcesses) and worth is not None:
+            if isinstance(self._processes, LiveProcesses):
                 held = private_bytes(self._processes.next().process_id())
                 if held + _ROOM_BYTES > self._spec.episode_memory_limit_bytes:
                     self.restart(tuple(self.installed))
                     return "lost"
         except NodeGoneError:
             return "incomplete"
-        return worth or "incomplete"
+        return worth
 
     def restart(self, installed: Sequence[Binding]) -> None:
         """Begin again with a new root."""
         self._processes.close()
         self._root.release()
         self._root = Root(self._open_root(self._output.descriptor))
+        self._origin = None
         self._processes = self._grow()
         self.forgets = self._lifetime.runs_in == "fresh"
         self.installed = []
-        for binding in installed:
-            self.install(binding)
+        self.install(*installed)
 
     def install(self, *bindings: Binding) -> None:
         """Bind in the root and in the live process, and fork ahead anew."""
@@ -153,15 +124,13 @@ class ForkTreeEngine(Engine):
 
     def branch(self) -> tuple["ForkTreeEngine", Recovery]:
         """Return an engine that forks the state when it is used first; a fresh lifetime has no state to fork."""
-        if isinstance(self._processes, LiveProcesses):
-            other = ForkTreeEngine(self._lifetime, self._spec, self._open_root, origin=self)
-            assert other._origin is not None
+        origin = self if self._lifetime.runs_in == "live" else None
+        other = ForkTreeEngine(self._lifetime, self._spec, self._open_root, origin=origin)
+        if other._origin is not None:
             return other, other._origin.worth
-        other = ForkTreeEngine(self._lifetime, self._spec, self._open_root)
         with contextlib.ExitStack() as undone:
             undone.callback(other.close)
-            for binding in self.installed:
-                other.install(binding)
+            other.install(*self.installed)
             undone.pop_all()
         return other, "complete"
 
@@ -171,7 +140,7 @@ class ForkTreeEngine(Engine):
         self._root.release()
         self._output.close()
 
-    def _grow(self) -> Processes:
+    def _grow(self) -> FreshProcesses | LiveProcesses:
         if self._lifetime.runs_in == "live":
-            return LiveProcesses(self._root.node, self._output.descriptor)
+            return LiveProcesses(self._root.node, self._output.descriptor, self._origin)
         return FreshProcesses(self._root.node, self._output)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from carryover.tasks.runtime.engine import Recovery
 from carryover.tasks.runtime.output import Output
@@ -42,14 +42,14 @@ class Fork:
 
 
 class FrozenProcess:
-    """A process that only forks, for all who continue from its state; it ends with the last of them."""
+    """A process that only forks, for all who continue from it; it ends with the last of them."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self._user_count = 1
         self._lock = threading.Lock()
 
-    def share(self) -> "FrozenProcess":
+    def share(self) -> Self:
         """Count one more who may continue from it."""
         with self._lock:
             self._user_count += 1
@@ -64,12 +64,15 @@ class FrozenProcess:
                 self.node.end()  # a late answer would be read as that of the next fork
                 raise
 
-    def close(self) -> None:
+    def release(self) -> None:
         """Count one less."""
         with self._lock:
             self._user_count -= 1
             if self._user_count == 0:
-                self.node.close()
+                self._end()
+
+    def _end(self) -> None:
+        self.node.close()
 
 
 class Frozen(NamedTuple):
@@ -176,7 +179,7 @@ class LiveProcesses:
             self._ahead = Fork(live, dropped=dropped)
         finally:
             if former is not None:
-                former.process.close()
+                former.process.release()
 
     def freeze(self) -> Frozen:
         """Return the copy of the present state, for one more who may continue from it."""
@@ -193,13 +196,13 @@ class LiveProcesses:
         self._end()
         self._go_on_from(frozen)
 
-    def roll_back(self) -> Recovery | None:
-        """Continue from the frozen copy; return None if it ended as well."""
-        standby, self._standby = self._standby, None
-        self._end()
+    def roll_back(self) -> Recovery:
+        """Continue from the frozen copy; raise `NodeGoneError` if it ended as well."""
+        standby = self._standby
         if standby is None:
-            return None
-        self._go_on_from(standby)
+            self._end()
+            raise NodeGoneError("no copy of the state is left")
+        self.thaw(standby)
         return standby.worth
 
     def close(self) -> None:
@@ -207,7 +210,7 @@ class LiveProcesses:
         if self._ahead is not None:
             self._ahead.abandon()
         if self._standby is not None:
-            self._standby.process.close()
+            self._standby.process.release()
         if self._live is not None:
             self._live.close()
         self._live = self._standby = self._ahead = None
@@ -234,7 +237,3 @@ class LiveProcesses:
         count = self._live.thread_count()
         worth = "incomplete" if count > state.thread_count else "without_threads" if count > 1 else "complete"
         return Frozen(FrozenProcess(node), worth)
-
-
-Processes = FreshProcesses | LiveProcesses
-"""The processes under an episode's root that run its blocks."""

@@ -1,12 +1,10 @@
 """A kernel behind the engine's protocol. It cannot be forked: its state comes back by replay."""
 
 import contextlib
-import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from carryover.tasks.runtime.engine import Block, BlockKilledError, Dispatch, Engine, ProtocolError, Recovery, Report
+from carryover.tasks.runtime.engine import Block, Dispatch, Engine, Recovery, Report
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding
@@ -17,8 +15,6 @@ from carryover.tasks.runtime.transfer import send_binding
 
 _SETTLE_SECONDS = 1.0
 """Time for Jupyter to answer beyond a block's own."""
-
-logger = logging.getLogger(__name__)
 
 
 class JupyterEngine(Engine):
@@ -36,25 +32,17 @@ class JupyterEngine(Engine):
         """Ask the kernel what its namespace remembers."""
         return self._kernel.ask(("canary",))
 
-    def execute(self, block: Block, answer: Dispatch) -> Report:
-        """Send the block as a cell; its tool calls and its report come by the channel."""
-        node = self._kernel.node
-        self._output.clear()
-        end = time.monotonic() + self._spec.block_timeout_seconds + _SETTLE_SECONDS
-        try:
-            self._kernel.execute(block.step, block.seed, block.code)
-            report = attend(node, self._kernel.keeper, block.step, answer, self._spec)
-            if not self._kernel.settle(max(_SETTLE_SECONDS, end - time.monotonic())):
-                self._kernel.ask(("output",), (self._output.descriptor,))
-        except (NodeGoneError, ProtocolError) as error:
-            logger.info("block %d ended its kernel or its connection: %s", block.step, ascii(str(error)))
-            reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
-            raise BlockKilledError("InterpreterDied", reason) from error
-        return report._replace(notices=report.notices + self._output.notices(self._spec.output_limit_bytes))
+    def _next(self) -> Kernel:
+        return self._kernel
 
-    def ask(self, *message: Any) -> Any:
-        """Ask the kernel."""
-        return self._kernel.ask(*message)
+    def _run(self, process: Kernel, block: Block, answer: Dispatch) -> Report:
+        """Send the block as a cell; its tool calls and its report come by the channel."""
+        end = time.monotonic() + self._spec.block_timeout_seconds + _SETTLE_SECONDS
+        process.execute(*block)
+        report = attend(process.node, process.keeper, block.step, answer, self._spec)
+        if not process.settle(max(_SETTLE_SECONDS, end - time.monotonic())):
+            process.ask(("output",), (self._output.descriptor,))
+        return report
 
     def finish(self, dropped: list[str] | None) -> None:
         """Drop names, or continue in the next warm kernel."""
@@ -92,8 +80,7 @@ class JupyterEngine(Engine):
     def branch(self) -> tuple["JupyterEngine", Recovery]:
         """Return another kernel, to be restored by replay."""
         other = JupyterEngine(self._lifetime, self._spec, self._take, self._tools)
-        for binding in self.installed:
-            other.install(binding)
+        other.install(*self.installed)
         return other, self.thaw(None)
 
     def close(self) -> None:

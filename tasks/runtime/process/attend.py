@@ -4,14 +4,7 @@ import logging
 import time
 from typing import Any
 
-from carryover.tasks.runtime.engine import (
-    BlockKilledError,
-    CallInterruptedError,
-    Dispatch,
-    ProtocolError,
-    Report,
-    parse_report,
-)
+from carryover.tasks.runtime.engine import BlockKilledError, CallInterruptedError, Dispatch, Report, parse_report
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES
 from carryover.tasks.runtime.notices import INTERRUPTED, UNFIT
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
@@ -36,8 +29,7 @@ def attend(node: Node, root: Node, step: int, answer: Dispatch, spec: RuntimeSpe
 
     Raises:
         BlockKilledError: It did not heed the interrupt, or its episode held too much memory.
-        NodeGoneError: Its process ended.
-        ProtocolError: It sent an invalid message, or its own code failed, which is logged.
+        NodeGoneError: Its process ended, it sent an invalid message, or its own code failed, which is logged.
     """
     WATCHER.leave(root)
     node.channel.limit_bytes = _BLOCK_LIMIT_BYTES
@@ -74,16 +66,16 @@ def _answer_next(node: Node, root: Node, step: int, answer: Dispatch, clock: "_C
                 clock.interrupt(_BY_HAND)  # before the reply: it then ends the call
                 clock.send((ticket, stopped.frame))
             except RecursionError as error:
-                raise ProtocolError("a call whose arguments are nested too deep") from error
+                raise NodeGoneError("a call whose arguments are nested too deep") from error
         case ["failed", str(traceback)]:
             logger.warning("an interpreter's own code failed: %s", ascii(traceback[-_TRACEBACK_LIMIT:]))
-            raise ProtocolError("the interpreter's own code failed")
+            raise NodeGoneError("the interpreter's own code failed")
         case None:
             clock.check()
             node.resume()
             put_strays_last(root)
         case message:
-            raise ProtocolError(f"not a message of a running block: {repr(message)[:200]}")
+            raise NodeGoneError(f"not a message of a running block: {repr(message)[:200]}")
     return None
 
 
