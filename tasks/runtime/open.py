@@ -3,7 +3,7 @@
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import Engine
@@ -17,10 +17,9 @@ from carryover.tasks.runtime.tools import ToolTable
 class Runtime(ABC):
     """A worker's source of interpreters. All is synchronous: an asyncio caller puts `run_block` in a thread."""
 
-    backend: Literal["fork_tree", "jupyter"]
-
     def __init__(self, spec: RuntimeSpec) -> None:
         self.spec = spec
+        self.backend = spec.backend
         self.sandbox_level: SandboxLevel = reach_level(spec.sandbox, required=spec.require_sandbox)
 
     def open_interpreter(

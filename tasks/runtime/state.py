@@ -18,10 +18,13 @@ class Memory(NamedTuple):
     """The host's record of a state."""
 
     active: tuple[str, ...]
+    """User names that the next block finds."""
     bound: dict[str, Bound]
+    """Last binding of each user name, as far as the lifetime asks for it."""
     canary: str | None
     """Word by which the next namespace must remember the last block; None if it must not."""
     journal: tuple[Entry, ...]
+    """Steps whose replay restores the state."""
 
 
 _NOTHING = Memory((), {}, None, ())
@@ -65,18 +68,12 @@ class EpisodeState:
 
     def __init__(self, lifetime: Lifetime, engine: Engine, shaping: Shaping) -> None:
         self.engine = engine
-        self.active: tuple[str, ...] = ()
-        """User names that the next block finds."""
         self._lifetime = lifetime
         self._shaping = shaping
-        self._bound: dict[str, Bound] = {}
-        """Last binding of each user name, as far as the lifetime asks for it."""
-        self._canary: str | None = None
         self._canaries: list[str] = []
         """Of every block that ran."""
-        self.journal: list[Entry] = []
-        """Steps whose replay restores the state."""
         self._history = object()
+        self._recall(_NOTHING)
 
     def is_as_promised(self) -> bool:
         """Tell whether the next block's namespace remembers what it should, and nothing that it should not.

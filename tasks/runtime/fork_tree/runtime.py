@@ -15,8 +15,6 @@ from carryover.tasks.runtime.spec import RuntimeSpec
 class ForkTreeRuntime(Runtime):
     """A `Runtime` whose interpreters are forks of one clean process."""
 
-    backend = "fork_tree"
-
     def __init__(self, spec: RuntimeSpec) -> None:
         super().__init__(spec)
         self._zygote = launch("zygote", spec, self.sandbox_level)

@@ -14,8 +14,6 @@ from carryover.tasks.runtime.spec import RuntimeSpec
 class JupyterRuntime(Runtime):
     """A `Runtime` whose interpreters are kernels that are started before they are asked for."""
 
-    backend = "jupyter"
-
     def __init__(self, spec: RuntimeSpec) -> None:
         super().__init__(spec)
         self._lock = threading.Lock()

@@ -134,6 +134,7 @@ def _make_member(kind: Any, type_name: str, name: str | None, value: Any) -> Any
     return kind(value) if name is None else kind[name]
 
 
+_MAPPING = Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict)
 _ZONED = Codec(
     lambda value: [value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, value.fold],
     lambda kind, text, zone, fold: kind.fromisoformat(text).replace(tzinfo=zone, fold=fold),
@@ -154,9 +155,7 @@ CODECS: dict[str, Codec] = {
     "builtins.tuple": Codec(list, lambda kind, *parts: kind(parts)),
     "builtins.set": Codec(_split_members, lambda kind, *_parts: kind(), _fill_set),
     "builtins.frozenset": Codec(_split_members, _make_frozenset),
-    "builtins.dict": Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict),
-    "collections.OrderedDict": Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict),
-    "collections.Counter": Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict),
+    **dict.fromkeys(("builtins.dict", "collections.OrderedDict", "collections.Counter"), _MAPPING),
     "collections.defaultdict": Codec(
         _split_defaultdict,
         lambda kind, factory, *_parts: kind(_FACTORIES[factory]),
