@@ -92,7 +92,8 @@ class ForkTreeEngine(Engine):
         self._processes = self._grow()
         self.forgets = self._lifetime.runs_in == "fresh"
         self.installed = []
-        self.install(*installed)
+        for binding in installed:
+            self.install(binding)
 
     def install(self, *bindings: Binding) -> None:
         """Bind in the root and in the live process, and fork ahead anew."""
@@ -130,7 +131,8 @@ class ForkTreeEngine(Engine):
             return other, other._origin.worth
         with contextlib.ExitStack() as undone:
             undone.callback(other.close)
-            other.install(*self.installed)
+            for binding in self.installed:
+                other.install(binding)
             undone.pop_all()
         return other, "complete"
 
