@@ -157,10 +157,7 @@ class StepRunner:
 
 
 def _describe_error(error: BaseException) -> tuple[str, str]:
-    """Return the exception's type name and the text of the observation.
-
-    The text is a traceback cut to frames of executed blocks, causes and contexts included, and the exception line.
-    """
+    """Return the type's name, and a traceback cut to frames of executed blocks, causes and contexts included."""
     name = type(error).__name__[:_NAME_LIMIT]
     try:
         report = traceback.TracebackException.from_exception(error, compact=True)

@@ -74,10 +74,7 @@ def command(*, keeps_root: bool) -> list[str]:
 
 @functools.cache
 def probe() -> str:
-    """Tell why bubblewrap starts no process here, and what would help; nothing when it does.
-
-    The answer is kept for the life of the worker.
-    """
+    """Tell why bubblewrap starts no process here and what would help, once per worker; nothing when it does."""
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed: install the package bubblewrap"
     words = [*command(keeps_root=os.geteuid() == 0), INTERPRETER, "-I", "-S", "-c", ""]
