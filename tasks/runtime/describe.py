@@ -46,8 +46,4 @@ def _members(kind: type) -> list[str]:
         hints = {field.name: field.type for field in dataclasses.fields(kind)}
     else:
         hints = inspect.get_annotations(kind)
-    return [*(f"{field}: {_annotation(hint)}" for field, hint in hints.items()), *methods]
-
-
-def _annotation(hint: Any) -> str:
-    return hint if isinstance(hint, str) else getattr(hint, "__name__", str(hint))
+    return [*(f"{field}: {getattr(hint, '__name__', hint)}" for field, hint in hints.items()), *methods]

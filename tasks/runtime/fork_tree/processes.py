@@ -11,18 +11,18 @@ from carryover.tasks.runtime.process.strays import end_strays
 
 
 class Fork:
-    """A process that another one was asked to fork: asked for early, taken when it is needed."""
+    """A process that another one was asked to fork: asked for early, taken when needed, ended with its channel."""
 
     def __init__(
         self, parent: Node, *, is_sweep: bool = False, dropped: Sequence[str] | None = (), output: int | None = None
     ) -> None:
         self._parent = parent
-        self._channel, theirs = open_connection()
+        self.channel, theirs = open_connection()
         descriptors = (theirs.fileno(),) if output is None else (theirs.fileno(), output)
         try:
             parent.send(("fork", is_sweep, dropped), descriptors)
         except NodeGoneError:
-            self._channel.close()
+            self.channel.close()
             raise
         finally:
             theirs.close()
@@ -32,13 +32,9 @@ class Fork:
         try:
             handle, state = receive_handle(self._parent.channel, self._parent.resume)
         except NodeGoneError:
-            self._channel.close()
+            self.channel.close()
             raise
-        return Node(self._channel, handle, self._parent.family), state
-
-    def abandon(self) -> None:
-        """Close the connection, which ends the process."""
-        self._channel.close()
+        return Node(self.channel, handle, self._parent.family), state
 
 
 class FrozenProcess:
@@ -129,7 +125,7 @@ class FreshProcesses:
     def close(self) -> None:
         """End the process that waits."""
         if self._ahead is not None:
-            self._ahead.abandon()
+            self._ahead.channel.close()
         if self._node is not None:
             self._node.close()
 
@@ -208,7 +204,7 @@ class LiveProcesses:
     def close(self) -> None:
         """End the live process and its copy."""
         if self._ahead is not None:
-            self._ahead.abandon()
+            self._ahead.channel.close()
         if self._standby is not None:
             self._standby.process.release()
         if self._live is not None:
