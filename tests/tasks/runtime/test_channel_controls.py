@@ -70,7 +70,7 @@ def sees(program: str, write: str, probe: str, folder) -> bool:
 
 
 @pytest.mark.parametrize("name", OPEN)
-def test_probe_sees_what_is_closed_to_both_contracts_where_it_is_open(tmp_path, name):
+def test_probe_sees_a_channel_where_it_is_open(tmp_path, name):
     assert sees(OPEN[name], CHANNELS[name].write, CHANNELS[name].probe, tmp_path)
 
 
@@ -79,7 +79,7 @@ def test_probe_sees_nothing_that_was_not_written(tmp_path, name):
     assert not sees(OPEN[name], "pass", CHANNELS[name].probe, tmp_path)
 
 
-def test_every_channel_that_is_closed_to_both_contracts_has_a_control():
+def test_every_closed_channel_has_a_control():
     closed = {name for name, channel in CHANNELS.items() if not channel.is_open_to_persistent}
     assert closed == OPEN.keys() | SHOWN_BELOW
 

@@ -40,7 +40,7 @@ def test_probe_sees_what_a_persistent_interpreter_keeps(open_one, name):
 
 
 @pytest.mark.parametrize("name", [name for name, channel in CHANNELS.items() if not channel.is_open_to_persistent])
-def test_what_is_closed_to_both_contracts_does_not_survive_a_persistent_step_either(open_one, skip_open, name):
+def test_closed_channel_does_not_survive_a_persistent_step_either(open_one, skip_open, name):
     skip_open(CHANNELS[name])
     assert not survives(open_one("persistent", {"look": lambda: 1}), CHANNELS[name])
 

@@ -33,7 +33,7 @@ def test_json_is_there_without_an_import(open_one, contract):
     assert open_one(contract).run_block("json.dumps([1])").result == "'[1]'"
 
 
-def test_bindings_made_before_an_exception_are_kept_as_the_contract_says(open_one, contract):
+def test_contract_keeps_bindings_made_before_an_exception(open_one, contract):
     interpreter = open_one(contract)
     result = interpreter.run_block("x = 1\n1 / 0")
     assert (result.error.type, result.state_event) == ("ZeroDivisionError", "kept")
@@ -128,9 +128,7 @@ except BaseException: {answer}
 
 
 @pytest.mark.parametrize(("answer", "error_type"), [("pass", None), ("raise ValueError('own')", "ValueError")])
-def test_block_that_does_not_end_by_its_interrupt_is_told_of_it_and_what_it_forked_ends(
-    open_one, contract, limited, answer, error_type
-):
+def test_block_that_ignores_its_interrupt_ends_with_its_forks(open_one, contract, limited, answer, error_type):
     interpreter = open_one(contract)
     with limited(interpreter):
         result = interpreter.run_block(SWALLOWS.format(answer=answer))
@@ -149,7 +147,7 @@ def test_sleeping_block_is_interrupted(open_one, contract, limited):
 
 
 @pytest.mark.parametrize("ending", ["", "os._exit(0)"])
-def test_output_of_every_origin_is_captured_also_of_a_step_that_was_killed(open_one, contract, ending):
+def test_output_of_every_origin_survives_a_kill(open_one, contract, ending):
     code = """
 import ctypes, os, subprocess, sys, threading
 print("print")
@@ -342,7 +340,7 @@ def test_interpreter_that_breaks_its_contract_is_found(runtime, contract):
         assert not interpreter.verify_contract()
 
 
-def test_interpreter_that_lets_go_of_names_against_its_contract_is_found(open_one):
+def test_names_dropped_against_the_contract_are_found(open_one):
     interpreter = open_one("persistent")
     engine = engine_of(interpreter)
     finish = engine.finish

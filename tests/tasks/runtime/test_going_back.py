@@ -113,7 +113,7 @@ def test_killed_step_is_not_run_by_a_later_replay(open_one):
 
 
 @pytest.mark.kernel
-def test_kernel_that_ends_between_two_steps_is_replaced_and_breaks_no_contract(open_jupyter):
+def test_kernel_that_ends_between_steps_breaks_no_contract(open_jupyter):
     interpreter = open_jupyter("persistent")
     interpreter.run_block("x = 1")
     interpreter.run_block(
@@ -137,7 +137,7 @@ THREADS = "sorted(thread.name for thread in threading.enumerate() if thread.name
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_threads_are_gone_after_going_back_and_the_model_is_told(runtime, open_one, way):
+def test_model_is_told_that_threads_are_gone(runtime, open_one, way):
     interpreter = open_one("persistent")
     interpreter.run_block(NAMED_THREAD)
     names = interpreter.run_block(THREADS).result
@@ -154,7 +154,7 @@ def test_threads_are_gone_after_going_back_and_the_model_is_told(runtime, open_o
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_thread_of_a_stateless_block_ends_with_it_so_going_back_tells_of_none(runtime, open_one, way):
+def test_restoring_a_stateless_state_tells_of_no_threads(runtime, open_one, way):
     interpreter = open_one("stateless")
     interpreter.run_block(NAMED_THREAD)
     back, notices = go_back(interpreter, way)
@@ -276,7 +276,7 @@ def test_what_was_injected_is_there_after_going_back(open_one, contract, limited
     back.close()
 
 
-def test_state_comes_back_by_replay_when_the_frozen_copy_was_killed(open_fork_tree):
+def test_replay_restores_a_state_whose_copy_was_killed(open_fork_tree):
     interpreter = open_fork_tree("persistent")
     interpreter.run_block("x = 1")
     result = interpreter.run_block("import os, signal\nos.kill(-1, signal.SIGKILL)\nos._exit(0)")

@@ -65,7 +65,7 @@ def test_what_is_injected_last_under_a_name_stays(interpreter, runs_in):
     assert [interpreter.run_block("double(4)").result for _ in range(2)] == ["8", "8"]
 
 
-def test_injected_variable_is_there_in_every_block_and_changes_as_the_contract_says(interpreter, contract):
+def test_injected_variable_changes_as_the_contract_says(interpreter, contract):
     interpreter.inject("basket", [1])
     interpreter.run_block("basket.append(2)")
     expected = "[1, 2]" if contract.name == "persistent" else "[1]"
@@ -134,7 +134,7 @@ def test_value_without_room_in_the_interpreter_names_the_limit():
         assert interpreter.run_block("y").result == "7"
 
 
-def test_value_that_was_replaced_and_released_is_told_of_after_a_replay(open_with, tmp_path):
+def test_replay_tells_of_a_released_value(open_with, tmp_path):
     interpreter = open_with("persistent", object_limit_bytes=16 << 20)
     for number in range(4):
         interpreter.inject("x", np.full(1 << 20, number))

@@ -90,7 +90,7 @@ def test_instance_of_an_injected_class_travels_both_ways(open_one, kind, value):
 
 
 @pytest.mark.parametrize("value", [value for _, value in INSTANCES], ids=repr)
-def test_instance_of_a_class_that_was_not_injected_is_refused_by_name(interpreter, value):
+def test_instance_of_an_unknown_class_is_refused_by_name(interpreter, value):
     name = type(value).__name__
     with pytest.raises(InjectionError, match=f"^given: an instance of {name} needs its type first: inject {name}"):
         interpreter.inject("given", value)
@@ -105,7 +105,7 @@ OF_THE_AGENT = [
 
 
 @pytest.mark.parametrize(("source", "expected"), OF_THE_AGENT, ids=[case[0] for case in OF_THE_AGENT])
-def test_instance_of_a_class_of_the_agents_own_comes_back_as_a_record(open_one, source, expected):
+def test_instance_of_the_agents_class_returns_as_a_record(open_one, source, expected):
     interpreter = open_one("persistent")
     assert interpreter.run_block(f"import collections, enum, pydantic\nmade = {source}").error is None
     assert interpreter.retrieve("made") == expected
@@ -115,7 +115,7 @@ OF_SUBCLASSES = ["type('Word', (str,), {})('own')", "type('Row', (list,), {})([1
 
 
 @pytest.mark.parametrize("source", OF_SUBCLASSES)
-def test_value_of_a_subclass_of_plain_data_is_refused_with_the_way_out(open_one, source):
+def test_subclass_of_plain_data_is_refused_with_the_way_out(open_one, source):
     interpreter = open_one("persistent")
     interpreter.run_block(f"made = {source}")
     with pytest.raises(RetrievalError, match=r"does not travel; convert it to (str|list|float) first"):
@@ -177,7 +177,7 @@ def test_pandas_frame_travels_both_ways_with_its_index(interpreter):
     pd.testing.assert_frame_equal(interpreter.retrieve("frame"), frame)
 
 
-def test_index_of_a_part_of_a_frame_and_of_a_series_travels_both_ways(open_one):
+def test_index_of_a_sliced_frame_or_series_travels_both_ways(open_one):
     interpreter = open_one("persistent")
     frame, series = pd.DataFrame({"a": [1, 2, 3]}).iloc[1:], pd.Series([1, 2, 3], name="a").iloc[2:]
     interpreter.inject("part", frame)

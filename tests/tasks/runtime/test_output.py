@@ -47,7 +47,7 @@ def test_output_stays_whole_where_no_other_file_can_be_made(output, monkeypatch)
     assert output.read(100) == "printed"
 
 
-def test_renewed_output_leaves_nothing_allocated_with_who_holds_the_former_file(output):
+def test_renewed_output_frees_what_the_former_file_held(output):
     held = os.dup(output.descriptor)
     os.write(held, b"printed")
     output.renew()
@@ -63,7 +63,7 @@ def test_cleared_output_begins_empty_also_where_the_file_is_new(output):
 
 
 @pytest.mark.parametrize("backend", ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)])
-def test_descriptors_of_a_block_are_numbered_apart_from_the_files_that_its_host_has_open(backend):
+def test_blocks_descriptors_tell_nothing_of_the_hosts_open_files(backend):
     with contextlib.ExitStack() as host:
         for _ in range(100):
             host.callback(os.close, os.open(os.devnull, os.O_RDONLY))

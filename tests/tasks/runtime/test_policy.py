@@ -63,7 +63,7 @@ def test_empty_allow_list_admits_nothing(allowed):
     assert [violation.rule for violation in found] == [rule]
 
 
-def test_what_is_denied_stays_so_where_it_is_allowed_as_well():
+def test_denial_wins_over_permission():
     policy = StaticPolicy(
         allowed_imports=("os",),
         denied_imports=("os",),
@@ -80,7 +80,7 @@ def test_what_is_denied_stays_so_where_it_is_allowed_as_well():
     )
 
 
-def test_allow_lists_that_are_null_are_no_part_of_a_plan():
+def test_null_allow_lists_are_no_part_of_a_plan():
     fields = {"allowed_imports", "denied_imports", "denied_calls", "denied_attributes"}
     assert StaticPolicy().model_dump(mode="json").keys() == fields
     whole = StaticPolicy(allowed_calls=("len",), allowed_attributes=())

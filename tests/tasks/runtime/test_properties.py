@@ -38,14 +38,14 @@ def shown(result) -> tuple:
 
 @SETTINGS
 @given(program=programs)
-def test_stateless_runs_that_prepend_all_earlier_blocks_end_in_the_persistent_state(fork_tree, program):
+def test_stateless_runs_with_earlier_blocks_reach_the_persistent_state(fork_tree, program):
     assert_prepending_is_persisting(fork_tree, program)
 
 
 @pytest.mark.kernel
 @settings(parent=SETTINGS, max_examples=2)
 @given(program=programs)
-def test_stateless_kernels_that_prepend_all_earlier_blocks_end_in_the_persistent_state(jupyter, program):
+def test_stateless_kernels_with_earlier_blocks_reach_the_persistent_state(jupyter, program):
     assert_prepending_is_persisting(jupyter, program)
 
 

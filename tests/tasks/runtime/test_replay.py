@@ -70,7 +70,7 @@ def test_reload_names_the_variables_that_are_others_and_no_more(open_one, tmp_pa
     assert (named[name].replayed, named[other].recorded) == ("absent", "absent")
 
 
-def test_journal_is_saved_while_a_block_runs_and_after_the_interpreter_is_closed(open_one, tmp_path):
+def test_journal_is_saved_during_a_block_and_after_closing(open_one, tmp_path):
     interpreter = open_one("persistent", {"save": lambda: interpreter.save(tmp_path / "episode.json")})
     assert interpreter.run_block("x = 1; save()").error is None
     assert interpreter.run_block("x").result == "1"
@@ -99,7 +99,7 @@ def test_calls_that_came_out_otherwise_are_reported_whole(open_one, contract, tm
     assert {json.loads(each.recorded)[1][1][0] for each in found if each.field == "tool_calls"} == {2}
 
 
-def test_block_that_ended_when_it_was_recorded_and_does_not_now_is_refused(open_with, contract, tmp_path):
+def test_replay_refuses_a_block_that_no_longer_ends(open_with, contract, tmp_path):
     first = open_with(contract)
     path = tmp_path / "episode.json"
     first.run_block("x = 1")
@@ -128,7 +128,7 @@ def test_model_is_told_which_earlier_steps_came_out_otherwise(open_one, field):
     snapshot.close()
 
 
-def test_dropped_name_stays_gone_when_the_state_is_brought_about_again(open_one):
+def test_dropped_name_stays_gone_after_a_replay(open_one):
     interpreter = open_one("persistent")
     interpreter.run_block("x = y = 1")
     interpreter.drop_name("x")
@@ -149,7 +149,7 @@ def test_model_is_told_of_no_difference_where_there_is_none(open_one):
     snapshot.close()
 
 
-def test_tool_that_goes_on_changing_what_it_returned_is_recorded_as_it_answered(open_one, contract, tmp_path):
+def test_reply_is_recorded_before_its_tool_changes_it(open_one, contract, tmp_path):
     basket: list[int] = []
 
     def add() -> list[int]:
@@ -216,7 +216,7 @@ def test_what_was_injected_after_a_snapshot_outlives_going_back_twice(open_one):
     snapshot.close()
 
 
-def test_reload_where_something_is_not_injected_names_it_and_changes_nothing(open_one, contract, tmp_path):
+def test_reload_names_missing_injections_and_changes_nothing(open_one, contract, tmp_path):
     first = open_one(contract)
     inject_between_blocks(first)
     first.save(tmp_path / "episode.json")
@@ -228,7 +228,7 @@ def test_reload_where_something_is_not_injected_names_it_and_changes_nothing(ope
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"contract": 1}', "\x00"])
-def test_a_file_that_is_no_journal_is_refused_in_one_line(open_one, tmp_path, text):
+def test_file_that_is_no_journal_is_refused(open_one, tmp_path, text):
     path = tmp_path / "episode.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=r"episode.json: not a journal that `save` wrote \(.+\)$") as refusal:

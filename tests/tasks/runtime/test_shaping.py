@@ -45,7 +45,7 @@ def test_size_error_is_what_the_model_sees_of_a_block(open_with, contract):
     assert (result.last_step_globals, interpreter.run_block("print('short')").output) == (("kept",), "short\n")
 
 
-def test_rest_of_a_preview_is_a_variable_where_variables_live_on(open_with, contract):
+def test_preview_keeps_the_output_where_variables_live_on(open_with, contract):
     policy = Preview(limit=10)
     interpreter = open_with(contract, shaping=policy)
     first = interpreter.run_block(PRINT_MUCH)

@@ -148,7 +148,7 @@ def test_block_whose_process_ends_after_it_is_undone(open_fork_tree):
 
 
 @pytest.mark.parametrize("lifetime", [Lifetime("fresh", "nothing"), Lifetime("live", "nothing")])
-def test_namespace_that_remembers_a_block_which_it_should_not_breaks_the_contract(fork_tree, lifetime):
+def test_namespace_that_remembers_too_much_breaks_the_contract(fork_tree, lifetime):
     engine = fork_tree.open_engine(Lifetime("live", "all"), {})
     finish = engine.finish
     engine.finish = lambda dropped: finish([])  # it keeps what it should drop

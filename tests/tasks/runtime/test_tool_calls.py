@@ -182,12 +182,12 @@ def test_cap_counts_anew_in_each_block(open_one, contract):
     assert [interpreter.run_block("add(1); add(2)").error for _ in range(3)] == [None] * 3
 
 
-def test_without_a_cap_a_block_may_call_as_often_as_it_likes(open_one, contract):
+def test_block_without_a_cap_calls_without_limit(open_one, contract):
     result = open_one(contract, TOOLS, tool_call_cap=None).run_block("sum(add(n) for n in range(100))")
     assert (result.result, len(result.tool_calls)) == ("5950", 100)
 
 
-def test_interrupt_in_a_call_waits_for_the_reply_and_later_calls_get_theirs(open_one, contract, limited):
+def test_interrupt_in_a_call_waits_for_the_reply(open_one, contract, limited):
     interpreter = open_one(contract, TOOLS)
     with limited(interpreter):
         result = interpreter.run_block("try:\n    slow()\nexcept Exception:\n    print('never')")
@@ -208,7 +208,7 @@ while True: ready = True
 
 
 @pytest.mark.parametrize("code", [IN_THE_BLOCK, IN_A_THREAD])
-def test_call_that_is_stopped_by_hand_interrupts_its_block_and_has_a_reply(interpreter, limited, code):
+def test_call_stopped_by_hand_interrupts_its_block_and_is_answered(interpreter, limited, code):
     with limited(interpreter, seconds=60):
         result = interpreter.run_block(code)
     assert (result.error.type, result.state_event) == ("StepTimeout", "kept")
@@ -221,7 +221,7 @@ def test_call_that_is_stopped_by_hand_interrupts_its_block_and_has_a_reply(inter
     assert interpreter.run_block("add(2), 'kept' in globals()").result == str((12, is_kept))
 
 
-def test_block_that_was_stopped_by_hand_in_a_call_is_stopped_there_again(open_one, contract, limited, tmp_path):
+def test_replay_stops_a_block_where_it_was_stopped_by_hand(open_one, contract, limited, tmp_path):
     first, second = open_one(contract, TOOLS), open_one(contract, TOOLS)
     with limited(first, seconds=60):
         first.run_block(IN_THE_BLOCK)

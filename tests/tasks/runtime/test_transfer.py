@@ -115,14 +115,14 @@ def test_compressed_stream_beyond_the_limit_is_refused(codec):
     assert "basket: " in refusal
 
 
-def test_schema_that_says_one_thing_in_many_places_does_not_fill_the_host():
+def test_repetitive_schema_does_not_fill_the_host():
     outcomes = {name: retrieved(frame_of(make(), "pyarrow")) for name, make in forged_schemas.FORGED.items()}
     assert type(outcomes.pop("honest")) is pa.Table
     assert len(outcomes) == 7
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_stream_cut_or_bent_anywhere_is_read_or_refused_and_nothing_else(library):
+def test_damaged_stream_is_read_or_refused(library):
     good = stream(table_of(pa.array(["a", "bc", None])))
     for position in range(0, len(good), 23):
         bent = bytearray(good)

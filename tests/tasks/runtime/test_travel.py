@@ -142,7 +142,7 @@ def test_any_value_travels_or_is_refused_by_name(fork_tree, contract, examples):
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
 @settings(parent=SETTINGS, max_examples=2)
 @given(examples=st.lists(values, min_size=8, max_size=12))
-def test_any_value_travels_through_a_kernel_or_is_refused_by_name(jupyter, contract, examples):
+def test_any_value_travels_through_a_kernel_or_is_refused(jupyter, contract, examples):
     assert_travels(jupyter, contract, examples)
 
 
@@ -192,7 +192,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_can_be_changed_can_still_be_changed_where_it_arrives(open_one, change):
+def test_mutable_value_is_mutable_on_arrival(open_one, change):
     interpreter = open_one("persistent")
     interpreter.inject("a", CHANGES[change])
     assert interpreter.run_block(change).error is None

@@ -32,20 +32,20 @@ threading.Thread(target=write, daemon=True).start()
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_word_that_is_written_at_a_fork_loses_the_state_and_breaks_no_contract(open_fork_tree, word):
+def test_canary_forged_at_a_fork_loses_the_state_only(open_fork_tree, word):
     interpreter = open_fork_tree("persistent")
     interpreter.run_block(AT_FORK.format(word=word))
     assert_state_is_lost(interpreter)
 
 
 @pytest.mark.parametrize("word", ["99", "seen[0]"])
-def test_word_that_a_thread_writes_loses_the_state_and_breaks_no_contract(open_one, word):
+def test_canary_forged_by_a_thread_loses_the_state_only(open_one, word):
     interpreter = open_one("persistent")
     interpreter.run_block(IN_A_THREAD.format(word=word))
     assert_state_is_lost(interpreter)
 
 
-def test_namespace_that_is_emptied_at_a_fork_is_lost_and_breaks_no_contract(open_fork_tree):
+def test_namespace_emptied_at_a_fork_loses_the_state_only(open_fork_tree):
     interpreter = open_fork_tree("persistent")
     interpreter.run_block("import os\nos.register_at_fork(before=globals().clear)")
     assert_state_is_lost(interpreter)
@@ -70,7 +70,7 @@ threading.Thread(target=write, daemon=True).start()
 """Outlives the names of its block, and brings the runtime's word for that block back."""
 
 
-def test_word_that_outlives_its_names_loses_the_state_and_breaks_no_contract(open_one):
+def test_canary_that_outlives_its_names_loses_the_state_only(open_one):
     interpreter = open_one(Contract(name="stateless", lifetime="block", scope="namespace"))
     interpreter.run_block(REMEMBERS)
     assert_state_is_lost(interpreter)

@@ -202,7 +202,7 @@ def test_memory_that_quick_steps_pile_up_is_ended_soon(open_with):
     assert interpreter.run_block("'alive'").result == "'alive'"
 
 
-def test_state_without_room_is_lost_with_the_block_that_is_killed_in_it(open_fork_tree):
+def test_state_without_room_is_lost_with_its_block(open_fork_tree):
     interpreter = open_fork_tree("persistent")
     engine = engine_of(interpreter)
     engine.spec = engine.spec.model_copy(update={"episode_memory_limit_bytes": LIMIT})

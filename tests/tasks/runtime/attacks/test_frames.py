@@ -52,7 +52,7 @@ for fd in filter(is_socket, range(3, 64)):
 """
 
 
-def test_call_that_is_nested_too_deep_to_be_kept_ends_its_block(open_fork_tree):
+def test_call_nested_too_deep_ends_its_block(open_fork_tree):
     interpreter = open_fork_tree("stateless", {"look": len})
     errors = [interpreter.run_block(NESTED.format(depth=depth)).error for depth in range(800, 1001)]
     assert {error.type for error in errors if error is not None} == {"InterpreterDied"}
@@ -89,7 +89,7 @@ def test_sabotaged_runtime_ends_with_its_process(interpreter):
     assert result.result == "2" or result.error is not None
 
 
-def test_failure_of_the_runtimes_own_code_is_logged_and_not_observed(open_one, contract, caplog):
+def test_failure_of_the_runtimes_code_is_logged_not_observed(open_one, contract, caplog):
     interpreter = open_one(contract, {})
     bend = "import signal\nsignal.getsignal(signal.SIGINT).__self__.own = None"
     result = interpreter.run_block(bend)

@@ -13,7 +13,7 @@ from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.process.descendants import descendants
 
 
-def test_two_live_episodes_do_not_see_signal_or_alter_each_other(skip_below, open_one, runtime, contract):
+def test_live_episodes_do_not_see_signal_or_alter_others(skip_below, open_one, runtime, contract):
     skip_below("bwrap+seccomp", runtime.sandbox_level)
     first, second = open_one("persistent", instance_id="a"), open_one(contract, instance_id="b")
     first.run_block("secret = 'mine'\nimport builtins\nbuiltins.patched = 1")

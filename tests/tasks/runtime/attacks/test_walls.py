@@ -203,7 +203,7 @@ len(told) > 0, set(told.values())
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_every_process_whose_memory_a_block_can_write_is_behind_the_filter(backend):
+def test_processes_with_writable_memory_are_behind_the_filter(backend):
     try:
         runtime = open_runtime(RuntimeSpec(backend=backend, sandbox="seccomp", warm_kernel_count=1))
     except SandboxUnavailableError as refusal:
@@ -251,7 +251,7 @@ def test_signals_reach_no_process_of_the_host(skip_below, walled):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_wall_that_a_level_lacks_is_skipped_by_name_and_never_shown_as_standing(skip_below, level):
+def test_missing_wall_is_skipped_by_name(skip_below, level):
     skip_below(level, level)
     for lower in LEVELS[LEVELS.index(level) + 1 :]:
         with pytest.raises(

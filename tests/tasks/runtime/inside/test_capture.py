@@ -22,7 +22,7 @@ def test_what_is_open_stays_open_when_output_is_redirected(tmp_path):
     assert output_of(program, tmp_path / "output") == "True"
 
 
-def test_what_a_block_puts_in_place_of_the_kept_output_stays_there(tmp_path):
+def test_file_put_in_place_of_the_output_stays_there(tmp_path):
     program = "redirect()\nput_null_at(63)\nrestore_output()\nrestore_output()\nos.write(1, repr(is_null(63)).encode())"
     assert output_of(program, tmp_path / "output") == "True"
 

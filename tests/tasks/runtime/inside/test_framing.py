@@ -45,7 +45,7 @@ def test_longer_frame_than_allowed_is_refused_at_its_head(ends):
         channel.receive()
 
 
-def test_frame_that_comes_with_many_descriptors_is_refused_and_they_are_closed(ends, sent):
+def test_frame_with_many_descriptors_is_refused_and_they_are_closed(ends, sent):
     channel, theirs = ends
     theirs.sendall((100).to_bytes(4, "little"))
     for _ in range(2):
@@ -55,7 +55,7 @@ def test_frame_that_comes_with_many_descriptors_is_refused_and_they_are_closed(e
     assert open_count(sent) == 1
 
 
-def test_descriptors_of_a_frame_that_never_ended_are_closed_with_the_channel(ends, sent):
+def test_descriptors_of_an_unfinished_frame_close_with_the_channel(ends, sent):
     channel, theirs = ends
     socket.send_fds(theirs, [(100).to_bytes(4, "little")], [sent])
     theirs.shutdown(socket.SHUT_WR)

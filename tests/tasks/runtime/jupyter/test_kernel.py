@@ -126,7 +126,7 @@ PARTS = FLOOD.replace(r'b"\x02" + (300 << 20).to_bytes(8, "big") + bytes(300 << 
 """Writes parts of one message of which there is always another one to come."""
 
 
-def test_message_without_end_is_cut_off_and_the_kernel_counts_as_gone(jupyter):
+def test_kernel_with_an_endless_message_counts_as_gone(jupyter):
     interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
     relay = interpreter._state.engine._kernel._relay
     ended = interpreter.run_block(PARTS)

@@ -53,7 +53,7 @@ def test_bytes_are_carried_both_ways(ends):
     assert read(client, 6) == b"answer"
 
 
-def test_kernel_that_sends_without_end_is_cut_off_and_little_of_it_reaches_the_client(ends):
+def test_kernel_that_sends_without_end_is_cut_off(ends):
     relay, client, kernel = ends
     flood(kernel)
     assert has_closed(relay)
@@ -61,7 +61,7 @@ def test_kernel_that_sends_without_end_is_cut_off_and_little_of_it_reaches_the_c
     assert relay.carried_bytes <= 2 * ANSWER_BYTES
 
 
-def test_every_request_allows_an_answer_and_what_was_left_of_the_last_is_not_added(ends):
+def test_every_request_allows_one_answer_and_no_remainder(ends):
     relay, client, kernel = ends
     for _ in range(3):
         relay.allow_answer()
@@ -81,7 +81,7 @@ def test_an_end_that_closes_closes_the_other(ends, end):
     assert ends[3 - end].recv(1) == b""
 
 
-def test_relay_that_waits_for_a_kernel_that_reads_nothing_is_closed_all_the_same():
+def test_relay_closes_although_its_kernel_reads_nothing():
     client, theirs = socket.socketpair()
     kernel, ours = socket.socketpair()
     with client, kernel:
@@ -111,7 +111,7 @@ def test_client_that_cannot_connect_leaves_no_path(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_whose_path_is_too_long_for_a_socket_is_named_with_the_way_out(tmp_path, monkeypatch):
+def test_folder_with_too_long_a_path_is_named(tmp_path, monkeypatch):
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -42,7 +42,7 @@ def test_process_that_does_not_answer_is_ended(pair, monkeypatch):
     assert has_ended(pair.node)
 
 
-def test_late_answer_is_not_read_as_that_of_the_next_question(pair, monkeypatch):
+def test_late_answer_is_not_read_for_the_next_question(pair, monkeypatch):
     monkeypatch.setattr(nodes, "_REPLY_SECONDS", 0.0)
     with pytest.raises(NodeGoneError):
         pair.node.ask(("fetch", "x"))

@@ -28,14 +28,14 @@ def test_what_a_root_forked_ends_and_the_root_stays():
         assert root.is_alive()
 
 
-def test_what_a_root_forked_ends_also_where_the_time_for_it_has_passed_at_once(monkeypatch):
+def test_strays_end_although_their_time_is_over_at_once(monkeypatch):
     monkeypatch.setattr(strays, "_GIVE_UP_SECONDS", 0.0)
     with started(FORKS) as (root, child):
         end_strays(root)
         assert has_ended(child)
 
 
-def test_number_of_an_ended_root_that_is_anothers_by_now_stops_no_stranger():
+def test_reused_number_of_an_ended_root_stops_no_stranger():
     with started(FORKS) as (innocent, child), started(kind=Renumbered) as (root, _):
         assert isinstance(root, Renumbered)
         root.end()
@@ -45,7 +45,7 @@ def test_number_of_an_ended_root_that_is_anothers_by_now_stops_no_stranger():
         assert not has_ended(child, 0.2)
 
 
-def test_a_root_ends_where_no_descriptor_is_left_for_what_it_forked(monkeypatch):
+def test_root_ends_without_descriptors_left_for_its_forks(monkeypatch):
     def refuse(*_):
         raise OSError(errno.EMFILE, "Too many open files")
 

@@ -49,7 +49,7 @@ class Interrupted(Holdings):
         return excess
 
 
-def test_episode_that_holds_too_much_ends_with_all_that_it_forked():
+def test_episode_over_its_memory_ends_with_its_forks():
     with started(FORKS) as (root, child):
         Watcher().watch(root, 0)
         assert has_ended(root.handle)
@@ -95,7 +95,7 @@ def test_who_leaves_while_an_episode_is_ended_waits_for_that():
         assert root.notes == ["ended", "left"]
 
 
-def test_number_of_an_ended_root_that_is_anothers_by_now_ends_nobody():
+def test_reused_number_of_an_ended_root_ends_nobody():
     with started(FORKS) as (innocent, child), started(kind=Renumbered) as (root, _):
         assert isinstance(root, Renumbered)
         root.end()

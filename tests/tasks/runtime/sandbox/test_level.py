@@ -125,7 +125,7 @@ def test_without_bubblewrap_one_line_says_how_to_get_it(monkeypatch, tmp_path, c
     assert "\n" not in advice
 
 
-def test_where_bubblewrap_may_make_no_namespace_one_line_says_so_in_its_words(monkeypatch, tmp_path, caplog):
+def test_denied_namespace_is_reported_in_bubblewraps_own_words(monkeypatch, tmp_path, caplog):
     script = tmp_path / "bwrap"
     script.write_text("#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n")
     script.chmod(0o755)
@@ -178,7 +178,7 @@ def test_a_runtime_below_the_required_level_is_refused(backend):
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])
-def test_another_system_is_refused_in_one_line_that_says_where_to_go(monkeypatch, system):
+def test_another_system_is_refused_with_the_way_out(monkeypatch, system):
     monkeypatch.setattr(sys, "platform", system)
     with pytest.raises(SandboxUnavailableError) as refusal:
         open_runtime(RuntimeSpec())

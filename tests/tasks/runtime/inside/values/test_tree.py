@@ -293,7 +293,7 @@ COLLIDING = [number * (2**61 - 1) for number in range(20_000)]
     ],
     ids=["set", "frozenset", "dict", "counter", "tuples"],
 )
-def test_members_that_share_a_hash_are_refused_before_they_are_compared(nodes):
+def test_members_with_equal_hashes_are_refused_before_comparison(nodes):
     with pytest.raises(NotPortableError, match="of 20000 does not travel in which more than 64 share a hash"):
         decode(forged([0], nodes), {})
 
