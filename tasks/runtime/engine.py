@@ -88,7 +88,7 @@ class Engine(ABC):
 
     def __init__(self, lifetime: Lifetime, spec: RuntimeSpec) -> None:
         self._lifetime = lifetime
-        self._spec = spec
+        self.spec = spec
         self.installed: list[Binding] = []
         """In order."""
         self._output = Output()
@@ -111,7 +111,7 @@ class Engine(ABC):
             logger.info("block %d ended its process or its connection: %s", block.step, ascii(str(error)))
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error
-        limit = self._spec.output_limit_bytes
+        limit = self.spec.output_limit_bytes
         told = (notices.OUTPUT_FULL.format(limit=limit),) if os.fstat(self._output.descriptor).st_size >= limit else ()
         return report._replace(notices=report.notices + told)
 
@@ -129,11 +129,11 @@ class Engine(ABC):
 
     def output(self) -> str:
         """Return what the last block printed, also when it was killed."""
-        return self._output.read(self._spec.output_limit_bytes)
+        return self._output.read(self.spec.output_limit_bytes)
 
     def keep_output(self, name: str) -> None:
         """Bind what the last block printed to a name, before the step is finished."""
-        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self._spec.object_limit_bytes)
+        binding = bind_value(name, self.output(), is_user=True, limit_bytes=self.spec.object_limit_bytes)
         send_binding(self.ask, binding)
 
     @abstractmethod
@@ -150,7 +150,7 @@ class Engine(ABC):
         A block that ran with such a value is named when its replay shows something else.
         """
         self.installed.append(binding)
-        room = self._spec.object_limit_bytes
+        room = self.spec.object_limit_bytes
         seen: set[str] = set()
         for place, one in reversed([*enumerate(self.installed)]):
             if one.name in seen and isinstance(one.content, SharedMemory):
@@ -170,7 +170,7 @@ class Engine(ABC):
     def fetch(self, name: str) -> Fetched:
         """Return a variable of the next block; raise `RetrievalError` if it is missing or does not travel."""
         try:
-            return fetch(self.ask, name, self._spec.object_limit_bytes)
+            return fetch(self.ask, name, self.spec.object_limit_bytes)
         except StateLostError as error:
             raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 

@@ -62,7 +62,7 @@ class ForkTreeEngine(Engine):
 
     def _run(self, process: Node, block: Block, answer: Dispatch) -> Report:
         process.send(("run", *block))
-        return attend(process, self._root.node, block.step, answer, self._spec)
+        return attend(process, self._root.node, block.step, answer, self.spec)
 
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
@@ -76,7 +76,7 @@ class ForkTreeEngine(Engine):
             worth = self._processes.roll_back()
             if isinstance(self._processes, LiveProcesses):
                 held = private_bytes(self._processes.next().process_id())
-                if held + _ROOM_BYTES > self._spec.episode_memory_limit_bytes:
+                if held + _ROOM_BYTES > self.spec.episode_memory_limit_bytes:
                     self.restart(tuple(self.installed))
                     return "lost"
         except NodeGoneError:
@@ -126,7 +126,7 @@ class ForkTreeEngine(Engine):
     def branch(self) -> tuple["ForkTreeEngine", Recovery]:
         """Return an engine that forks the state when it is used first; a fresh lifetime has no state to fork."""
         origin = self if self._lifetime.runs_in == "live" else None
-        other = ForkTreeEngine(self._lifetime, self._spec, self._open_root, origin=origin)
+        other = ForkTreeEngine(self._lifetime, self.spec, self._open_root, origin=origin)
         if other._origin is not None:
             return other, other._origin.worth
         with contextlib.ExitStack() as undone:

@@ -37,9 +37,9 @@ class JupyterEngine(Engine):
 
     def _run(self, process: Kernel, block: Block, answer: Dispatch) -> Report:
         """Send the block as a cell; its tool calls and its report come by the channel."""
-        end = time.monotonic() + self._spec.block_timeout_seconds + _SETTLE_SECONDS
+        end = time.monotonic() + self.spec.block_timeout_seconds + _SETTLE_SECONDS
         process.execute(*block)
-        report = attend(process.node, process.keeper, block.step, answer, self._spec)
+        report = attend(process.node, process.keeper, block.step, answer, self.spec)
         if not process.settle(max(_SETTLE_SECONDS, end - time.monotonic())):
             process.ask(("output",), (self._output.descriptor,))
         return report
@@ -79,7 +79,7 @@ class JupyterEngine(Engine):
 
     def branch(self) -> tuple["JupyterEngine", Recovery]:
         """Return another kernel, to be restored by replay."""
-        other = JupyterEngine(self._lifetime, self._spec, self._take, self._tools)
+        other = JupyterEngine(self._lifetime, self.spec, self._take, self._tools)
         other.install(*self.installed)
         return other, self.thaw(None)
 
