@@ -24,9 +24,10 @@ from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.folders import Folders
 from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.running.whole_files import digest_of_file
-from carryover.tasks.sft.load import load_training_tokenizer
+from carryover.tasks.sft.load import with_template
 from carryover.tasks.traces.result_rows import CheckResultRow
 
 
@@ -94,7 +95,7 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
     prepared = prepare_dataset(
         *(traces.scan(table, digest) for table in ("episodes", "turns", "steps", "errors")),
         part.dataset.model_copy(update={"variant": part.variant}),
-        load_training_tokenizer(part.training, tokenizer),
+        with_template(part.training, load_tokenizer(tokenizer)),
         run_id=run.run_id,
         contracts=part.teacher.contracts,
         validation=part.validation,
@@ -126,7 +127,7 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
         dataset_id=prepared.dataset_id,
         paths={contract: path.relative_to(run.home) for contract, path in paths.items()},
         digests={contract: keep_file(run.folders, path) for contract, path in paths.items()},
-        tokens={contract: prepared.token_total(contract) for contract in prepared.contracts},
+        tokens={contract: prepared.token_total(contract) for contract in prepared.records},
     )
     note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
     return data

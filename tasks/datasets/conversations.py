@@ -34,10 +34,7 @@ class Conversation(BaseModel):
 
     def template_messages(self) -> list[dict[str, Any]]:
         """Return the messages as a chat template takes them; `weight` only where it is 0."""
-        return [
-            {"role": message.role, "content": message.content} | ({} if message.weight else {"weight": 0})
-            for message in self.messages
-        ]
+        return [message.model_dump(exclude_defaults=True) for message in self.messages]
 
 
 def write_conversations(path: Path, conversations: Iterable[Conversation]) -> int:

@@ -4,10 +4,12 @@ import hashlib
 import io
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +19,10 @@ import pyarrow.parquet
 
 from carryover.tasks.datasets.conversations import TrainingMessage
 from carryover.tasks.datasets.extraction import TextFormat, extract_conversations
-from carryover.tasks.datasets.selection import Candidate, most_kept, order_candidates, select
+from carryover.tasks.datasets.selection import Candidate, order_candidates, select
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
-from carryover.tasks.datasets.truncation import CostedMessage, TokenBudget, truncate
+from carryover.tasks.datasets.truncation import TokenBudget, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, judge_traces
 from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 from carryover.tasks.running.errors import UserError, name_write_remedy
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 TRACES_AT_A_TIME = 100
-"""Traces tokenized in one go: enough texts for every core, few enough that a bar moves."""
+"""Traces tokenized in one go: enough texts for every core, few enough that a bar moves and encodings stay small."""
 
 OMITTED = "[output omitted to fit the context]"
 PLACEHOLDERS: dict[TextFormat, str] = {
@@ -49,7 +51,6 @@ class PreparedDataset:
 
     dataset_id: str
     """Digest of the spec, the tokenizer, and what became of every trace."""
-    contracts: tuple[str, ...]
     rows: list[TrainingExampleRow]
     """One row per trace, retained or not, in the order of the contracts and of the shuffle."""
     verdicts: pl.DataFrame
@@ -75,7 +76,7 @@ class PreparedDataset:
     def write(self, folder: Path) -> dict[str, Path]:
         """Write `CONTRACT.jsonl` and `CONTRACT.parquet`, each whole; return the JSONL paths, or raise `UserError`."""
         folder.mkdir(parents=True, exist_ok=True)
-        for contract in self.contracts:
+        for contract in self.records:
             for ending, content in (("parquet", self.parquet), ("jsonl", self.jsonl)):
                 path = folder / f"{contract}.{ending}"
                 try:
@@ -83,7 +84,7 @@ class PreparedDataset:
                 except OSError as error:
                     way_out = f"{name_write_remedy(error)} and start again"
                     raise UserError(f"cannot write {path}: {error.strerror}; {way_out}") from error
-        return {contract: folder / f"{contract}.jsonl" for contract in self.contracts}
+        return {contract: folder / f"{contract}.jsonl" for contract in self.records}
 
     def token_total(self, contract: str) -> int:
         """Return the tokens of a contract's examples."""
@@ -103,7 +104,7 @@ class PreparedDataset:
                 other_instance_count=len(kept[other]),
                 shared_count=len(kept[contract] & kept[other]),
             )
-            for contract, other in combinations(self.contracts if self.rows else (), 2)
+            for contract, other in combinations(self.records if self.rows else (), 2)
         ]
 
 
@@ -130,23 +131,18 @@ def prepare_dataset(  # noqa: PLR0917 - four tables, a spec and a tokenizer
     traces = verdicts.filter(pl.col("reason").ne_missing(GIVEN_UP))
     candidates = order_candidates(traces, contracts, spec.shuffle_seed)
     costs = TokenCosts(tokenizer, spec.message_overhead_tokens)
+    good = Counter(each.contract for each in candidates if each.reason is None)
+    most_kept = sum(min(count, spec.maximum_kept) for count in good.values())
 
-    with open_bar("training text", most_kept(candidates, contracts, spec), "traces") as advance:
+    with open_bar("training text", most_kept, "traces") as advance:
         give_text = partial(_give_text, turns=turns, steps=steps, spec=spec, costs=costs, advance=advance)
         select(candidates, contracts, spec, give_text)
-    digests = {
-        each.episode_id: hashlib.sha256(
-            json.dumps([[message.role, message.content, message.weight] for message in each.messages]).encode()
-        ).hexdigest()
-        for each in candidates
-        if each.status == "retained"
-    }
-    fates = [[each.contract, each.episode_id, each.status, digests.get(each.episode_id)] for each in candidates]
+    fates = [[each.contract, each.episode_id, each.status, each.content_digest] for each in candidates]
     identity = [spec.model_dump(mode="json"), tokenizer_digest(tokenizer), fates]
     dataset_id = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
-    rows = [_row(each, spec, costs, digests, dataset_id=dataset_id, run_id=run_id) for each in candidates]
+    rows = [_row(each, spec, dataset_id=dataset_id, run_id=run_id) for each in candidates]
     records = {contract: list(_records(candidates, contract, contracts, spec)) for contract in contracts}
-    return PreparedDataset(dataset_id, tuple(contracts), rows, verdicts, records)
+    return PreparedDataset(dataset_id, rows, verdicts, records)
 
 
 def _give_text(
@@ -158,7 +154,6 @@ def _give_text(
     placeholder = TrainingMessage(role="user", content=PLACEHOLDERS[spec.text_format])
     costs.measure([placeholder])
     budget = TokenBudget(spec.token_budget, spec.maximum_sequence_tokens)
-    omitted = _costed(placeholder, costs)
     for start in range(0, len(batch), TRACES_AT_A_TIME):
         some = [(each, extractions.get(each.episode_id)) for each in batch[start : start + TRACES_AT_A_TIME]]
         costs.measure(message for _, extraction in some if extraction for message in extraction.messages)
@@ -166,21 +161,15 @@ def _give_text(
             if extraction is None or extraction.reason:
                 candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
                 continue
-            costed = [_costed(message, costs) for message in extraction.messages]
-            truncation = truncate(costed, budget, omitted)
+            costed = [costs.costed(message) for message in extraction.messages]
+            truncation = truncate(costed, budget, costs.costed(placeholder))
             if truncation.reason:
-                left = budget.less(costed)
-                is_cost = left.cost <= left.length
-                candidate.reason = truncation.reason
-                candidate.threshold = float(budget.cost if is_cost else budget.length)
-                candidate.measured = candidate.threshold - (left.cost if is_cost else left.length)
+                left, bound = min(zip(budget.less(costed), budget, strict=True), key=itemgetter(0))
+                candidate.reason, candidate.threshold = truncation.reason, float(bound)
+                candidate.measured = float(bound - left)
             else:
                 candidate.truncation = truncation
         advance(sum(candidate.truncation is not None for candidate, _ in some))
-
-
-def _costed(message: TrainingMessage, costs: TokenCosts) -> CostedMessage:
-    return CostedMessage(message, costs.cost(message), costs.length(message))
 
 
 def _records(
@@ -204,23 +193,21 @@ def _records(
             }
 
 
-def _row(
-    candidate: Candidate, spec: DatasetSpec, costs: TokenCosts, digests: dict[str, str], *, dataset_id: str, run_id: str
-) -> TrainingExampleRow:
-    is_retained = candidate.status == "retained"
-    is_skipped = candidate.status == "skipped"
-    imitated = [message for message in candidate.messages if message.role == "assistant" and message.weight]
+def _row(candidate: Candidate, spec: DatasetSpec, *, dataset_id: str, run_id: str) -> TrainingExampleRow:
+    text, is_skipped = candidate.truncation, candidate.status == "skipped"
+    shown = text.messages if text else ()
+    imitated = [each for each in shown if each.message.role == "assistant" and each.message.weight]
     return TrainingExampleRow(
         run_id=run_id,
         dataset_id=dataset_id,
         variant=spec.variant,
         **{name: getattr(candidate, name) for name in ("contract", "episode_id", "instance_id", "position", "status")},
         **{name: getattr(candidate, name) if is_skipped else None for name in ("reason", "measured", "threshold")},
-        token_count=candidate.token_count if is_retained else None,
-        assistant_token_count=sum(map(costs.token_count, imitated)) if is_retained else None,
-        message_count=len(candidate.messages) if is_retained else None,
-        is_truncated=candidate.truncation is not None and candidate.truncation.is_truncated,
-        content_digest=digests.get(candidate.episode_id),
-        sequence_token_count=candidate.truncation.length if is_retained and candidate.truncation else None,
+        token_count=text.token_count if text else None,
+        assistant_token_count=sum(each.cost - spec.message_overhead_tokens for each in imitated) if text else None,
+        message_count=len(shown) if text else None,
+        is_truncated=text is not None and text.is_truncated,
+        content_digest=candidate.content_digest,
+        sequence_token_count=text.length if text else None,
         **spec.options,
     )

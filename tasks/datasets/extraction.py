@@ -14,8 +14,6 @@ from carryover.tasks.traces.frames import Frame, lazy
 
 TextFormat = Literal["paper", "exact_wire"]
 
-MINIMUM_MESSAGES = 3
-
 _MESSAGES = TypeAdapter(list[Message])
 
 
@@ -60,7 +58,6 @@ def extract_conversations(
         .sort("episode_id", "turn")
         .group_by("episode_id", maintain_order=True)
         .agg(*RecordedTurn._fields)
-        .select("episode_id", *RecordedTurn._fields)
         .collect()
     )
     build = paper_messages if text_format == "paper" else wire_messages
@@ -68,7 +65,7 @@ def extract_conversations(
     for episode_id, *columns in episodes.iter_rows():
         messages = build([RecordedTurn(*values) for values in zip(*columns, strict=True)], fault_weight)
         roles = [message.role for message in messages if message.role != "system"]
-        reason = "extraction_too_short" if len(messages) < MINIMUM_MESSAGES else None
+        reason = "extraction_too_short" if len(messages) < 3 else None
         if roles[:1] != ["user"] or "assistant" not in roles:
             reason = "extraction_without_task_or_steps"
         extractions[episode_id] = Extraction(tuple(messages), reason)

@@ -13,10 +13,7 @@ from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 def write_plain_corpus(
     path: Path, bucket: str, seeds: Iterable[int], contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
 ) -> int:
-    """Write one conversation per instance seed as JSONL and return their count; equal seeds give equal bytes.
-
-    It holds the words of the teachers of `contracts`.
-    """
+    """Write a conversation per instance seed, in the words of the teachers of `contracts`, and return their count."""
     spec = open_bucket(bucket)
     written = (write_plain_conversation(sample_instance(spec, seed), contracts) for seed in seeds)
     return write_conversations(

@@ -14,9 +14,6 @@ from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import CheckResultRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow
 
-ALWAYS_RECORDED = ("file_corrupt", "result_file_missing")
-"""Reasons that say something about the recording, not about the teacher."""
-
 
 def gate_traces(
     verdicts: pl.DataFrame,
@@ -31,18 +28,15 @@ def gate_traces(
     """State the data checks as expectations, one suite per contract, and stop when too few traces pass.
 
     `verdicts` are what `judge_traces` returned. Data Docs in `docs_folder` show thresholds, shares and ids of the
-    traces that break each rule. All `contracts` must have traces, on the same instances.
-
-    Raises:
-        FailedChecksError: A suite fails; the message has reasons and counts, `rows` every result.
-        UserError: Great Expectations could not evaluate a check.
+    traces that break each rule. All `contracts` must have traces, on the same instances. Raise `FailedChecksError`,
+    with reasons and counts and every result as `rows`, where a suite fails; `UserError` where it cannot be evaluated.
     """
     suites = {contract: trace_suite(verdicts, contract, contracts, spec) for contract in contracts}
     rows = run_suites(list(suites.values()), docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
     details = {}
     for contract, suite in suites.items():
         of_contract = verdicts.filter(pl.col("contract") == contract)
-        frame = of_contract.filter(~_is_given_up())
+        frame = of_contract.filter(pl.col("reason").ne_missing(GIVEN_UP))
         counts = frame.drop_nulls("reason")["reason"].value_counts().sort("count", "reason", descending=[True, False])
         found = ", ".join(f"{reason} {count}" for reason, count in counts.iter_rows())
         text = f", {int(frame['is_valid'].sum())} of {frame.height} valid" + (f" ({found})" if found else "")
@@ -60,23 +54,13 @@ def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str],
     arms = pl.col("contract").filter(pl.col("contract").is_in(list(contracts))).n_unique()
     frame = (
         verdicts.with_columns(arm_count=arms.over("instance_id", "replicate"), is_valid=pl.col("is_valid").cast(int))
-        .filter(pl.col("contract") == contract, ~_is_given_up())
+        .filter(pl.col("contract") == contract, pl.col("reason").ne_missing(GIVEN_UP))
     )  # fmt: skip
     least = math.ceil(round(spec.minimum_yield * of_contract.height, 9))  # whatever the share's last binary digit
     checks = (
         Check(name="traces_exist", kind="row_count", minimum=1),
         Check(name="enough_not_given_up", kind="row_count", minimum=least),
-        *(
-            Check(
-                name=rule.reason,
-                kind="between",
-                column=rule.column,
-                minimum=rule.minimum,
-                maximum=rule.maximum,
-                minimum_share=(spec.minimum_recorded_share if rule.reason in ALWAYS_RECORDED else spec.minimum_yield),
-            )
-            for rule in rules(spec)
-        ),
+        *rules(spec),
         Check(name="yield", kind="between", column="is_valid", minimum=1, minimum_share=spec.minimum_yield),
         Check(name="known_reason", kind="in_set", column="reason", allowed=REASONS),
         Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(contracts)),
@@ -104,26 +88,20 @@ def gate_examples(
         arm_count=pl.col("contract").n_unique().over("position")
     )
     longest = spec.maximum_sequence_tokens
-    checks = [
+    paired = Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(contracts))
+    checks = (
         Check(name="examples_exist", kind="row_count", minimum=1, maximum=spec.maximum_kept),
         Check(name="token_limit", kind="between", column="token_count", minimum=1, maximum=spec.token_budget),
         Check(name="sequence_limit", kind="between", column="sequence_token_count", minimum=1, maximum=longest),
         Check(name="message_count", kind="between", column="message_count", minimum=2),
-    ]
-    if spec.retention == "paired":
-        checks.append(
-            Check(name="same_instance_in_every_arm", kind="between", column="arm_count", minimum=len(contracts))
-        )
+        *([paired] if spec.retention == "paired" else []),
+    )
     suites = [
-        Suite(f"examples_{contract}", frame.filter(pl.col("contract") == contract), tuple(checks), "episode_id")
+        Suite(f"examples_{contract}", frame.filter(pl.col("contract") == contract), checks, "episode_id")
         for contract in contracts
     ]
     results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
     return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder)
-
-
-def _is_given_up() -> pl.Expr:
-    return pl.col("reason").eq_missing(GIVEN_UP)
 
 
 def _pass_or_raise(rows: list[CheckResultRow], details: dict[str, str], docs_folder: Path) -> list[CheckResultRow]:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from jinja2 import TemplateError
 
 from carryover.tasks.datasets.conversations import TrainingMessage
+from carryover.tasks.datasets.truncation import CostedMessage
 from carryover.tasks.running.errors import UserError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
-
-BATCH_TEXTS = 4096
-"""Texts per batch: enough for every core, few enough that their encodings stay small."""
 
 
 class TokenCosts:
@@ -25,11 +23,7 @@ class TokenCosts:
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", overhead: int) -> None:
-        """Count with a tokenizer that carries the chat template of the training.
-
-        Raises:
-            UserError: The tokenizer is slow, or its template writes no message by itself.
-        """
+        """Count with a tokenizer and its chat template; raise `UserError` if it is slow or writes no lone message."""
         self._template = tokenizer
         self._tokenizer = _backend(tokenizer)
         self._overhead = overhead
@@ -43,18 +37,12 @@ class TokenCosts:
         """Tokenize the texts that have not been seen, in parallel."""
         wanted = (text for each in messages for text in {each.content: None, self._shown(each): None})
         texts = [text for text in dict.fromkeys(wanted) if text not in self._token_counts]
-        for start in range(0, len(texts), BATCH_TEXTS):
-            batch = texts[start : start + BATCH_TEXTS]
-            encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-            self._token_counts.update(zip(batch, map(len, encodings), strict=True))
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        self._token_counts.update(zip(texts, map(len, encodings), strict=True))
 
-    def token_count(self, message: TrainingMessage) -> int:
-        """Return the tokens of a measured message's content."""
-        return self._token_counts[message.content]
-
-    def cost(self, message: TrainingMessage) -> int:
-        """Return the cost of a measured message, in tokens."""
-        return self._token_counts[message.content] + self._overhead
+    def costed(self, message: TrainingMessage) -> CostedMessage:
+        """Return a measured message with what it takes of both budgets."""
+        return CostedMessage(message, self._token_counts[message.content] + self._overhead, self.length(message))
 
     def length(self, message: TrainingMessage) -> int:
         """Return the tokens that a measured message takes in the training text, control tokens included.
@@ -98,8 +86,6 @@ def _backend(tokenizer: "PreTrainedTokenizerBase") -> "Tokenizer":
             f"the tokenizer {type(tokenizer).__name__} has no fast implementation, which counts tokens in parallel; "
             "load it with AutoTokenizer or name another model"
         )
-    if backend.truncation is None and backend.padding is None:
-        return backend
     backend = copy.deepcopy(backend)  # a length that an earlier use left behind would falsify the counts
     backend.no_truncation()
     backend.no_padding()

@@ -24,21 +24,20 @@ class TokenBudget(NamedTuple):
 
     def holds(self, messages: Sequence[CostedMessage]) -> bool:
         """Tell whether the messages fit, by both measures."""
-        left = self.less(messages)
-        return left.cost >= 0 and left.length >= 0
+        return min(self.less(messages)) >= 0
 
     def less(self, messages: Sequence[CostedMessage]) -> "TokenBudget":
         """Return what the messages leave; negative where they do not fit."""
-        cost, length = sum(message.cost for message in messages), sum(message.length for message in messages)
-        return TokenBudget(self.cost - cost, self.length - length)
+        taken = Truncation(tuple(messages))
+        return TokenBudget(self.cost - taken.token_count, self.length - taken.length)
 
 
 class Truncation(NamedTuple):
     """Remainder of a trace, or the reason why it is empty."""
 
     messages: tuple[CostedMessage, ...]
-    is_truncated: bool
-    reason: str | None
+    is_truncated: bool = False
+    reason: str | None = None
 
     @property
     def token_count(self) -> int:
@@ -62,40 +61,32 @@ def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder
     The budget is the paper's, and the longest sequence of the training. A trace of many short turns may keep the first
     and break the second: a chat template takes more per message than the paper counts.
     """
+    roles = [message.message.role for message in messages]
+    is_open = roles[-1:] != ["assistant"]
     if budget.holds(messages):
-        roles = [message.message.role for message in messages]
-        is_open = roles[-1:] != ["assistant"]
         if is_open and roles[-2:] != ["assistant", "user"]:
-            return _rejected("fits_but_ends_with_user_unfixable")
-        return Truncation(tuple(messages[:-1] if is_open else messages), is_truncated=is_open, reason=None)
+            return Truncation((), reason="fits_but_ends_with_user_unfixable")
+        return Truncation(tuple(messages[:-1] if is_open else messages), is_truncated=is_open)
     head_end = 1
-    while head_end < len(messages) and messages[head_end].message.role == "system":
+    while roles[head_end : head_end + 1] == ["system"]:
         head_end += 1
-    head_end += head_end < len(messages) and messages[head_end].message.role == "user"
+    head_end += roles[head_end : head_end + 1] == ["user"]
     # The end is two messages, or the reply before a trailing observation.
-    last = len(messages) - 1
-    if last >= head_end and messages[last].message.role == "assistant":
-        start, stop = max(last - 1, head_end), last + 1
-    elif last - 1 >= head_end and messages[last - 1].message.role == "assistant":
-        start, stop = last - 1, last
-    else:
-        return _rejected("trace_ends_with_user_unfixable")
+    stop = len(messages) - is_open
+    start = stop - 1 if is_open else max(stop - 2, head_end)
+    if stop <= head_end or roles[stop - 1] != "assistant":
+        return Truncation((), reason="trace_ends_with_user_unfixable")
     head, end = messages[:head_end], messages[start:stop]
-    if not budget.holds([*head, *end]):
-        return _rejected("trunc_head_tail_exceeds_limit")
-    middle = _backfill(messages[head_end:start], budget.less([*head, *end]), placeholder)
-    kept = (*head, *middle, *end)
-    if len(kept) < 2 or kept[-1].message.role != "assistant":
-        return _rejected("trunc_too_short")
-    return Truncation(kept, is_truncated=True, reason=None)
+    left = budget.less([*head, *end])
+    if min(left) < 0:
+        return Truncation((), reason="trunc_head_tail_exceeds_limit")
+    return Truncation((*head, *_backfill(messages[head_end:start], left, placeholder), *end), is_truncated=True)
 
 
 def _backfill(middle: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage) -> list[CostedMessage]:
     filled: list[CostedMessage] = []
     for message in reversed(middle):
-        kept = message
-        if not budget.holds([kept]) and kept.message.role == "user":
-            kept = placeholder
+        kept = message if budget.holds([message]) or message.message.role != "user" else placeholder
         if not budget.holds([kept]):
             break
         filled.append(kept)
@@ -103,7 +94,3 @@ def _backfill(middle: Sequence[CostedMessage], budget: TokenBudget, placeholder:
     while filled and filled[-1].message.role == "user":
         filled.pop()
     return filled[::-1]
-
-
-def _rejected(reason: str) -> Truncation:
-    return Truncation((), is_truncated=False, reason=reason)

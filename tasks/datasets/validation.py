@@ -4,10 +4,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Literal, NamedTuple, get_args
+from typing import Any
 
 import polars as pl
 
+from carryover.tasks.checks.run import Check
 from carryover.tasks.datasets.spec import ValidationSpec
 from carryover.tasks.running.progress import Advance, OpenBar, no_bar
 from carryover.tasks.running.syntax import calls_finish
@@ -15,48 +16,32 @@ from carryover.tasks.traces.frames import Frame, lazy
 from carryover.tasks.traces.rows import HARMLESS_ERRORS, FinishReason
 from carryover.tasks.traces.training_rows import TraceVerdictRow
 
-Reason = Literal[
-    "file_corrupt", "result_file_missing", "score_too_low", "no_finish_tool", "zombie_loop", "high_error_density"
-]
-"""Why a trace is rejected, in the order of the checks; `zombie_loop` is Table 5's repetitive recovery loop."""
-REASONS: tuple[Reason, ...] = get_args(Reason)
 GIVEN_UP = "given_up"
 """Reason of an episode that ended with `error` for good: its endpoint or runtime failed, so it is no trace to judge."""
 
-_STEP_COLUMNS = ("episode_id", "step", "turn", "code", "error", "injected_fault")
 _ATTEMPT_OF = ("plan_digest", "variant", "runtime_contract", "instance_id", "replicate")
 
 
-class Rule(NamedTuple):
-    """A data check: a measured column and the bound that it must keep; a null measurement keeps every bound."""
+def rules(spec: ValidationSpec) -> tuple[Check, ...]:
+    """Return the checks in the order in which the first failing one decides, by the reason that each gives.
 
-    reason: Reason
-    column: str
-    minimum: float | None = None
-    maximum: float | None = None
-
-    @property
-    def threshold(self) -> float | None:
-        """The bound, whichever it is."""
-        return self.maximum if self.minimum is None else self.minimum
-
-    def is_broken(self) -> pl.Expr:
-        """Return the expression that is true for the traces that the rule rejects."""
-        column = pl.col(self.column)
-        broken = column > self.maximum if self.minimum is None else column < self.minimum
-        return broken.fill_null(value=False)
-
-
-def rules(spec: ValidationSpec) -> tuple[Rule, ...]:
-    """Return the checks in the order in which the first failing one decides."""
+    The first two say something about the recording, not about the teacher, so the gate holds more traces to them.
+    `zombie_loop` is Table 5's repetitive recovery loop.
+    """
+    recorded: dict[str, Any] = {"kind": "between", "minimum_share": spec.minimum_recorded_share}
+    valid = recorded | {"minimum_share": spec.minimum_yield}
     return (
-        Rule("file_corrupt", "recorded_step_count", minimum=1),
-        Rule("result_file_missing", "result_count", minimum=1),
-        Rule("score_too_low", "score", minimum=spec.minimum_score),
-        Rule("no_finish_tool", "finish_call_count", minimum=1),
-        Rule("zombie_loop", "loop_similarity", maximum=spec.maximum_loop_similarity),
-        Rule("high_error_density", "error_density", maximum=spec.maximum_error_density),
+        Check(name="file_corrupt", column="recorded_step_count", minimum=1, **recorded),
+        Check(name="result_file_missing", column="result_count", minimum=1, **recorded),
+        Check(name="score_too_low", column="score", minimum=spec.minimum_score, **valid),
+        Check(name="no_finish_tool", column="finish_call_count", minimum=1, **valid),
+        Check(name="zombie_loop", column="loop_similarity", maximum=spec.maximum_loop_similarity, **valid),
+        Check(name="high_error_density", column="error_density", maximum=spec.maximum_error_density, **valid),
     )
+
+
+REASONS = tuple(rule.name for rule in rules(ValidationSpec()))
+"""Why a trace is rejected, in the order of the checks."""
 
 
 def judge_traces(
@@ -64,13 +49,10 @@ def judge_traces(
 ) -> pl.DataFrame:
     """Measure every rule on every trace and name the first that fails.
 
-    An attempt that a later attempt of the same episode replaced is no trace. An episode whose last attempt ended with
-    `error` is none either: no rule is held against it, and its reason is `given_up`. Errors of injected faults are left
-    out of the error density.
-
-    Returns:
-        One row per trace or given-up episode with the columns of `TraceVerdictRow` but for `run_id`, ordered by
-        contract, instance and replicate.
+    Return the columns of `TraceVerdictRow` but for `run_id`, ordered by contract, instance and replicate. An attempt
+    that a later attempt of the same episode replaced is no trace. An episode whose last attempt ended with `error` is
+    none either: no rule is held against it, and its reason is `given_up`. Errors of injected faults are left out of the
+    error density.
     """
     is_latest = pl.col("attempt") == pl.col("attempt").max().over(_ATTEMPT_OF)
     known = lazy(episodes).filter(is_latest).select(
@@ -80,9 +62,8 @@ def judge_traces(
     with open_bar("data checks", known.height, "traces") as advance:
         traces = known.lazy()
         # each table is read once: what stands behind a lazy frame may not bear several readers at a time
-        recorded = (
-            lazy(steps).select(_STEP_COLUMNS).join(traces.select("episode_id"), on="episode_id", how="semi").cache()
-        )
+        read = lazy(steps).select("episode_id", "step", "turn", "code", "error", "injected_fault")
+        recorded = read.join(traces.select("episode_id"), on="episode_id", how="semi").cache()
         finishes = pl.col("code").map_elements(calls_finish, return_dtype=pl.Boolean).sum().cast(pl.Int64)
         finish_calls = _last_steps(recorded, spec.finish_window).group_by("episode_id").agg(finish_call_count=finishes)
         measured = (
@@ -91,10 +72,11 @@ def judge_traces(
             .join(_loop_similarity(recorded, lazy(turns), spec, advance), on="episode_id", how="left")
             .with_columns(pl.col("recorded_step_count", "finish_call_count").fill_null(0))
         )
+        digest = hashlib.sha256(spec.model_dump_json().encode()).hexdigest()[:16]
         columns = [name for name in TraceVerdictRow.model_fields if name != "run_id"]
         return (
             measured.with_columns(_verdict(rules(spec)))
-            .with_columns(is_valid=pl.col("reason").is_null(), validation_digest=pl.lit(validation_digest(spec)))
+            .with_columns(is_valid=pl.col("reason").is_null(), validation_digest=pl.lit(digest))
             .select(columns)
             .sort("contract", "instance_id", "replicate", "episode_id")
             .collect()
@@ -106,24 +88,15 @@ def verdict_rows(verdicts: pl.DataFrame, run_id: str) -> list[TraceVerdictRow]:
     return [TraceVerdictRow(run_id=run_id, **row) for row in verdicts.iter_rows(named=True)]
 
 
-def validation_digest(spec: ValidationSpec) -> str:
-    """Return a digest of the thresholds."""
-    return hashlib.sha256(spec.model_dump_json().encode()).hexdigest()[:16]
-
-
-def _verdict(checks: tuple[Rule, ...]) -> list[pl.Expr]:
-    nothing = pl.lit(None, pl.Float64)
-    reason, measured, threshold = pl.lit(None, pl.String), nothing, nothing
-    for check in reversed(checks):  # the first check is the outermost condition
-        broken = pl.when(check.is_broken())
-        reason = broken.then(pl.lit(check.reason)).otherwise(reason)
-        measured = broken.then(pl.col(check.column).cast(pl.Float64)).otherwise(measured)
-        threshold = broken.then(pl.lit(check.threshold, pl.Float64)).otherwise(threshold)
-    given_up = pl.when(pl.col("finish_reason") == FinishReason.ERROR.value)
+def _verdict(checks: tuple[Check, ...]) -> list[pl.Expr]:
+    is_given_up = pl.col("finish_reason").eq_missing(FinishReason.ERROR.value)
+    cases = [(pl.when(check.is_broken() & ~is_given_up), check) for check in checks]
+    bounds = ((case, check.maximum if check.minimum is None else check.minimum) for case, check in cases)
+    reasons = (case.then(pl.lit(check.name)) for case, check in cases)
     return [
-        given_up.then(pl.lit(GIVEN_UP)).otherwise(reason).alias("reason"),
-        given_up.then(nothing).otherwise(measured).alias("measured"),
-        given_up.then(nothing).otherwise(threshold).alias("threshold"),
+        pl.coalesce(pl.when(is_given_up).then(pl.lit(GIVEN_UP)), *reasons).alias("reason"),
+        pl.coalesce(case.then(pl.col(str(check.column)).cast(pl.Float64)) for case, check in cases).alias("measured"),
+        pl.coalesce(case.then(pl.lit(bound, pl.Float64)) for case, bound in bounds).alias("threshold"),
     ]
 
 
@@ -144,13 +117,10 @@ def _last_steps(steps: pl.LazyFrame, count: int) -> pl.LazyFrame:
 
 
 def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationSpec, advance: Advance) -> pl.LazyFrame:
-    def measure(texts: pl.Series) -> pl.Series:
-        similarities = []
-        for each in texts.to_list():
-            is_long = len(each) == spec.loop_window
-            similarities.append(smallest_similarity(each, spec.maximum_loop_similarity) if is_long else None)
-            advance(1)
-        return pl.Series(similarities, dtype=pl.Float64)
+    def measure(texts: pl.Series) -> float | None:
+        advance(1)
+        is_long = len(texts) == spec.loop_window
+        return smallest_similarity(texts.to_list(), spec.maximum_loop_similarity) if is_long else None
 
     return (
         _last_steps(steps, spec.loop_window)
@@ -158,7 +128,7 @@ def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationS
         .join(turns.select("episode_id", "turn", "assistant_text"), on=["episode_id", "turn"], how="inner")
         .group_by("episode_id")
         .agg(texts=pl.col("assistant_text").sort_by("step"))
-        .select("episode_id", loop_similarity=pl.col("texts").map_batches(measure, return_dtype=pl.Float64))
+        .select("episode_id", loop_similarity=pl.col("texts").map_elements(measure, return_dtype=pl.Float64))
     )
 
 

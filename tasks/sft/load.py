@@ -40,15 +40,11 @@ def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedM
                 attn_implementation=choose_attention(spec, has_gpu=torch.cuda.is_available()),
                 device_map={"": torch.cuda.current_device()} if torch.cuda.is_available() else None,
             )
-    return model, _with_template(spec, tokenizer)
+    return model, with_template(spec, tokenizer)
 
 
-def load_training_tokenizer(spec: TrainingSpec, source: str | Path) -> "PreTrainedTokenizerBase":
+def with_template(spec: TrainingSpec, tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokenizerBase":
     """Return a tokenizer with the chat template of a training; raise `UserError` if there is none."""
-    return _with_template(spec, load_tokenizer(source))
-
-
-def _with_template(spec: TrainingSpec, tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokenizerBase":
     if spec.chat_template:
         tokenizer.chat_template = chat_template(spec.chat_template)
         return tokenizer

@@ -10,7 +10,6 @@ import pytest
 
 from carryover.tasks.datasets.dataset import prepare_dataset
 from carryover.tasks.datasets.spec import DatasetSpec
-from carryover.tasks.datasets.token_costs import BATCH_TEXTS
 from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
@@ -22,6 +21,8 @@ STEPS = {"persistent": 5, "stateless": 7}
 ITEMS_SHOWN = 14
 """Items printed per step: about 1,100 characters."""
 
+BATCH_TEXTS = 4096
+"""Texts tokenized in one go: enough for every core, few enough that their encodings stay small."""
 ALLOWED_RATIO = 1.5
 """Processor time of data preparation over that of bare tokenization, at most."""
 

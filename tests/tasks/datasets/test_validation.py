@@ -187,7 +187,9 @@ def test_verdicts_are_rows(traces):
 
 
 def test_rules_stand_in_the_order_of_the_paper():
-    assert [(rule.reason, rule.threshold) for rule in rules(ValidationSpec())] == [
+    assert [
+        (rule.name, rule.maximum if rule.minimum is None else rule.minimum) for rule in rules(ValidationSpec())
+    ] == [
         ("file_corrupt", 1),
         ("result_file_missing", 1),
         ("score_too_low", 0.5),
