@@ -8,9 +8,6 @@ from pathlib import Path
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.serving.spec import ServedModels, ServingSpec
 
-TEMPLATE_NAME = "chat_template.jinja"
-"""File in which a saved tokenizer keeps its chat template."""
-
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
     """Return the command of our own server; raise `UserError` for adapters of different chat templates."""
@@ -72,10 +69,7 @@ def vllm_command(
 
 
 def vllm_environment(spec: ServingSpec, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of vLLM, which reports nothing of its use.
-
-    With batch-invariant kernels, a reply does not depend on the others beside it.
-    """
+    """Return vLLM's environment: it reports nothing of its use, and batch-invariant kernels keep replies apart."""
     return {**variables, "VLLM_BATCH_INVARIANT": str(int(spec.is_batch_invariant)), "DO_NOT_TRACK": "1"}
 
 
@@ -99,7 +93,7 @@ def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int)
 
 def adapters_template(models: ServedModels) -> Path | None:
     """Return the chat template that the adapters were trained with: a served prompt must be a prefix of such a text."""
-    saved = [path / TEMPLATE_NAME for path in models.adapters.values() if (path / TEMPLATE_NAME).is_file()]
+    saved = [file for path in models.adapters.values() if (file := path / "chat_template.jinja").is_file()]
     if len({path.read_text(encoding="utf-8") for path in saved}) > 1:
         names = ", ".join(models.adapters)
         raise UserError(f"adapters {names} were trained with different chat templates; serve each by a server")

@@ -15,10 +15,7 @@ import threading
 
 
 def supervise(command: list[str], grace_seconds: float) -> int:
-    """Run the command in a process group of its own until it ends or standard input does; return its exit status.
-
-    Between the polite signal and the final one lie `grace_seconds`.
-    """
+    """Run the command in a process group of its own until it ends or standard input does; return its exit status."""
 
     def die_with_supervisor() -> None:
         # The supervisor itself may be killed; it starts the server from its main thread, whose end the kernel watches.

@@ -7,7 +7,8 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
@@ -18,10 +19,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from carryover.tasks.serving.cpu.chat_request import ApiError, ChatRequest, parse_request
+from carryover.tasks.serving.cpu.chat_request import ApiError, ChatRequest, describe_api, parse_request
 from carryover.tasks.serving.cpu.engine import GenerationReply, GenerationRequest
 from carryover.tasks.serving.cpu.models import LoadedModel
-from carryover.tasks.serving.cpu.openapi import describe_api
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from carryover.tasks.serving.cpu.scheduler import Scheduler
 
@@ -33,16 +33,14 @@ UNREAD_BYTES = 8 * BODY_BYTES
 """Bytes of an oversized request that are read and discarded: most clients read an answer only after sending all."""
 
 
+@dataclass(eq=False)
 class ChatApi:
     """Routes of one server over its loaded models."""
 
-    def __init__(
-        self, models: list[LoadedModel], scheduler: Scheduler, *, max_tokens: int, template_kwargs: Mapping[str, Any]
-    ) -> None:
-        self._models = {model.name: model for model in models}
-        self._scheduler = scheduler
-        self._max_tokens = max_tokens
-        self._template_kwargs = dict(template_kwargs)
+    models: list[LoadedModel]
+    scheduler: Scheduler
+    max_tokens: int
+    template_kwargs: dict[str, Any]
 
     def build_app(self) -> Starlette:
         """Return the ASGI application; its lifespan runs the scheduler."""
@@ -62,7 +60,7 @@ class ChatApi:
     @contextlib.asynccontextmanager
     async def run_scheduler(self, _: Starlette) -> AsyncIterator[None]:
         """Compute replies as long as the application runs."""
-        self._loop = asyncio.create_task(self._scheduler.run())
+        self._loop = asyncio.create_task(self.scheduler.run())
         yield
         self._loop.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -78,25 +76,26 @@ class ChatApi:
 
     async def tell_description(self, _: Request) -> JSONResponse:
         """Describe every route to tools that read OpenAPI."""
-        return JSONResponse(describe_api(metadata.version("carryover"), [*self._models]))
+        return JSONResponse(describe_api(metadata.version("carryover"), [model.name for model in self.models]))
 
     async def list_models(self, _: Request) -> JSONResponse:
         """List every model."""
-        return JSONResponse({"object": "list", "data": [self._describe(name) for name in self._models]})
+        return JSONResponse({"object": "list", "data": [self._describe(model.name) for model in self.models]})
 
     async def show_model(self, request: Request) -> JSONResponse:
         """Describe one model."""
         return JSONResponse(self._describe(self._find(request.path_params["name"]).name))
 
     def _describe(self, name: str) -> dict[str, Any]:
-        described = {"id": name, "object": "model", "created": 0, "owned_by": "carryover"}
-        return {**described, "max_model_len": self._max_tokens}
+        limit = {"max_model_len": self.max_tokens}
+        return {"id": name, "object": "model", "created": 0, "owned_by": "carryover", **limit}
 
     def _find(self, name: str) -> LoadedModel:
-        if name not in self._models:
-            message = f"The model `{name}` does not exist; this server has {', '.join(self._models)}."
+        models = {model.name: model for model in self.models}
+        if name not in models:
+            message = f"The model `{name}` does not exist; this server has {', '.join(models)}."
             raise ApiError(404, "NotFoundError", message, "model")
-        return self._models[name]
+        return models[name]
 
     async def complete(self, http_request: Request) -> Response:
         """Answer a chat, whole or as a stream."""
@@ -104,9 +103,9 @@ class ChatApi:
         model = self._find(request.model)
         prompt_ids = await asyncio.to_thread(self._render, model, request)  # a long text takes seconds
         wanted, prompt_length = request.max_completion_tokens or request.max_tokens, len(prompt_ids)
-        if (total := prompt_length + (wanted or 1)) > self._max_tokens:
+        if (total := prompt_length + (wanted or 1)) > self.max_tokens:
             message = (
-                f"This model's maximum context length is {self._max_tokens} tokens. However, you requested "
+                f"This model's maximum context length is {self.max_tokens} tokens. However, you requested "
                 f"{wanted or 1} output tokens and your prompt contains {prompt_length} input tokens, for a total of "
                 f"{total} tokens. Please reduce the length of the input prompt or the number of requested output "
                 "tokens."
@@ -114,7 +113,7 @@ class ChatApi:
             raise ApiError(400, "BadRequestError", message)
         stop = [request.stop] if isinstance(request.stop, str) else request.stop
         parameters = SamplingParameters(
-            max_tokens=wanted or self._max_tokens - prompt_length,
+            max_tokens=wanted or self.max_tokens - prompt_length,
             temperature=request.temperature,
             top_p=request.top_p,
             seed=None if request.seed is None else request.seed % 2**64,
@@ -122,7 +121,7 @@ class ChatApi:
             ignores_end=request.ignore_eos,
         )
         generation = GenerationRequest(prompt_ids, parameters, episode_id=http_request.headers.get(EPISODE_HEADER))
-        working = asyncio.ensure_future(self._scheduler.complete(model.name, generation))
+        working = asyncio.ensure_future(self.scheduler.complete(model.name, generation))
         if request.stream:
             return StreamingResponse(_stream(request, model, generation, working), media_type="text/event-stream")
         try:
@@ -139,7 +138,7 @@ class ChatApi:
 
     def _render(self, model: LoadedModel, request: ChatRequest) -> list[int]:
         messages = [{"role": message.role, "content": message.text} for message in request.messages]
-        variables = self._template_kwargs | request.chat_template_kwargs
+        variables = self.template_kwargs | request.chat_template_kwargs
         render = model.tokenizer.apply_chat_template
         try:
             text = str(render(messages, tokenize=False, add_generation_prompt=True, **variables))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,17 +32,12 @@ class KeyValueCache:
         import torch
 
         self.shape = shape
-        self.is_in_use = True
-        """Whether a running request has it."""
+        self.idle_since = 0
+        """Place in the order in which caches became idle; 0 while a running request has it."""
         self.token_ids: list[int] = []
         """Tokens whose keys and values are held."""
         self.tensor: Tensor = torch.empty(shape.layer_count, 2 * shape.head_count, 0, shape.head_dim)
         """Keys, then values: (layers, 2 x heads, capacity, head dimension), float32."""
-
-    @property
-    def byte_count(self) -> int:
-        """Bytes of the tensor, unused capacity included."""
-        return self.tensor.nbytes
 
     def reserve(self, token_count: int) -> None:
         """Make room for `token_count` tokens in all, keeping what is held."""
@@ -57,18 +52,10 @@ class KeyValueCache:
         """Forget everything after the first `token_count` tokens."""
         del self.token_ids[token_count:]
 
-    def copy_prefix(self, source: KeyValueCache, token_count: int) -> None:
-        """Hold the first `token_count` tokens of another conversation; nothing has been held before."""
-        self.reserve(token_count)
-        self.tensor[:, :, :token_count] = source.tensor[:, :, :token_count]
-        self.token_ids = source.token_ids[:token_count]
-
 
 def shared_prefix_length(left: Sequence[int], right: Sequence[int]) -> int:
     """Return how many leading tokens two sequences share, by bisection over slices (fast in CPython)."""
-    low, high = 0, min(len(left), len(right))
-    if left[:high] == right[:high]:
-        return high
+    low, high = 0, min(len(left), len(right)) + 1
     while high - low > 1:
         middle = (low + high) // 2
         if left[low:middle] == right[low:middle]:
@@ -76,15 +63,6 @@ def shared_prefix_length(left: Sequence[int], right: Sequence[int]) -> int:
         else:
             high = middle
     return low
-
-
-class Lease(NamedTuple):
-    """A cache lent to one running request."""
-
-    key: tuple[str, Hashable]
-    """Model and conversation."""
-    cache: KeyValueCache
-    """Holds the longest reusable prefix of the prompt, at most all of it but one token."""
 
 
 class CachePool:
@@ -96,50 +74,52 @@ class CachePool:
 
     def __init__(self, byte_limit: int) -> None:
         self.byte_limit = byte_limit
-        self._caches: OrderedDict[tuple[str, Hashable], KeyValueCache] = OrderedDict()
-        self._numbers = itertools.count()
+        self._caches: dict[tuple[str, Hashable], KeyValueCache] = {}
+        """By model and conversation."""
+        self._numbers = itertools.count(1)
 
     @property
     def byte_count(self) -> int:
         """Bytes held, in use or idle."""
-        return sum(cache.byte_count for cache in self._caches.values())
+        return sum(cache.tensor.nbytes for cache in self._caches.values())
 
     def has_room(self) -> bool:
         """Tell whether the requests that run leave any memory to another one."""
-        return sum(cache.byte_count for cache in self._caches.values() if cache.is_in_use) < self.byte_limit
+        return sum(cache.tensor.nbytes for cache in self._caches.values() if not cache.idle_since) < self.byte_limit
 
-    def lease(self, model_name: str, shape: CacheShape, prompt_ids: list[int], episode_id: str | None) -> Lease:
-        """Lend the cache with which the prompt needs the least work."""
+    def lease(self, model_name: str, shape: CacheShape, prompt_ids: list[int], episode_id: str | None) -> KeyValueCache:
+        """Lend the cache that holds the longest reusable prefix of the prompt, at most all of it but one token."""
         key = (model_name, next(self._numbers) if episode_id is None else episode_id)
-        if key in self._caches and self._caches[key].is_in_use:
+        if key in self._caches and not self._caches[key].idle_since:
             key = (model_name, next(self._numbers))
         # One token at least must be computed: its logits choose the first token of the reply.
         reusable = prompt_ids[:-1]
         if key in self._caches:
             cache = self._caches[key]
-            cache.is_in_use = True
+            cache.idle_since = 0
             cache.truncate(shared_prefix_length(cache.token_ids, reusable))
         else:
             cache = KeyValueCache(shape)
-            others = [each for (name, _), each in self._caches.items() if name == model_name]
-            shared = [shared_prefix_length(each.token_ids, reusable) for each in others]
-            if max(shared, default=0) >= MIN_SHARED_TOKENS:
-                cache.copy_prefix(others[shared.index(max(shared))], max(shared))
+            others = (each for (name, _), each in self._caches.items() if name == model_name)
+            shared = ((shared_prefix_length(each.token_ids, reusable), each) for each in others)
+            count, source = max(shared, key=itemgetter(0), default=(0, cache))
+            if count >= MIN_SHARED_TOKENS:
+                cache.reserve(count)
+                cache.tensor[:, :, :count] = source.tensor[:, :, :count]
+                cache.token_ids = source.token_ids[:count]
         self._caches[key] = cache
-        self._caches.move_to_end(key)
         self.evict()
-        return Lease(key, cache)
+        return cache
 
-    def give_back(self, lease: Lease) -> None:
+    def give_back(self, cache: KeyValueCache) -> None:
         """End a loan; the conversation stays for its next turn as long as memory lasts."""
-        lease.cache.is_in_use = False
-        self._caches.move_to_end(lease.key)
+        cache.idle_since = next(self._numbers)
         self.evict()
 
     def evict(self) -> None:
         """Drop idle conversations, oldest use first, until the bytes held fit the limit."""
         excess = self.byte_count - self.byte_limit
-        for key in [key for key, cache in self._caches.items() if not cache.is_in_use]:
+        for _, key in sorted((cache.idle_since, key) for key, cache in self._caches.items() if cache.idle_since):
             if excess <= 0:
                 return
-            excess -= self._caches.pop(key).byte_count
+            excess -= self._caches.pop(key).tensor.nbytes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 
-from carryover.tasks.serving.cpu.cache import CachePool, Lease
+from carryover.tasks.serving.cpu.cache import CachePool, KeyValueCache
 from carryover.tasks.serving.cpu.drafting import FIRST_DRAFT_TOKENS, Drafter, next_draft_length
 from carryover.tasks.serving.cpu.ragged import BatchRow
 from carryover.tasks.serving.cpu.sampling import SamplingParameters, choose_tokens
@@ -45,7 +45,7 @@ class GenerationRequest:
     reply: GenerationReply | None = None
     """Set when the request is done; the answer follows when its cache is free for the next turn."""
     generated: list[int] = field(default_factory=list)
-    lease: Lease | None = None
+    cache: KeyValueCache | None = None
     cached_tokens: int = 0
     draft_length: int = FIRST_DRAFT_TOKENS
     _generator: np.random.Generator = field(init=False)
@@ -61,30 +61,22 @@ class GenerationRequest:
         return self._uniforms[start : start + count]
 
 
+@dataclass(eq=False)
 class ModelEngine:
     """One model with its queue and its running batch; every method but `submit` belongs to one thread."""
 
-    def __init__(
-        self,
-        loaded: LoadedModel,
-        pool: CachePool,
-        *,
-        max_running: int,
-        max_draft_tokens: int = 16,
-        max_batch_tokens: int = 2048,
-    ) -> None:
-        """Serve a model with at most `max_running` requests in a batch.
-
-        A prompt longer than `max_batch_tokens` takes several passes. The pool holds other models' caches, too.
-        """
-        self.loaded = loaded
-        self._pool = pool
-        self._max_running = max_running
-        self._max_draft_tokens = max_draft_tokens
-        self._max_batch_tokens = max_batch_tokens
-        self._drafter = Drafter()
-        self._submitted: deque[GenerationRequest] = deque()
-        self._running: list[GenerationRequest] = []
+    loaded: LoadedModel
+    pool: CachePool
+    """Holds other models' caches, too."""
+    _: KW_ONLY
+    max_running: int
+    """Most requests in a batch."""
+    max_draft_tokens: int = 16
+    max_batch_tokens: int = 2048
+    """A longer prompt takes several passes."""
+    _drafter: Drafter = field(init=False, default_factory=Drafter)
+    _submitted: deque[GenerationRequest] = field(init=False, default_factory=deque)
+    _running: list[GenerationRequest] = field(init=False, default_factory=list)
 
     @property
     def has_work(self) -> bool:
@@ -99,7 +91,7 @@ class ModelEngine:
         """Compute one pass over every running request that the token budget allows, then over queued ones."""
         self._dismiss()
         batch: list[tuple[GenerationRequest, BatchRow]] = []
-        budget = self._max_batch_tokens
+        budget = self.max_batch_tokens
         candidates = iter(list(self._running))
         while budget > 0 and (request := next(candidates, None) or self._admit()) is not None:
             batch.append((request, self._enter(request, budget)))
@@ -114,42 +106,42 @@ class ModelEngine:
         for request in [*self._running, *queued]:
             if request.answer.set_running_or_notify_cancel():
                 request.answer.set_exception(error)
-            if request.lease is not None:
-                self._pool.give_back(request.lease)
+            if request.cache is not None:
+                self.pool.give_back(request.cache)
         self._running.clear()
 
     def _dismiss(self) -> None:
         """Answer the running requests that are done, and drop those that were cancelled."""
         for request in [each for each in self._running if each.reply is not None or each.answer.cancelled()]:
             self._running.remove(request)
-            if request.lease is not None:
-                self._pool.give_back(request.lease)
+            if request.cache is not None:
+                self.pool.give_back(request.cache)
             if request.answer.set_running_or_notify_cancel():
                 request.answer.set_result(cast("GenerationReply", request.reply))
 
     def _enter(self, request: GenerationRequest, budget: int) -> BatchRow:
         """Return what a pass computes of a request: tokens that its cache lacks, then guesses."""
-        assert request.lease is not None
-        held, prompt_length = len(request.lease.cache.token_ids), len(request.prompt_ids)
+        assert request.cache is not None
+        held, prompt_length = len(request.cache.token_ids), len(request.prompt_ids)
         # What is known and not in the cache: the rest of the prompt, or the last token.
         pending = request.prompt_ids[held : held + budget] or request.generated[held - prompt_length :]
         draft: list[int] = []
         if request.generated:
             left = request.parameters.max_tokens - len(request.generated)
-            wanted = min(request.draft_length, self._max_draft_tokens, left - 1, budget - 1)
+            wanted = min(request.draft_length, self.max_draft_tokens, left - 1, budget - 1)
             draft = self._drafter.propose(request.generated, wanted)
-        return BatchRow(request.lease.cache, pending + draft, 1 + len(draft))
+        return BatchRow(request.cache, pending + draft, 1 + len(draft))
 
     def _admit(self) -> GenerationRequest | None:
-        while self._submitted and len(self._running) < self._max_running:
-            if self._running and not self._pool.has_room():
+        while self._submitted and len(self._running) < self.max_running:
+            if self._running and not self.pool.has_room():
                 break
             request = self._submitted.popleft()
             if not request.answer.cancelled():
                 self._running.append(request)
                 name, shape = self.loaded.name, self.loaded.cache_shape
-                request.lease = self._pool.lease(name, shape, request.prompt_ids, request.episode_id)
-                request.cached_tokens = len(request.lease.cache.token_ids)
+                request.cache = self.pool.lease(name, shape, request.prompt_ids, request.episode_id)
+                request.cached_tokens = len(request.cache.token_ids)
                 return request
         return None
 
@@ -178,7 +170,7 @@ class ModelEngine:
             # The last token is the next pass's input; wrong guesses leave the cache.
             cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
             if draft:
-                request.draft_length = next_draft_length(len(draft), accepted, self._max_draft_tokens)
+                request.draft_length = next_draft_length(len(draft), accepted, self.max_draft_tokens)
 
     def _finish_if_done(self, request: GenerationRequest, token: int) -> None:
         parameters, generated = request.parameters, request.generated
@@ -191,8 +183,8 @@ class ModelEngine:
         elif len(generated) >= parameters.max_tokens:
             text, reason = self._decode(generated), "length"
         if text is not None:
-            counts = len(request.prompt_ids), request.cached_tokens, len(generated)
-            request.reply = GenerationReply(text, reason, *counts)
+            prompt_tokens = len(request.prompt_ids)
+            request.reply = GenerationReply(text, reason, prompt_tokens, request.cached_tokens, len(generated))
 
     def _decode(self, token_ids: list[int]) -> str:
         return str(self.loaded.tokenizer.decode(token_ids, skip_special_tokens=True))

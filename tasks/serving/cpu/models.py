@@ -14,7 +14,7 @@ from carryover.tasks.running.errors import UserError, first_line
 from carryover.tasks.running.hub import import_bitsandbytes
 from carryover.tasks.serving.cpu.cache import CacheShape
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
-from carryover.tasks.serving.cpu.ragged import BatchRow, Forward, RowViews, attend, close_pass, open_pass
+from carryover.tasks.serving.cpu.ragged import BatchRow, Forward, RowViews, attend, open_pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,16 +112,15 @@ def module_forward(model: PreTrainedModel) -> Forward:
     """Return the forward pass of a model that was loaded with the attention function of `ATTENTION_NAME`."""
 
     def forward(rows: Sequence[BatchRow]) -> Tensor:
-        opened = open_pass(rows)
-        output = model(
-            input_ids=opened.token_ids[None],
-            position_ids=opened.positions[None],
-            use_cache=False,
-            logits_to_keep=opened.wanted,
-            ragged_rows=opened.views,
-        )
-        close_pass(rows)
-        return output.logits[0].float()
+        with open_pass(rows) as opened:
+            output = model(
+                input_ids=opened.token_ids[None],
+                position_ids=opened.positions[None],
+                use_cache=False,
+                logits_to_keep=opened.wanted,
+                ragged_rows=opened.views,
+            )
+            return output.logits[0].float()
 
     return forward
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from carryover.tasks.serving.cpu.ragged import BatchRow, attend, close_pass, open_pass
+from carryover.tasks.serving.cpu.ragged import BatchRow, attend, open_pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Qwen3Forward:
         self._key_heads: int = config.num_key_value_heads
         self._epsilon = config.rms_norm_eps
         self._embedding, self._head = model.model.embed_tokens.weight, model.lm_head.weight
-        self._layers = [self._take_over(layer) for layer in model.model.layers]
+        self._layers = list(map(self._take_over, model.model.layers))
         self._norm = model.model.norm.weight
         cosine, sine = model.model.rotary_emb(self._embedding, torch.arange(config.max_position_embeddings)[None])
         self._cosine: Tensor = cosine[0, :, None]
@@ -69,29 +69,26 @@ class Qwen3Forward:
         import torch
         from torch.nn.functional import embedding, linear, rms_norm, silu
 
-        opened = open_pass(rows)
-        hidden = embedding(opened.token_ids, self._embedding)
-        cosine, sine = self._cosine[opened.positions], self._sine[opened.positions]
-        queries, keys = self._query_heads, self._key_heads
-        for index, layer in enumerate(self._layers):
-            projected = linear(self._normalize(hidden, layer.attention_norm), layer.attention_input)
-            heads = projected.view(len(hidden), queries + 2 * keys, -1)
-            turning = heads.narrow(1, 0, queries + keys)
-            turning = rms_norm(turning, turning.shape[-1:], eps=self._epsilon) * layer.head_norm
-            turning = turning * cosine + turning.roll(turning.shape[-1] // 2, -1) * sine
-            added = torch.cat((turning.narrow(1, queries, keys), heads.narrow(1, queries + keys, keys)), 1)
-            query = turning.narrow(1, 0, queries).transpose(0, 1)
-            attended = attend(index, query, added.transpose(0, 1), opened.views)
-            hidden = torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
-            gate, value = linear(self._normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
-            hidden = torch.addmm(hidden, silu(gate) * value, layer.mlp_output)
-        close_pass(rows)
-        return linear(self._normalize(hidden[opened.wanted], self._norm), self._head)
+        def normalize(hidden: Tensor, weight: Tensor) -> Tensor:
+            return rms_norm(hidden, weight.shape, weight, self._epsilon)
 
-    def _normalize(self, hidden: Tensor, weight: Tensor) -> Tensor:
-        from torch.nn.functional import rms_norm
-
-        return rms_norm(hidden, weight.shape, weight, self._epsilon)
+        with open_pass(rows) as opened:
+            hidden = embedding(opened.token_ids, self._embedding)
+            cosine, sine = self._cosine[opened.positions], self._sine[opened.positions]
+            queries, keys = self._query_heads, self._key_heads
+            for index, layer in enumerate(self._layers):
+                projected = linear(normalize(hidden, layer.attention_norm), layer.attention_input)
+                heads = projected.view(len(hidden), queries + 2 * keys, -1)
+                turning = heads.narrow(1, 0, queries + keys)
+                turning = rms_norm(turning, turning.shape[-1:], eps=self._epsilon) * layer.head_norm
+                turning = turning * cosine + turning.roll(turning.shape[-1] // 2, -1) * sine
+                added = torch.cat((turning.narrow(1, queries, keys), heads.narrow(1, queries + keys, keys)), 1)
+                query = turning.narrow(1, 0, queries).transpose(0, 1)
+                attended = attend(index, query, added.transpose(0, 1), opened.views)
+                hidden = torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
+                gate, value = linear(normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
+                hidden = torch.addmm(hidden, silu(gate) * value, layer.mlp_output)
+            return linear(normalize(hidden[opened.wanted], self._norm), self._head)
 
     def _take_over(self, layer: Any) -> _Layer:
         import torch

@@ -6,7 +6,8 @@ row, and lets each look at its own cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,23 +59,19 @@ class Pass(NamedTuple):
     views: list[RowViews]
 
 
-def open_pass(rows: Sequence[BatchRow]) -> Pass:
-    """Make room in the caches for the rows' tokens and return them as one sequence."""
+@contextmanager
+def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
+    """Make room in the caches for the rows' tokens, yield them as one sequence, and note that the caches hold them."""
     import torch
 
-    ids: list[int] = []
-    positions: list[int] = []
-    wanted: list[int] = []
+    longest = min(max(len(row.token_ids) for row in rows), SHORT_ROW_TOKENS)
+    triangle = torch.full((longest, longest), float("-inf")).triu(1)
+    ids, positions, wanted, views = [], [], [], []
     for row in rows:
-        held, added = len(row.cache.token_ids), len(row.token_ids)
+        held, added, heads = len(row.cache.token_ids), len(row.token_ids), row.cache.shape.head_count
         ids += row.token_ids
         positions += range(held, held + added)
         wanted += range(len(ids) - row.logit_count, len(ids))
-    longest = min(max(len(row.token_ids) for row in rows), SHORT_ROW_TOKENS)
-    triangle = torch.full((longest, longest), float("-inf")).triu(1)
-    views = []
-    for row in rows:
-        held, added, heads = len(row.cache.token_ids), len(row.token_ids), row.cache.shape.head_count
         row.cache.reserve(held + added)
         tensor = row.cache.tensor.narrow(2, 0, held + added)
         mask = None
@@ -84,11 +81,7 @@ def open_pass(rows: Sequence[BatchRow]) -> Pass:
             mask = triangle[:added, :added]
         slots, keys = tensor.narrow(2, held, added).unbind(0), tensor.narrow(1, 0, heads).transpose(2, 3).unbind(0)
         views.append(RowViews(added, slots, keys, tensor.narrow(1, heads, heads).unbind(0), mask))
-    return Pass(torch.tensor(ids), torch.tensor(positions), torch.tensor(wanted), views)
-
-
-def close_pass(rows: Sequence[BatchRow]) -> None:
-    """Note that the caches hold the rows' tokens."""
+    yield Pass(torch.tensor(ids), torch.tensor(positions), torch.tensor(wanted), views)
     for row in rows:
         row.cache.token_ids.extend(row.token_ids)
 
@@ -102,39 +95,27 @@ def attend(layer: int, query: Tensor, added: Tensor, rows: Sequence[RowViews]) -
     import torch
 
     lengths = [row.token_count for row in rows]
+    heads, _, dimension = query.shape
     outputs = []
     for row, row_added, row_query in zip(rows, added.split(lengths, 1), query.split(lengths, 1), strict=True):
         row.slots[layer].copy_(row_added)
-        attend_row = _attend_short if row.token_count <= SHORT_ROW_TOKENS else _attend_long
-        outputs.append(attend_row(row_query, row.keys[layer], row.values[layer], row.mask))
+        count, keys, values = row.token_count, row.keys[layer], row.values[layer]
+        groups, _, total = keys.shape
+        if count <= SHORT_ROW_TOKENS:
+            # Query heads that share a key-value head are rows of one product, so shared keys are read once.
+            scores = torch.bmm(row_query.reshape(groups, -1, dimension), keys)
+            if row.mask is not None:
+                scores.view(heads, count, total).narrow(2, total - count, count).add_(row.mask)
+            outputs.append(torch.bmm(scores.softmax(-1), values).view(heads, count, dimension))
+        else:
+            attended = torch.nn.functional.scaled_dot_product_attention(
+                row_query[None],
+                keys.transpose(1, 2)[None],
+                values[None],
+                attn_mask=None if count == total else row.mask,
+                is_causal=count == total,
+                scale=1.0,
+                enable_gqa=heads != groups,
+            )
+            outputs.append(attended[0])
     return torch.cat(outputs, dim=1)
-
-
-def _attend_short(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """Return (heads, new tokens, dimension) for a scaled query of that shape and few new tokens."""
-    import torch
-
-    heads, added, dimension = query.shape
-    groups, _, total = keys.shape
-    # Query heads that share a key-value head are rows of one product, so shared keys are read once.
-    scores = torch.bmm(query.reshape(groups, -1, dimension), keys)
-    if mask is not None:
-        scores.view(heads, added, total).narrow(2, total - added, added).add_(mask)
-    return torch.bmm(scores.softmax(-1), values).view(heads, added, dimension)
-
-
-def _attend_long(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """Return (heads, new tokens, dimension) for a scaled query of that shape and many new tokens."""
-    import torch
-
-    is_start = query.shape[1] == keys.shape[2]
-    attended = torch.nn.functional.scaled_dot_product_attention(
-        query[None],
-        keys.transpose(1, 2)[None],
-        values[None],
-        attn_mask=None if is_start else mask,
-        is_causal=is_start,
-        scale=1.0,
-        enable_gqa=query.shape[0] != keys.shape[0],
-    )
-    return attended[0]

@@ -46,7 +46,7 @@ class HeldEngine(ModelEngine):
         super().submit(request)
 
     def step(self):
-        if self.submitted[-1].lease is not None:
+        if self.submitted[-1].cache is not None:
             self.may_go_on.wait()
         return super().step()
 

@@ -17,8 +17,8 @@ def fill(cache, token_ids):
 def converse(pool, prompt, episode_id=None, model="m"):
     """Run a request to its end; return how many prompt tokens were there before."""
     lease = pool.lease(model, SHAPE, prompt, episode_id)
-    held = len(lease.cache.token_ids)
-    fill(lease.cache, prompt)
+    held = len(lease.token_ids)
+    fill(lease, prompt)
     pool.give_back(lease)
     return held
 
@@ -70,10 +70,10 @@ def test_another_conversation_starts_with_a_copy_of_a_long_shared_prefix():
     system = list(range(100, 130))
     converse(pool, [*system, 1], "first")
     lease = pool.lease("m", SHAPE, [*system, 2], "second")
-    assert lease.cache.token_ids == system
-    assert lease.cache.tensor[0, 0, :30, 0].tolist() == system
-    lease.cache.tensor[0, 0, 0] = -1
-    assert pool.lease("m", SHAPE, [*system, 1, 3], "first").cache.tensor[0, 0, 0, 0] == 100
+    assert lease.token_ids == system
+    assert lease.tensor[0, 0, :30, 0].tolist() == system
+    lease.tensor[0, 0, 0] = -1
+    assert pool.lease("m", SHAPE, [*system, 1, 3], "first").tensor[0, 0, 0, 0] == 100
 
 
 def test_models_share_nothing():
@@ -86,7 +86,7 @@ def test_two_requests_of_one_episode_at_once_do_not_share_a_cache():
     pool = CachePool(ROOMY)
     first = pool.lease("m", SHAPE, [1, 2, 3], "episode")
     second = pool.lease("m", SHAPE, [1, 2, 3], "episode")
-    assert first.cache is not second.cache
+    assert first is not second
 
 
 def test_idle_conversations_go_oldest_use_first():
@@ -104,7 +104,7 @@ def test_idle_conversations_go_oldest_use_first():
 def test_a_conversation_in_use_is_not_dropped():
     pool = CachePool(byte_limit=1)
     lease = pool.lease("m", SHAPE, [1, 2], "episode")
-    fill(lease.cache, [1, 2])
+    fill(lease, [1, 2])
     pool.evict()
     assert pool.byte_count > 1
     assert not pool.has_room()
