@@ -22,21 +22,16 @@ Rows = Sequence[Mapping[str, list[int]]]
 
 
 def right_padded(padding: int) -> "Callable[[Rows], dict[str, torch.Tensor]]":
-    """Return a collator of rows with `input_ids` and `labels`; its tensors are batch x longest row.
-
-    Positions are given and an attention mask is not: so attention takes its causal path.
-    """
+    """Return a collator to batch x longest row, with positions and no mask: so attention takes its causal path."""
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
     def collate(rows: Rows) -> dict[str, torch.Tensor]:
-        length = max(len(row["input_ids"]) for row in rows)
-        ids = [row["input_ids"] + [padding] * (length - len(row["input_ids"])) for row in rows]
-        labels = [row["labels"] + [IGNORED] * (length - len(row["labels"])) for row in rows]
-        return {
-            "input_ids": torch.tensor(ids),
-            "labels": torch.tensor(labels),
-            "position_ids": torch.arange(length)[None],
-        }
+        def padded(name: str, fill: int) -> torch.Tensor:
+            return pad_sequence([torch.tensor(row[name]) for row in rows], batch_first=True, padding_value=fill)
+
+        ids, labels = padded("input_ids", padding), padded("labels", IGNORED)
+        return {"input_ids": ids, "labels": labels, "position_ids": torch.arange(ids.shape[1])[None]}
 
     return collate
 
@@ -98,10 +93,9 @@ def learned_loss(
     """Return the mean cross entropy over the learned tokens of an optimizer step, as this batch's share of it.
 
     It is the trainer's own loss: the next token's negative log likelihood in float32, zero where the label is ignored.
-    Adapters on the layers are part of the forward pass; the output head is the base's.
-
-    `inputs` holds `input_ids`, `labels` and `position_ids`, batch x tokens. `learned_count` are the learned tokens of
-    the whole step, where gradients accumulate over batches; None for this batch's.
+    Adapters on the layers are part of the forward pass; the output head is the base's. `inputs` holds `input_ids`,
+    `labels` and `position_ids`, batch x tokens. `learned_count` are the learned tokens of the whole step, where
+    gradients accumulate over batches; None for this batch's.
     """
     import torch
 

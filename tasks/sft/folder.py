@@ -40,10 +40,10 @@ def start_digests(source: str) -> dict[str, str]:
 
 def base_identity(source: str, revision: str | None) -> str:
     """Return a digest of a base's folder, or its id and commit on the hub; raise `UserError` without a commit."""
-    folder = expanded(source)
-    if Path(folder).is_dir():
-        status = ((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(Path(folder).iterdir()))
-        return _content_digest(folder, tuple(status))
+    folder = Path(expanded(source))
+    if folder.is_dir():
+        status = ((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.iterdir()))
+        return _content_digest(str(folder), tuple(status))
     if revision is None and not is_local(source):
         raise UserError(f"base model {source} has no revision; pass --base-revision")
     return f"{source}@{revision}"
@@ -74,10 +74,7 @@ def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[Non
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:
-    """Make the folder this training's own; raise `UserError` if it holds checkpoints of another one.
-
-    A training without a checkpoint is overwritten.
-    """
+    """Make the folder this training's own; raise `UserError` if another one has finished or left a checkpoint there."""
     text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
     path = output / "training.json"
     if path.exists() and path.read_text(encoding="utf-8") == text:

@@ -173,16 +173,6 @@ class TrainingSpec(FrozenModel):
         return self
 
 
-_PAPER = TrainingSpec(  # 1 sequence x 16 accumulated x 16k tokens = 262k tokens per step, padding-free
-    name="paper",
-    base="hub",
-    base_model="Qwen/Qwen3-8B",
-    base_revision="b968826d9c46dd6066d109eabc6255188de91218",
-    method="qlora",
-    lora=LoraSpec(),
-    chat_template="qwen3",
-)
-
 _LAPTOP_SCRATCH = TrainingSpec(
     name="laptop_scratch",
     base="scratch",
@@ -213,22 +203,28 @@ _LAPTOP_COMMON = _LAPTOP_SCRATCH.model_copy(
 
 _SHORT = {"validation_share": 0.0, "logging_steps": 5, "save_steps": 10, "evaluation_steps": 10}
 
-_SMOKE = _LAPTOP_SCRATCH.model_copy(
-    update={
-        "name": "smoke",
-        "tokenizer": TokenizerSpec(vocabulary_size=400),
-        "architecture": ArchitectureSpec(hidden_size=32, layer_count=1, head_size=16, intermediate_size=64),
-        "max_steps": 20,
-        **_SHORT,
-    }
-)
-
 TRAINING: dict[str, TrainingSpec] = {
-    "paper": _PAPER,
+    "paper": TrainingSpec(  # 1 sequence x 16 accumulated x 16k tokens = 262k tokens per step, padding-free
+        name="paper",
+        base="hub",
+        base_model="Qwen/Qwen3-8B",
+        base_revision="b968826d9c46dd6066d109eabc6255188de91218",
+        method="qlora",
+        lora=LoraSpec(),
+        chat_template="qwen3",
+    ),
     "laptop_scratch": _LAPTOP_SCRATCH,
     "laptop_base": _LAPTOP_SCRATCH.model_copy(update={"name": "laptop_base"}),
     "laptop_common": _LAPTOP_COMMON,
-    "smoke": _SMOKE,
+    "smoke": _LAPTOP_SCRATCH.model_copy(
+        update={
+            "name": "smoke",
+            "tokenizer": TokenizerSpec(vocabulary_size=400),
+            "architecture": ArchitectureSpec(hidden_size=32, layer_count=1, head_size=16, intermediate_size=64),
+            "max_steps": 20,
+            **_SHORT,
+        }
+    ),
     "smoke_common": _LAPTOP_COMMON.model_copy(
         update={"name": "smoke_common", "lora": LoraSpec(rank=4, alpha=8, dropout=0.0), "max_steps": 10, **_SHORT}
     ),

@@ -23,10 +23,7 @@ def chat_template(name: Literal["chatml", "qwen3"]) -> str:
 
 
 def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> Path:
-    """Train a tokenizer on texts and save it as a folder that transformers and vLLM load.
-
-    Equal texts in equal order give equal files. Returns the folder.
-    """
+    """Train a tokenizer on texts, save it and return the folder; equal texts in equal order give equal files."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

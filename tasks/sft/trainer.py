@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from trl.trainer.sft_trainer import SFTTrainer
 
 
-KEPT_OPERATORS = ("flash_attn", "scaled_dot_product", "inductor_compiled_code")
-"""Parts of the names of attention's operators; the one compiled region in a layer is flex_attention."""
-
-
 def open_trainer(
     spec: TrainingSpec,
     start: "PreTrainedModel",
@@ -218,7 +214,8 @@ def keep_attention() -> Any:
     from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
     def policy(_context: Any, operator: Any, *_: Any, **__: Any) -> CheckpointPolicy:
-        is_kept = any(name in str(operator) for name in KEPT_OPERATORS)
+        # parts of the names of attention's operators; the one compiled region in a layer is flex_attention
+        is_kept = any(name in str(operator) for name in ("flash_attn", "scaled_dot_product", "inductor_compiled_code"))
         return CheckpointPolicy.MUST_SAVE if is_kept else CheckpointPolicy.PREFER_RECOMPUTE
 
     return create_selective_checkpoint_contexts(policy)

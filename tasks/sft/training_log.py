@@ -70,10 +70,9 @@ class DivergedError(UserError):
 def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | None = None) -> "TrainerCallback":
     """Return a trainer callback that appends metrics to the log and passes them on.
 
-    `seconds_per_token` is what the GPU would take at its peak; utilization is measured against it.
-
-    A resumed training drops the lines behind its checkpoint and adds to their time. Of several processes one writes.
-    A loss or gradient norm that is not finite is a `DivergedError` before the step is logged or saved.
+    Utilization is measured against `seconds_per_token`, those of the GPU at its peak. A resumed training drops the
+    lines behind its checkpoint and adds to their time. Of several processes one writes. A loss or gradient norm that is
+    not finite is a `DivergedError` before the step is logged or saved.
     """
     from transformers import TrainerCallback
 
