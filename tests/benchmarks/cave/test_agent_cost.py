@@ -119,7 +119,7 @@ def test_large_frame_goes_in_and_out_faster_than_by_dill(agent, frame, keep_figu
     assert ratio > 1
 
 
-def test_frame_goes_in_and_out_without_a_second_copy_on_the_host(agent, frame, keep_figure):
+def test_a_frame_passes_without_a_second_host_copy(agent, frame, keep_figure):
     agent.inject("warm", frame.head())
     agent.retrieve("warm")
     gc.collect()

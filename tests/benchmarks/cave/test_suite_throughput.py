@@ -64,7 +64,7 @@ def play_with_oracle(cases, arm, runtime):
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_a_thousand_tasks_take_ten_minutes_of_two_cores_at_most(cases, arm, runtime, processor_seconds, keep_figure):
+def test_a_thousand_tasks_take_at_most_ten_two_core_minutes(cases, arm, runtime, processor_seconds, keep_figure):
     before = processor_seconds()
     play_with_oracle(cases, arm, runtime)
     seconds = (processor_seconds() - before) * SCALED_TO / PLAYED

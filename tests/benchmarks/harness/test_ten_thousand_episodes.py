@@ -53,7 +53,7 @@ class Reached(NamedTuple):
         )
 
 
-def test_cost_and_memory_do_not_grow_with_the_number_of_episodes(
+def test_cost_and_memory_do_not_grow_with_episode_count(
     tmp_path, playing, measuring, processor_seconds, *, keep_figure, capsys
 ):
     start, start_processor = time.perf_counter(), processor_seconds()

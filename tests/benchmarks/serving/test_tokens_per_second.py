@@ -160,7 +160,7 @@ def measure_round(model_path, log_path, processor_clock: Callable[[], float]) ->
 
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
-def test_eight_episodes_at_once_are_served_three_times_as_fast_as_one_by_one(
+def test_eight_concurrent_episodes_are_served_three_times_as_fast(
     model_path, tmp_path, processor_seconds, *, keep_figure, capsys
 ):
     ratios = []

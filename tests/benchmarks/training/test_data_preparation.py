@@ -137,7 +137,7 @@ def test_the_traces_of_the_benchmark_are_what_data_preparation_reads(tmp_path):
 
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
-def test_ten_thousand_traces_are_prepared_in_one_and_a_half_times_their_bare_tokenization(tmp_path, keep_figure):
+def test_ten_thousand_traces_cost_at_most_1_5_bare_tokenizations(tmp_path, keep_figure):
     tables = recorded_traces(INSTANCES)
     tokenizer = make_tokenizer(tables, tmp_path)
     backend = getattr(tokenizer, "backend_tokenizer")  # noqa: B009 - only fast tokenizers have it

@@ -87,7 +87,7 @@ def _stock(tokenizer, data, folder, *, is_muon: bool):
 
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
-def test_batches_and_loss_gain_a_fifth_of_time_and_muon_of_the_loss(tmp_path, keep_figure):
+def test_batches_save_a_fifth_of_time_and_muon_of_loss(tmp_path, keep_figure):
     import torch
 
     torch.set_num_threads(1)

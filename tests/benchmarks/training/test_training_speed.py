@@ -93,7 +93,7 @@ def _trainer(spec, tokenizer, data, folder: Path) -> tuple[float, int]:
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", SPECS)
-def test_training_reaches_four_fifths_of_a_bare_loop_s_tokens_per_cpu_second(tmp_path, name, keep_figure):
+def test_training_reaches_four_fifths_of_a_bare_loops_speed(tmp_path, name, keep_figure):
     import torch
 
     torch.set_num_threads(1)

@@ -21,7 +21,7 @@ def test_what_is_written_is_read_back(tmp_path):
     assert read_conversations(tmp_path / "data.jsonl") == conversations
 
 
-def test_a_message_is_trained_unless_it_says_otherwise_and_other_fields_are_the_writers(tmp_path):
+def test_a_message_is_trained_by_default_and_extra_fields_allowed(tmp_path):
     (tmp_path / "data.jsonl").write_text('{"episode_id": "e", "messages": [{"role": "assistant", "content": "c"}]}\n')
     ((message,),) = (conversation.messages for conversation in read_conversations(tmp_path / "data.jsonl"))
     assert message.weight == 1

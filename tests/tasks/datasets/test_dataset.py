@@ -57,14 +57,14 @@ def messages_of(dataset, contract="persistent"):
     return [record["messages"] for record in dataset.records[contract]]
 
 
-def test_an_episode_that_was_given_up_is_no_trace_of_the_dataset_s(arms, traces, prepare):
+def test_a_given_up_episode_is_no_trace_of_a_dataset(arms, traces, prepare):
     refused = traces.trace("refused", instance_id="instance-4", score=None, finish_reason=FinishReason.ERROR)
     dataset = prepare(*arms, refused)
     assert {row.episode_id for row in dataset.rows} == {trace.episode_id for trace in arms}
     assert dataset.verdicts.filter(reason="given_up")["episode_id"].to_list() == ["refused"]
 
 
-def test_the_traces_are_shown_as_they_are_checked_and_become_text(arms, prepare, monkeypatch):
+def test_progress_shows_traces_checked_and_turned_into_text(arms, prepare, monkeypatch):
     monkeypatch.setattr("carryover.tasks.datasets.dataset.TRACES_AT_A_TIME", 2)
     bars = RecordedBars()
     prepare(*arms, open_bar=bars.open)
@@ -74,7 +74,7 @@ def test_the_traces_are_shown_as_they_are_checked_and_become_text(arms, prepare,
     assert (written.total, sorted(written.advances)) == (7, [1, 2, 2, 2])
 
 
-def test_a_full_disk_is_told_from_a_file_that_may_not_be_written(arms, prepare, tmp_path):
+def test_a_full_disk_differs_from_an_unwritable_file(arms, prepare, tmp_path):
     prepared = prepare(*arms)
     ignored, unlimited = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
@@ -87,7 +87,7 @@ def test_a_full_disk_is_told_from_a_file_that_may_not_be_written(arms, prepare, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing_half_written(arms, prepare, tmp_path):
+def test_an_unwritable_file_is_one_line_and_nothing_half_written(arms, prepare, tmp_path):
     (tmp_path / "stateless.jsonl").mkdir()
     with pytest.raises(UserError, match=rf"cannot write {tmp_path}/stateless\.jsonl: Is a directory; make it writable"):
         prepare(*arms).write(tmp_path)
@@ -124,7 +124,7 @@ def test_token_counts_are_content_tokens_and_four_per_message(arms, prepare, tok
     assert row.message_count == 5
 
 
-def test_a_length_that_the_tokenizer_was_left_with_falsifies_no_count(arms, prepare, tokenizer):
+def test_a_truncation_left_on_the_tokenizer_falsifies_no_count(arms, prepare, tokenizer):
     expected = [row.token_count for row in prepare(*arms).rows]
     tokenizer.backend_tokenizer.enable_truncation(3)
     tokenizer.backend_tokenizer.enable_padding(length=50)
@@ -167,7 +167,7 @@ def test_paired_retention_leaves_the_partner_out(arms, prepare):
     assert partner.episode_id == "stateless-2"
 
 
-def test_arms_that_keep_their_first_valid_traces_share_what_both_keep(arms, prepare):
+def test_arms_that_keep_first_traces_share_what_both_keep(arms, prepare):
     dataset = prepare(*arms)  # the persistent arm rejects one of the four instances
     (overlap,) = dataset.overlaps()
     assert (overlap.contract, overlap.other_contract) == CONTRACTS
@@ -175,7 +175,7 @@ def test_arms_that_keep_their_first_valid_traces_share_what_both_keep(arms, prep
     assert overlap.dataset_id == dataset.dataset_id
 
 
-def test_every_option_is_a_column_of_the_rows_and_of_the_files(traces, prepare):
+def test_every_option_is_a_column_of_rows_and_files(traces, prepare):
     options = {
         "text_format": "exact_wire", "retention": "paired", "matching": "episodes", "labels": "shuffled",
         "fault_weight": 1,
@@ -195,7 +195,7 @@ def test_every_option_is_a_column_of_the_rows_and_of_the_files(traces, prepare):
 
 
 @pytest.mark.parametrize("fault_weight", [0, 1])
-def test_the_reply_that_met_a_fault_has_the_weight_that_the_plan_gives_it(traces, prepare, fault_weight):
+def test_a_reply_with_a_fault_has_the_plans_weight(traces, prepare, fault_weight):
     steps = [traces.step("print(x)", injected="drop:x"), traces.step("x = 1"), traces.step("finish()")]
     dataset = prepare(traces.trace(steps=steps), fault_weight=fault_weight)
     (messages,) = messages_of(dataset)
@@ -205,7 +205,7 @@ def test_the_reply_that_met_a_fault_has_the_weight_that_the_plan_gives_it(traces
 
 
 @pytest.mark.parametrize("template", ["chatml", "qwen3"])
-def test_no_example_is_longer_than_the_training_takes_whatever_its_template(traces, tokenizer, template):
+def test_no_example_exceeds_the_training_length_under_any_template(traces, tokenizer, template):
     """Sixty turns of few tokens: at 4 per message they cost less than L - 100, with the template they exceed L."""
     tokenizer = copy.deepcopy(tokenizer)
     tokenizer.chat_template = chat_template(template)
@@ -255,7 +255,7 @@ def test_shuffled_labels_swap_whole_instances_between_the_arms(traces, prepare):
     assert 2 <= len(swapped["persistent"]) <= 10
 
 
-def test_shuffled_labels_give_every_arm_some_of_each_of_four_contracts(traces, prepare):
+def test_shuffled_labels_mix_four_contracts_in_every_arm(traces, prepare):
     recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each in ContractName for number in range(40)]
     dataset = prepare(*recorded, labels="shuffled", contracts=tuple(ContractName))
     for arm in ContractName:
@@ -264,7 +264,7 @@ def test_shuffled_labels_give_every_arm_some_of_each_of_four_contracts(traces, p
         assert max(shares.values()) < 20
 
 
-def test_an_observation_that_does_not_fit_is_masked_and_every_reply_stays(prepare, traces):
+def test_an_observation_too_long_is_masked_and_replies_stay(prepare, traces):
     steps = [traces.step(f"look({n})", output="9 " * (500 if n == 2 else 5), text=f"Look {n}.") for n in range(5)]
     long = traces.trace(steps=[*steps, traces.step("finish()", text="End.")])
     full = prepare(long).rows[0].token_count
@@ -277,7 +277,7 @@ def test_an_observation_that_does_not_fit_is_masked_and_every_reply_stays(prepar
     assert row.token_count <= full - 200
 
 
-def test_a_trace_over_the_budget_names_its_length_and_the_budget(traces, prepare):
+def test_a_trace_over_budget_names_its_length_and_budget(traces, prepare):
     dataset = prepare(traces.trace(), maximum_sequence_tokens=110)
     (row,) = dataset.rows
     assert (row.status, row.reason, row.threshold) == ("skipped", "trunc_head_tail_exceeds_limit", 10.0)

@@ -18,7 +18,7 @@ def pairs(extraction):
     return [(message.role, message.content) for message in extraction.messages]
 
 
-def test_the_papers_text_joins_systems_and_shows_bare_task_and_observations(traces, extract):
+def test_the_papers_text_joins_systems_and_shows_bare_observations(traces, extract):
     steps = [
         traces.step("x = 1", output="", text="One."),
         traces.step("y", output="7\n", error="NameError: y", text="Two.\n```python\ny\n```\n```python\nextra\n```"),
@@ -35,7 +35,7 @@ def test_the_papers_text_joins_systems_and_shows_bare_task_and_observations(trac
     ]
 
 
-def test_the_papers_text_skips_turns_without_a_block_and_blank_replies(traces, extract):
+def test_the_papers_text_skips_blockless_turns_and_blank_replies(traces, extract):
     steps = [traces.step(code=None), traces.step("x = 1", text="  \n"), traces.step("finish()", text="End.")]
     assert pairs(extract(traces.trace(steps=steps)))[1:] == [
         ("user", "Fill the knapsack."),
@@ -58,7 +58,7 @@ def test_the_exact_wire_is_what_inference_shows(traces, extract):
     assert extraction.messages[7].content == "Two blocks.\n```python\nx = 1\n```"
 
 
-def test_a_reply_that_met_an_injected_fault_is_shown_but_not_imitated(traces, extract):
+def test_a_reply_with_injected_fault_is_shown_but_not_imitated(traces, extract):
     steps = [traces.step("print(x)", injected="drop:x"), traces.step("x = 1"), traces.step("finish()")]
     text_formats: tuple[TextFormat, ...] = ("paper", "exact_wire")
     for text_format in text_formats:
@@ -66,7 +66,7 @@ def test_a_reply_that_met_an_injected_fault_is_shown_but_not_imitated(traces, ex
         assert [each.weight for each in extraction.messages if each.role == "assistant"] == [0, 1, 1]
 
 
-def test_a_reply_without_a_block_is_shown_on_the_wire_but_not_imitated(traces, extract):
+def test_a_blockless_reply_is_shown_but_not_imitated(traces, extract):
     extraction = extract(traces.trace(steps=[traces.step(code=None), traces.step("finish()")]), "exact_wire")
     assert [each.weight for each in extraction.messages if each.role == "assistant"] == [0, 1]
 

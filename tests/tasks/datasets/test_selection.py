@@ -60,14 +60,14 @@ def test_both_arms_follow_one_shuffle(order):
         assert [each.instance_id for each in candidates if each.contract == contract] == order
 
 
-def test_an_arm_with_a_missing_trace_keeps_the_order_of_the_others(order):
+def test_an_arm_missing_a_trace_keeps_the_others_order(order):
     reasons = {f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"}
     del reasons[f"stateless:{order[1]}"]
     candidates = candidates_of(reasons)
     assert [each.position for each in candidates if each.contract == "stateless"] == [0, 2, 3, 4]
 
 
-def test_the_first_valid_traces_are_kept_and_the_rest_stays_unprocessed(order):
+def test_first_valid_traces_are_kept_and_the_rest_unprocessed(order):
     reasons = {f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"}
     poor = {f"persistent:{order[place]}": "score_too_low" for place in (0, 4)}
     candidates = candidates_of(reasons | poor)
@@ -111,7 +111,7 @@ def test_paired_retention_keeps_the_same_instances(order):
     }
 
 
-def test_matching_by_tokens_cuts_the_larger_arm_to_the_smaller_ones_tokens():
+def test_token_matching_cuts_the_larger_arm_to_the_smaller():
     candidates = candidates_of({f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"})
     choose(candidates, costs={"persistent": 10, "stateless": 24}, matching="tokens")
     # 5 x 10 tokens against 24 a trace: two fit

@@ -26,14 +26,15 @@ def test_the_ratio_above_the_threshold_is_difflibs():
     assert smallest_similarity(["abcdefghij", "abcdefghix"], 0.5) == 0.9
 
 
-def test_equal_long_texts_are_fully_similar_although_difflib_ignores_popular_characters():
+def test_equal_long_texts_are_fully_similar():
+    """Although `difflib` ignores characters that are popular in a long text."""
     text = "print(items)\n" * 60
     assert smallest_similarity([text, text], 0.9) == difflib_smallest([text, text]) == 1.0
 
 
 @settings(derandomize=True, max_examples=300)
 @given(values=texts, threshold=st.sampled_from([0.0, 0.5, 0.9]))
-def test_the_verdict_is_difflibs_and_the_value_is_exact_above_the_threshold(values, threshold):
+def test_similarity_is_difflibs_and_exact_above_the_threshold(values, threshold):
     exact = difflib_smallest(values)
     measured = smallest_similarity(values, threshold)
     assert (measured > threshold) == (exact > threshold)

@@ -92,7 +92,7 @@ def with_given_up(traces, count, spec):
     return judge_traces(*traces.record(*recorded).all, spec=spec)
 
 
-def test_given_up_episodes_count_apart_from_the_yield_and_leave_no_other_arm_alone(traces, tmp_path):
+def test_given_up_episodes_count_neither_in_yield_nor_pairing(traces, tmp_path):
     """One of two episodes was given up: half of all that was asked, and no rule is held against it."""
     strict = ValidationSpec(minimum_yield=0.5, minimum_recorded_share=1.0)
     rows = gate(with_given_up(traces, 1, strict), tmp_path, strict)
@@ -107,7 +107,7 @@ def test_more_given_up_than_may_be_invalid_stops(traces, tmp_path):
         gate(with_given_up(traces, 1, strict), tmp_path, strict)
 
 
-def test_an_arm_that_was_given_up_as_a_whole_stops_and_tells_the_count(traces, tmp_path):
+def test_a_wholly_given_up_arm_stops_with_the_count(traces, tmp_path):
     refused = traces.trace("refused", "persistent", score=None, finish_reason=FinishReason.ERROR)
     verdicts = judge_traces(*traces.record(refused, traces.trace("whole", "stateless")).all, spec=LENIENT)
     message = "traces_persistent: traces_exist broken by 0, 0 of 0 valid, 1 episodes given up"

@@ -75,7 +75,7 @@ def test_what_is_rejected(shape, budget, reason):
     assert truncation.messages == ()
 
 
-def test_what_keeps_the_budget_and_not_the_sequence_is_truncated_too():
+def test_a_trace_within_budget_but_too_long_is_truncated():
     # costs 33 of 33; seven messages are longer by 7, so 39 leaves out one: the oldest observation becomes the
     # placeholder, and goes, as its reply does not fit
     shape = "s10 u5 a6 u2 a5 u2 a3"
@@ -100,7 +100,7 @@ def traces_and_budgets(draw):
 
 @settings(derandomize=True, max_examples=500)
 @given(traces_and_budgets())
-def test_a_kept_trace_fits_starts_with_its_head_ends_with_a_reply_and_invents_nothing(case):
+def test_a_kept_trace_fits_ends_with_reply_and_invents_nothing(case):
     shape, budget, length = case
     source = conversation(shape)
     truncation = truncate(source, TokenBudget(budget, length), PLACEHOLDER)

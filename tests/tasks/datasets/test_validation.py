@@ -80,7 +80,7 @@ def test_finish_must_be_called_not_mentioned(code, is_call):
     assert calls_finish(code) is is_call
 
 
-def test_a_last_text_like_all_three_before_it_is_a_loop(traces, judge):
+def test_a_last_text_like_three_before_is_a_loop(traces, judge):
     steps = [traces.step("look()", text="Again I look at all of the items.") for _ in range(3)]
     steps.append(traces.step("finish()", text="Again I look at all of the items!"))
     (verdict,) = judge(traces.trace(steps=steps))
@@ -110,7 +110,7 @@ def test_one_bad_error_needs_ten_steps(traces, judge, count, density, reason):
     assert verdict["error_density"] == pytest.approx(density)
 
 
-def test_errors_of_the_environment_and_of_the_cap_are_not_bad(traces, judge):
+def test_errors_of_environment_and_cap_are_not_bad(traces, judge):
     errors = ["ToolRuntimeException: disallowed class B", "ToolCallLimitError: Tool call limit exceeded (25)"]
     (verdict,) = judge(traces.trace(steps=steps_with_errors(traces, 4, errors)))
     assert verdict["error_density"] == 0.0
@@ -148,7 +148,7 @@ def test_only_the_last_attempt_is_a_trace(traces, judge):
     assert [each["episode_id"] for each in verdicts] == ["second"]
 
 
-def test_an_episode_that_ended_with_an_error_for_good_is_given_up_not_rejected(traces, judge):
+def test_an_episode_ended_by_error_is_given_up_not_rejected(traces, judge):
     failed = {"score": None, "finish_reason": FinishReason.ERROR}
     verdicts = judge(
         traces.trace("first", attempt=0, **failed),
@@ -166,7 +166,7 @@ def test_tables_may_be_lazy_frames(traces):
     assert judge_traces(*frames, spec=ValidationSpec()).equals(judge_traces(*tables.all, spec=ValidationSpec()))
 
 
-def test_tables_may_be_scans_of_a_warehouse_which_bear_one_reader_each(traces, tmp_path):
+def test_tables_may_be_scans_that_bear_one_reader_each(traces, tmp_path):
     tables = traces.record(traces.trace("a"), traces.trace("b", "stateless", score=0.1))
     names = ("episodes", "turns", "steps")
     rows = {name: list(map(TABLES[name].model_validate, getattr(tables, name).to_pylist())) for name in names}

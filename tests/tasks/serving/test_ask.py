@@ -60,7 +60,7 @@ def names_of(listing, tmp_path, variable=None):
         return server.model_names
 
 
-def test_the_key_of_an_external_endpoint_stays_there_when_it_redirects(tmp_path, monkeypatch):
+def test_an_endpoints_key_does_not_follow_its_redirect(tmp_path, monkeypatch):
     monkeypatch.setenv(KEY, "secret")
     with serve() as elsewhere, serve(b"", status=302, location=f"{elsewhere.url}/models") as endpoint:
         assert names_of(endpoint, tmp_path, KEY) == ("base",)
@@ -118,9 +118,7 @@ def test_an_answer_without_end_is_none(monkeypatch):
         (LISTED, None),
     ],
 )
-def test_the_version_of_an_endpoint_is_what_it_tells_if_it_tells_one_and_costs_no_key(
-    monkeypatch, tmp_path, body, version
-):
+def test_an_endpoints_version_is_optional_and_asked_without_key(monkeypatch, tmp_path, body, version):
     monkeypatch.setenv(KEY, "secret")
     with serve(body) as listing:
         spec = ServingSpec(engine="external", url=listing.url, api_key_variable=KEY)

@@ -27,7 +27,7 @@ def test_the_paper_is_served_by_one_vllm_with_both_adapters():
     )
 
 
-def test_vllm_s_kernels_do_not_depend_on_the_batch_unless_switched_off():
+def test_vllm_kernels_are_batch_invariant_unless_switched_off():
     spec = ServingSpec(engine="vllm")
     assert vllm_environment(spec, {"A": "1"}) == {"A": "1", "VLLM_BATCH_INVARIANT": "1", "DO_NOT_TRACK": "1"}
     faster = spec.model_copy(update={"is_batch_invariant": False})
@@ -38,7 +38,7 @@ def test_vllm_s_kernels_do_not_depend_on_the_batch_unless_switched_off():
     ("build", "flags"),
     [(vllm_command, ["--revision", "--tokenizer-revision"]), (cpu_command, ["--revision"])],
 )
-def test_a_base_of_the_hub_is_served_at_the_commit_that_was_trained_on(build, flags):
+def test_a_hub_base_is_served_at_its_trained_commit(build, flags):
     pinned = PAPER.model_copy(update={"base_revision": "b968826"})
     command = build(ServingSpec(), pinned, host="127.0.0.1", port=8000)
     assert [flag for flag in command if "revision" in flag] == flags
@@ -105,7 +105,7 @@ def test_vllm_takes_no_path_that_its_flag_cannot_carry():
         vllm_command(spec, ServedModels(base="m", adapters={"a": Path("/run=1/a")}), host="h", port=1)
 
 
-def test_adapters_are_served_with_the_chat_template_that_they_were_trained_with(tmp_path):
+def test_adapters_are_served_with_their_training_chat_template(tmp_path):
     adapters = {name: tmp_path / name for name in ADAPTERS}
     for path in adapters.values():
         path.mkdir()

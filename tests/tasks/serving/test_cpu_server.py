@@ -21,7 +21,7 @@ def test_a_model_that_is_not_there_is_one_line(monkeypatch):
     )
 
 
-def test_torch_is_asked_for_huge_pages_unless_the_environment_says_otherwise(monkeypatch):
+def test_torch_uses_huge_pages_unless_the_environment_says_otherwise(monkeypatch):
     monkeypatch.setenv(HUGE_PAGES_VARIABLE, "0")
     run_without_model(monkeypatch)
     assert os.environ[HUGE_PAGES_VARIABLE] == "0"

@@ -45,7 +45,7 @@ def test_a_running_server_is_an_external_one_for_others(running, tmp_path):
         assert server.version == running.version == f"carryover {metadata.version('carryover')}"
 
 
-def test_a_busy_endpoint_has_more_time_for_its_version_than_a_probe(running, tmp_path, monkeypatch):
+def test_an_endpoints_version_has_a_longer_timeout_than_a_probe(running, tmp_path, monkeypatch):
     assert ask.__kwdefaults__ is not None
     monkeypatch.setitem(ask.__kwdefaults__, "timeout_seconds", 0.0)
     spec = ServingSpec(engine="external", url=running.base_url)
@@ -79,7 +79,7 @@ def test_vllm_that_is_not_installed_says_what_to_run(tmp_path, monkeypatch):
         pass
 
 
-def test_vllm_beside_our_python_goes_before_the_one_on_the_path(tmp_path, monkeypatch):
+def test_vllm_beside_our_python_precedes_the_one_on_path(tmp_path, monkeypatch):
     for folder in ("ours", "path"):
         (tmp_path / folder).mkdir()
         program = tmp_path / folder / "vllm"
@@ -128,7 +128,7 @@ def test_a_server_whose_port_was_taken_meanwhile_starts_on_another(tmp_path, mon
 
 
 @pytest.mark.usefixtures("mortal_server")
-def test_a_start_is_told_with_the_last_line_of_the_log(tmp_path, monkeypatch):
+def test_a_start_reports_the_last_line_of_the_log(tmp_path, monkeypatch):
     told, first, is_healthy = [], iter([False]), ManagedProcess.is_healthy
     monkeypatch.setattr(ManagedProcess, "is_healthy", lambda process: next(first, True) and is_healthy(process))
     with open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log", tell=told.append):
@@ -138,7 +138,7 @@ def test_a_start_is_told_with_the_last_line_of_the_log(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("mortal_server")
-def test_a_server_that_dies_while_it_is_used_is_told_with_its_last_lines(tmp_path):
+def test_a_server_that_dies_in_use_reports_its_last_lines(tmp_path):
     with (
         pytest.raises(ServerError, match=r"(?s)server ended with status 7: .*out of memory"),
         open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log") as server,
@@ -154,7 +154,7 @@ def fail_at_the_death_of(server):
 
 
 @pytest.mark.usefixtures("mortal_server")
-def test_what_fails_for_a_dead_server_is_told_as_its_death(tmp_path):
+def test_a_failure_behind_a_dead_server_reports_its_death(tmp_path):
     with (
         pytest.raises(DeadServerError, match=r"(?s)server ended with status 7: .*out of memory"),
         open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log") as server,
@@ -163,7 +163,7 @@ def test_what_fails_for_a_dead_server_is_told_as_its_death(tmp_path):
 
 
 @pytest.mark.usefixtures("mortal_server")
-def test_what_fails_beside_a_living_server_is_told_as_it_is(tmp_path):
+def test_a_failure_beside_a_living_server_stays_unchanged(tmp_path):
     with (
         pytest.raises(UserError, match="the run is interrupted"),
         open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log"),

@@ -5,7 +5,7 @@ import sys
 from tests.tasks.serving.vllm_environment import can_provide_vllm
 
 
-def test_vllm_is_there_where_it_is_kept_and_missing_where_no_index_answers(tmp_path, monkeypatch):
+def test_vllm_is_found_where_kept_and_missing_without_index(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9")

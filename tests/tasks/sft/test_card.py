@@ -41,7 +41,7 @@ def test_the_card_says_contract_data_plan_and_metrics_in_words(tmp_path):
         assert words in text
 
 
-def test_the_card_says_the_commit_of_a_base_where_the_plan_names_one(tmp_path):
+def test_the_card_names_the_commit_of_a_pinned_base(tmp_path):
     spec = TRAINING["paper"]
     for revision, said in (
         (None, "| base | Qwen/Qwen3-8B |"),
@@ -52,7 +52,7 @@ def test_the_card_says_the_commit_of_a_base_where_the_plan_names_one(tmp_path):
         assert said in (tmp_path / "README.md").read_text()
 
 
-def test_a_model_runs_under_its_own_contract_and_a_base_under_any(tmp_path):
+def test_models_run_under_their_contract_and_bases_under_any(tmp_path):
     write_card(tmp_path, _card())
     assert load_for_runtime(tmp_path, "persistent").contract == "persistent"
     write_card(tmp_path, _card(contract=None))

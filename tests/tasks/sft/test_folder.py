@@ -41,7 +41,7 @@ def test_the_newest_whole_checkpoint_counts_and_torn_ones_go(tmp_path):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_checkpoint_that_was_being_removed_is_not_gone_on_from(tmp_path, name):
+def test_a_half_removed_checkpoint_is_not_resumed_from(tmp_path, name):
     half_removed, newest = _checkpoint(tmp_path, 100), _checkpoint(tmp_path, 110)
     (half_removed / name).unlink()
     assert last_checkpoint(tmp_path) == str(newest)
@@ -122,7 +122,7 @@ def test_a_base_is_told_by_its_content_or_commit(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors", "carryover.json"])
-def test_a_start_is_told_by_its_tokenizer_configuration_weights_and_card(tmp_path, name):
+def test_start_digests_cover_tokenizer_configuration_weights_and_card(tmp_path, name):
     for file in ("tokenizer.json", "config.json", "model.safetensors", "carryover.json", "README.md"):
         (tmp_path / file).write_text("{}")
     first = start_digests(str(tmp_path))

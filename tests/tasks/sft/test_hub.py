@@ -68,7 +68,7 @@ def _first_weights(model):
 
 
 @pytest.mark.parametrize(("revision", "commit"), [(OLD_COMMIT, OLD_COMMIT), (None, NEW_COMMIT)])
-def test_a_training_starts_from_the_commit_of_a_downloaded_model_that_its_spec_names(downloaded, revision, commit):
+def test_a_training_starts_from_the_downloaded_commit_of_its_spec(downloaded, revision, commit):
     spec = PAPER.model_copy(
         update={"base_model": "tiny/base", "base_revision": revision, "method": "lora", "precision": "float32"}
     )
@@ -80,7 +80,7 @@ def test_a_training_starts_from_the_commit_of_a_downloaded_model_that_its_spec_n
     assert len(tokenizer.get_vocab()) == 259
 
 
-def test_the_tokenizer_of_a_commit_is_found_where_it_was_downloaded(downloaded, tmp_path):
+def test_a_commits_tokenizer_is_found_where_it_was_downloaded(downloaded, tmp_path):
     snapshots = tmp_path / "cache" / "models--tiny--base" / "snapshots"
     assert fetch_tokenizer("tiny/base", OLD_COMMIT) == snapshots / OLD_COMMIT
     assert fetch_tokenizer(str(tmp_path / "tokenizer"), OLD_COMMIT) == tmp_path / "tokenizer"
@@ -133,7 +133,7 @@ def hub(monkeypatch, tmp_path):
     ],
 )
 @pytest.mark.usefixtures("hub")
-def test_what_a_hub_refuses_is_one_line_wherever_it_is_asked_for(source, said):
+def test_a_hub_refusal_is_one_line_in_every_loader(source, said):
     for ask in (
         lambda: load_tokenizer(source),
         lambda: find_shape(PAPER, source),
@@ -144,14 +144,14 @@ def test_what_a_hub_refuses_is_one_line_wherever_it_is_asked_for(source, said):
         assert "\n" not in str(caught.value)
 
 
-def test_a_model_that_the_hub_does_not_give_is_one_line():
+def test_a_model_missing_on_the_hub_is_one_line():
     error = OSError("not found.\nIf this is a private repository, ...")
     with pytest.raises(UserError, match=r"no usable base model no/body on the hub, or .* \(not found\)") as caught:
         _explain("no/body", error)
     assert "\n" not in str(caught.value)
 
 
-def test_a_full_disk_is_not_called_a_hub_that_cannot_be_reached():
+def test_a_full_disk_is_not_called_an_unreachable_hub():
     error = OSError("cannot load the model")
     error.__context__ = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(UserError, match=r"the disk is full while base model no/body .* set HF_HOME") as caught:
@@ -159,6 +159,6 @@ def test_a_full_disk_is_not_called_a_hub_that_cannot_be_reached():
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_not_about_the_source_is_raised_as_it_is():
+def test_an_error_unrelated_to_the_source_is_raised_unchanged():
     with pytest.raises(KeyError):
         _explain("no/body", KeyError("a bug"))

@@ -21,11 +21,11 @@ PAPER = TRAINING["paper"]
         (1, Intervals(1, 1, 1)),
     ],
 )
-def test_checkpoints_are_as_far_apart_as_the_spec_says_or_a_quarter_of_the_steps(step_count, expected):
+def test_checkpoint_intervals_follow_the_spec_or_a_quarter_of_steps(step_count, expected):
     assert find_intervals(PAPER, step_count) == expected
 
 
-def test_a_kill_loses_at_most_a_quarter_and_a_log_line_ends_at_every_checkpoint():
+def test_a_kill_loses_at_most_a_quarter_of_the_steps():
     for step_count in range(1, 2000):
         logging, saving, validation = find_intervals(PAPER, step_count)
         assert 1 <= saving <= math.ceil(step_count / 4)

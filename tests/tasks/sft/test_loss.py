@@ -81,7 +81,7 @@ def test_the_loss_is_the_librarys_own(trainer, tokenizer, step_count):
             assert (gradients[name] - parameter.grad).abs().max().item() < 1e-5
 
 
-def test_a_model_that_knows_nothing_loses_the_logarithm_of_its_vocabulary(tokenizer):
+def test_an_uninformed_model_loses_the_logarithm_of_its_vocabulary(tokenizer):
     import torch
 
     model: Any = new_model(SHAPE, tokenizer, 0)

@@ -69,7 +69,7 @@ def test_a_conversation_without_a_trained_reply_is_left_out(tokenizer):
 
 
 @pytest.mark.parametrize("remark", ["", "{# a fair weight for every word #}"])
-def test_a_template_that_knows_no_weights_may_not_imitate_a_fault(tokenizer, remark):
+def test_a_template_without_weights_may_not_imitate_a_fault(tokenizer, remark):
     foreign = copy.deepcopy(tokenizer)
     shown = "{% generation %}{{ message.content }}{% endgeneration %}"
     foreign.chat_template = f"{remark}{{% for message in messages %}}{shown}{{% endfor %}}"
@@ -82,7 +82,8 @@ def test_a_template_that_knows_no_weights_may_not_imitate_a_fault(tokenizer, rem
         )  # fmt: skip
 
 
-def test_a_template_knows_weights_by_what_it_marks_and_not_by_a_word_in_it(tokenizer):
+def test_a_template_knows_weights_by_what_it_marks(tokenizer):
+    """The word `weight` need not stand in it."""
     foreign = copy.deepcopy(tokenizer)
     shown = "{% generation %}{{ message.content }}{% endgeneration %}"
     marked = f"{{% if message['wei' ~ 'ght'] is defined %}}{{{{ message.content }}}}{{% else %}}{shown}{{% endif %}}"
@@ -92,7 +93,7 @@ def test_a_template_knows_weights_by_what_it_marks_and_not_by_a_word_in_it(token
     assert (len(data.train), learned_count(data)) == (2, 5 + 2)  # no role is told apart: questions are learned
 
 
-def test_a_conversation_that_is_too_long_is_named_and_never_cut(tokenizer):
+def test_a_conversation_too_long_is_named_and_never_cut(tokenizer):
     with pytest.raises(UserError, match=r"conversation 2 has 27 tokens, more than batch\.max_length 26"):
         prepare_data(
             [_conversation("ab", "xyz"), _conversation("abc", "xyz")],

@@ -80,7 +80,7 @@ def _saved_bytes(layer_count, *, checkpointing):
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_memory_is_within_a_tenth_of_a_count_of_saved_tensors():
+def test_estimated_memory_is_within_a_tenth_of_saved_tensors():
     layer = _saved_bytes(2, checkpointing=False) - _saved_bytes(1, checkpointing=False)
     kept = _saved_bytes(2, checkpointing=True) - _saved_bytes(1, checkpointing=True)
     estimate = estimate_resources(PAPER, QWEN3_8B)
@@ -99,7 +99,7 @@ def test_the_paper_s_weights_are_nf4_with_adapters_in_float32():
     assert estimate.optimizer_bytes == 174_587_904 * 12
 
 
-def test_gpus_that_share_a_training_divide_all_but_its_quantized_weights():
+def test_gpus_of_one_training_divide_all_but_quantized_weights():
     alone, shared = (estimate_resources(PAPER, QWEN3_8B, count) for count in (1, 8))
     quantized = 6_945_767_424 * (0.5 + 0.127 / 8)  # Qwen3-8B's projections
     assert shared.weight_bytes == pytest.approx(quantized + (alone.weight_bytes - quantized) / 8, abs=2)

@@ -61,7 +61,7 @@ def test_a_hub_model_s_size_is_in_its_config(cache):
     assert unknown_size(PAPER, "some/body") is None
 
 
-def test_a_model_of_another_architecture_is_named_in_one_line_and_trained_unchecked(tmp_path, cache):
+def test_another_architecture_is_named_and_trained_unchecked(tmp_path, cache):
     keep(cache, "some/body", "config.json", json.dumps({"n_embd": 8}))
     assert unknown_size(PAPER, "some/body") == (
         "base model some/body of unknown size (its config.json is not Qwen3's); "
@@ -78,7 +78,7 @@ def test_a_model_that_is_nowhere_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(("limit", "usable"), [("3000\n", 3000), ("9223372036854771712\n", 8000), ("max\n", 8000)])
-def test_a_containers_limit_counts_where_it_is_below_the_machines_memory(tmp_path, limit, usable):
+def test_a_lower_container_limit_replaces_the_machines_memory(tmp_path, limit, usable):
     (tmp_path / "memory.max").write_text(limit)
     assert smallest_limit(8000, [tmp_path / "memory.max", tmp_path / "not there"]) == usable
 

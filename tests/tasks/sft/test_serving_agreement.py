@@ -84,7 +84,7 @@ replies = st.text(alphabet="ab 1\n\t`_.<>/é", max_size=12)
 
 @settings(derandomize=True, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.tuples(replies, st.text(max_size=8), st.sampled_from([0, 1])), min_size=1, max_size=4))
-def test_whatever_the_texts_hold_the_prompts_stay_prefixes_and_lengths_add_up(tokenizer, texts):
+def test_prompts_stay_prefixes_and_lengths_add_up_for_any_text(tokenizer, texts):
     messages = [TrainingMessage(role="system", content="You write code.")]
     for reply, observation, weight in texts:
         messages.append(TrainingMessage(role="user", content=observation))

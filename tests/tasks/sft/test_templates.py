@@ -31,7 +31,7 @@ def tokenizer(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["chatml", "qwen3"])
-def test_the_served_prompt_of_every_turn_is_a_prefix_of_the_training_tokens(tokenizer, name):
+def test_every_served_prompt_is_a_prefix_of_training_tokens(tokenizer, name):
     tokenizer.chat_template = chat_template(name)
     ((ids, labels),) = tokenize([CONVERSATION], tokenizer)
     end_of_turn = tokenizer.convert_tokens_to_ids("<|im_end|>")
@@ -54,7 +54,7 @@ def test_only_trained_replies_and_their_ends_have_labels(tokenizer, name):
     assert learned == "I look.\n```python\nprint(1)\n```<|im_end|>Done.\n<|im_end|>"
 
 
-def test_qwen3_prompts_are_those_of_its_own_template_with_thinking_off(tokenizer):
+def test_qwen3_prompts_match_its_own_template_with_thinking_off(tokenizer):
     own = (resources.files("trl") / "chat_templates" / "qwen3.jinja").read_text()
     opening = [message.model_dump(exclude={"weight"}) for message in CONVERSATION.messages[:2]]
     arguments = {"add_generation_prompt": True, "tokenize": False, "enable_thinking": False}

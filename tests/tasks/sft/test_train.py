@@ -121,7 +121,7 @@ def test_what_a_training_says_of_itself(trained):
 
 
 @pytest.mark.slow
-def test_a_training_of_fewer_steps_than_its_save_interval_has_checkpoints_to_go_on_from(world, base, tmp_path):
+def test_a_short_training_has_checkpoints_to_resume_from(world, base, tmp_path):
     spec = PACKED.model_copy(update={"max_steps": 9, "epochs": 3.0, "logging_steps": 10, "save_steps": 100})
 
     def break_off(metric):
@@ -170,7 +170,7 @@ def _name_spec(base, name):
 
 
 @pytest.mark.parametrize("name", BROKEN_OFF)
-def test_a_training_that_broke_off_goes_on_to_the_same_weights(name, world, base, tmp_path):
+def test_an_interrupted_training_resumes_to_the_same_weights(name, world, base, tmp_path):
     spec = _name_spec(base, name)
 
     def break_off(metric):
@@ -192,7 +192,7 @@ def test_a_training_that_broke_off_goes_on_to_the_same_weights(name, world, base
 
 
 @pytest.mark.parametrize("name", BROKEN_OFF)
-def test_a_training_that_broke_off_behind_its_last_step_takes_no_more(name, world, base, tmp_path):
+def test_training_interrupted_after_its_last_step_takes_no_more(name, world, base, tmp_path):
     spec = _name_spec(base, name)
     start = {"tokenizer": world / "tokenizer", "base_model": None if name == "paper" else base}
     unbroken = _train(spec, world, tmp_path / "model", **start)
@@ -218,7 +218,7 @@ def test_a_diverged_training_is_one_line_and_nothing_finished(world, tmp_path):
     assert "nan" not in (tmp_path / "model" / "training_log.jsonl").read_text().lower()
 
 
-def test_weights_that_the_last_step_broke_are_not_saved_as_a_model(world, tmp_path):
+def test_weights_broken_by_the_last_step_are_not_saved(world, tmp_path):
     # loss and gradient of the only step are those of the start; decay and update together go beyond float32's 3.4e38
     changes = {"kind": "adamw", "learning_rate": 3.39e38, "weight_decay": 1.0, "beta1": 0.0, "warmup_ratio": 0.0}
     spec = SMOKE.model_copy(update={"optimizer": SMOKE.optimizer.model_copy(update=changes), "max_steps": 1})
@@ -240,7 +240,7 @@ def test_a_folder_of_another_training_is_refused(trained, world):
             _train(SMOKE, world, trained.path, tokenizer=world / "tokenizer", seed=seed, contract=contract)
 
 
-def test_an_embedding_trained_beside_an_adapter_is_saved_with_it_and_stays_tied(world, base, tmp_path):
+def test_a_trained_embedding_is_saved_with_its_adapter_and_tied(world, base, tmp_path):
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
@@ -390,7 +390,7 @@ def test_the_papers_path_trains_on_a_cpu(world, base, tmp_path):
         (RuntimeError("shapes differ"), RuntimeError, "^shapes differ$"),
     ],
 )
-def test_memory_that_ends_in_mid_training_is_told_and_another_error_left(world, tmp_path, error, kind, told):
+def test_out_of_memory_is_a_user_error_and_others_stay(world, tmp_path, error, kind, told):
     def break_off(_):
         raise error
 

@@ -91,7 +91,7 @@ def _kill_after_checkpoint(job: TrainingJob, step: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_killed_training_goes_on_to_the_weights_of_an_unbroken_one(job):
+def test_a_killed_training_resumes_to_the_unbroken_weights(job):
     unbroken = train(job)
     broken = job.model_copy(update={"output": job.output.with_name("broken")})
     _kill_after_checkpoint(broken, step=30)
@@ -118,7 +118,7 @@ def test_a_training_sees_its_own_gpu_alone():
     assert training_environment(spec, {}, []) == own
 
 
-def test_trainings_run_side_by_side_on_one_gpu_each_and_the_third_waits(tmp_path):
+def test_trainings_take_one_gpu_each_and_the_third_waits(tmp_path):
     waited = []
 
     def give_up():
@@ -179,7 +179,7 @@ def test_a_killed_training_is_told_apart(job, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_crash_is_told_with_the_last_lines_and_the_file(job, tmp_path):
+def test_a_crash_reports_the_last_lines_and_the_file(job, tmp_path):
     broken = job.model_copy(update={"tokenizer": tmp_path / "tokenizer", "output": tmp_path / "model"})
     (tmp_path / "tokenizer").mkdir()
     for path in job.tokenizer.iterdir():

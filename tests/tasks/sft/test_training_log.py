@@ -53,7 +53,7 @@ def test_a_line_per_logging_step_is_written_and_told(tmp_path):
         ({"loss": 2.0, "grad_norm": math.inf}, "the gradient norm is inf"),
     ],
 )
-def test_what_is_not_finite_ends_the_training_before_it_is_logged(tmp_path, logs, what):
+def test_non_finite_values_end_the_training_before_logging(tmp_path, logs, what):
     told = []
     callback: Any = log_callback(tmp_path / "model" / "log.jsonl", told.append)
     with pytest.raises(DivergedError) as caught:
@@ -76,7 +76,7 @@ def test_the_last_step_is_logged_whatever_the_interval(tmp_path):
     assert control.should_log
 
 
-def test_a_resumed_training_drops_what_lies_behind_its_checkpoint_and_adds_its_time(tmp_path):
+def test_a_resumed_log_drops_later_lines_and_adds_its_time(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text("".join(f"{_metric(step, 5.0 * step).model_dump_json()}\n" for step in (10, 20)))
     callback: Any = log_callback(path, None)

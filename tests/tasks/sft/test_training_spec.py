@@ -29,7 +29,7 @@ def test_the_paper_preset_is_appendix_c2():
 
 
 @pytest.mark.slow
-def test_the_paper_s_base_is_held_in_nf4_with_double_quantization():
+def test_the_papers_base_is_nf4_with_double_quantization():
     settings = four_bit_settings().to_dict()
     assert {name: settings[name] for name in settings if name.startswith("bnb_4bit") and "storage" not in name} == {
         "bnb_4bit_quant_type": "nf4",
@@ -119,7 +119,7 @@ def _with(change):
     ],
     ids=str,
 )
-def test_a_number_that_no_training_can_work_with_is_refused_with_the_plan(change):
+def test_an_impossible_training_number_is_refused_with_the_plan(change):
     TrainingSpec.model_validate(_with({}))
     with pytest.raises(ValidationError) as caught:
         TrainingSpec.model_validate(_with(change))

@@ -130,7 +130,7 @@ def test_a_seed_repeats_a_reply_and_another_one_changes_it(client):
     assert text_of(first) == text_of(again) != text_of(other)
 
 
-def test_requests_at_once_get_the_replies_of_requests_one_by_one(client):
+def test_concurrent_requests_get_the_replies_of_sequential_ones(client):
     def reply(seed):
         return text_of(ask(client, seed=seed, temperature=0.8, model=["base", "adapter", "checkpoint"][seed % 3]))
 
@@ -182,7 +182,7 @@ def test_chat_template_arguments_reach_the_template(client):
         ("{{ messages[0].content + effort }}", "can only concatenate str"),
     ],
 )
-def test_a_request_that_the_chat_template_refuses_is_told_its_words(client, engines, monkeypatch, template, words):
+def test_a_template_refusal_is_told_in_its_words(client, engines, monkeypatch, template, words):
     with monkeypatch.context() as patch:
         patch.setattr(engines["base"].loaded.tokenizer, "chat_template", template)
         with pytest.raises(openai.BadRequestError, match=rf"chat template of `base` refuses the request: .*{words}"):
@@ -190,7 +190,7 @@ def test_a_request_that_the_chat_template_refuses_is_told_its_words(client, engi
     assert ask(client, extra_body={"ignore_eos": True}).usage.completion_tokens == 20
 
 
-def test_what_the_server_reads_is_token_for_token_what_the_training_read(client, engines, monkeypatch):
+def test_the_server_reads_the_tokens_of_the_training(client, engines, monkeypatch):
     engine = engines["base"]
     tokenizer = engine.loaded.tokenizer
     monkeypatch.setattr(tokenizer, "chat_template", chat_template("qwen3"))
@@ -216,7 +216,7 @@ def test_an_unknown_model_is_not_found(client):
         ask(client, model="nobody")
 
 
-def test_a_prompt_that_leaves_no_room_for_the_reply_is_refused(client):
+def test_a_prompt_without_room_for_a_reply_is_refused(client):
     long = [{"role": "user", "content": "x" * 590}]
     with pytest.raises(openai.BadRequestError, match=r"maximum context length is 600 tokens.*you requested 20 output"):
         ask(client, long)
@@ -249,7 +249,7 @@ def test_what_the_server_cannot_do_is_refused_by_name(client, settings, complain
         ask(client, **settings)
 
 
-def test_a_template_that_writes_nothing_is_refused_and_the_server_lives(client, engines, monkeypatch):
+def test_an_empty_template_is_refused_and_the_server_lives(client, engines, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(engines["base"].loaded.tokenizer, "chat_template", "{{ '' }}")
         with pytest.raises(openai.BadRequestError, match="writes an empty prompt"):
@@ -341,7 +341,7 @@ REQUEST = st.fixed_dictionaries(
 @pytest.mark.slow
 @settings(max_examples=600, deadline=None, derandomize=True)
 @given(body=REQUEST | JSON, headers=st.sampled_from([{}, {"x-episode-id": "one"}, {"Content-Type": "text/plain"}]))
-def test_no_request_is_answered_with_a_failure_or_ends_the_server(server, body, headers):
+def test_no_request_gets_a_failure_or_ends_the_server(server, body, headers):
     with contextlib.closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=60)) as connection:
         connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
         answer = connection.getresponse()
@@ -364,7 +364,7 @@ def test_a_megabyte_of_text_stalls_nobody(server):
     assert slowest < 1.0
 
 
-def test_hanging_up_takes_the_request_out_of_the_batch_and_disturbs_nobody(server, client, engines):
+def test_hanging_up_takes_the_request_out_of_the_batch(server, client, engines):
     body = {"model": "base", "messages": MESSAGES, "ignore_eos": True}
     engine = engines["base"]
     count = len(engine.submitted)

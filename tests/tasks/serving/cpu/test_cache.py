@@ -39,7 +39,7 @@ def test_growing_keeps_what_is_held():
     assert cache.tensor.shape[2] >= 1000
 
 
-def test_the_next_turn_of_an_episode_finds_all_of_the_last_one():
+def test_an_episodes_next_turn_finds_all_of_the_last():
     pool = CachePool(ROOMY)
     assert converse(pool, [1, 2, 3], "episode") == 0
     assert converse(pool, [1, 2, 3, 4, 5], "episode") == 3
@@ -57,7 +57,7 @@ def test_a_changed_history_keeps_what_comes_before_the_change():
     assert converse(pool, [1, 2, 9, 4, 5], "episode") == 2
 
 
-def test_a_prompt_that_extends_the_last_one_finds_it_without_an_episode_id():
+def test_an_extended_prompt_is_found_without_an_episode_id():
     pool = CachePool(ROOMY)
     prompt = list(range(20))
     converse(pool, prompt)
@@ -65,7 +65,7 @@ def test_a_prompt_that_extends_the_last_one_finds_it_without_an_episode_id():
     assert converse(pool, [*prompt, 20]) == 20
 
 
-def test_another_conversation_starts_with_a_copy_of_a_long_shared_prefix():
+def test_another_conversation_starts_with_a_long_shared_prefix():
     pool = CachePool(ROOMY)
     system = list(range(100, 130))
     converse(pool, [*system, 1], "first")
@@ -82,7 +82,7 @@ def test_models_share_nothing():
     assert converse(pool, list(range(60)), "episode", model="n") == 0
 
 
-def test_two_requests_of_one_episode_at_once_do_not_share_a_cache():
+def test_concurrent_requests_of_one_episode_share_no_cache():
     pool = CachePool(ROOMY)
     first = pool.lease("m", SHAPE, [1, 2, 3], "episode")
     second = pool.lease("m", SHAPE, [1, 2, 3], "episode")

@@ -48,7 +48,7 @@ def test_a_prompt_longer_than_a_pass_is_computed_over_several(loaded, reference)
     assert reply == generate(reference, prompt, 30)
 
 
-def test_a_seed_gives_the_same_reply_alone_and_in_a_batch(loaded):
+def test_a_seed_gives_one_reply_alone_and_batched(loaded):
     together = run(build_engine(loaded), sampled_requests())
     alone = [run(build_engine(loaded), [request])[0] for request in sampled_requests()]
     assert together == alone
@@ -103,7 +103,7 @@ def test_a_reply_ends_at_its_longest(loaded):
     assert (request.reply.finish_reason, request.reply.completion_tokens) == ("length", 7)
 
 
-def test_an_end_token_ends_the_reply_and_is_counted_but_not_written(loaded, reference):
+def test_an_end_token_is_counted_but_not_written(loaded, reference):
     written = generate(reference, prompt_of(9), 30)
     end = written[4]
     ending = type(loaded)(**{**vars(loaded), "end_ids": frozenset([end])})
@@ -126,7 +126,7 @@ def test_a_stop_text_ends_the_reply_before_it(loaded, reference):
     assert request.reply.text == text[: text.index(stop)]
 
 
-def test_a_stop_text_is_found_across_tokens_that_no_text_shows(loaded):
+def test_a_stop_text_is_found_across_hidden_tokens(loaded):
     hidden, *_ = loaded.tokenizer.all_special_ids
     letters = [loaded.tokenizer.encode(letter, add_special_tokens=False) for letter in "END"]
     request = request_of(prompt_of(9), stop=("END",))

@@ -36,9 +36,7 @@ def _downloaded(tmp_path, monkeypatch, base_path, other_path):
 
 
 @pytest.mark.usefixtures("_downloaded")
-def test_a_base_of_the_hub_and_its_adapters_are_loaded_at_the_commit_that_is_named(
-    torch, base_path, other_path, adapter_path
-):
+def test_a_hub_base_is_loaded_at_the_named_commit(torch, base_path, other_path, adapter_path):
     def logits(base, revision=None):
         models = ServedModels(base=str(base), base_revision=revision, adapters={"adapter": adapter_path})
         return [logits_of(loaded) for loaded in load_models(models)]
@@ -70,7 +68,7 @@ def test_an_adapter_is_served_as_peft_computes_it(torch, base_path, adapter_path
         ({"model_type": "llama"}, False),
     ],
 )
-def test_a_plain_qwen3_is_computed_without_modules_and_any_other_model_with_its_own(torch, tmp_path, settings, is_fast):
+def test_only_a_plain_qwen3_is_computed_without_modules(torch, tmp_path, settings, is_fast):
     model = build_model(**settings)
     model.save_pretrained(tmp_path)
     build_tokenizer().save_pretrained(tmp_path)
@@ -161,7 +159,7 @@ def test_a_tokenizer_without_chat_template_is_refused(tmp_path):
         load_models(ServedModels(base=str(tmp_path)))
 
 
-def test_a_given_template_is_the_adapters_and_the_base_keeps_its_own(tmp_path, base_path, adapter_path, other_path):
+def test_a_given_template_is_for_adapters_and_not_the_base(tmp_path, base_path, adapter_path, other_path):
     template = tmp_path / "template.jinja"
     template.write_text("{{ messages[0]['content'] }}")
     models = ServedModels(

@@ -59,7 +59,7 @@ def test_a_row_goes_on_after_what_its_cache_holds(torch, pair, added):
     torch.testing.assert_close(logits[1:], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_truncated_cache_goes_on_as_if_the_rest_had_never_been(torch, pair):
+def test_a_truncated_cache_continues_as_if_never_longer(torch, pair):
     forward, plain = pair
     cache = KeyValueCache(SHAPE)
     forward([BatchRow(cache, prompt_of(20))])

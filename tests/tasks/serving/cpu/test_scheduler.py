@@ -66,7 +66,7 @@ def test_a_caller_that_gives_up_takes_its_request_along(loaded):
     assert run_with_scheduler(PausedEngine(loaded), body) == (True, 5, False)
 
 
-def test_an_error_of_a_pass_fails_its_requests_and_the_next_one_is_served(loaded):
+def test_a_failed_pass_fails_its_requests_and_serves_the_next(loaded):
     async def body(scheduler, engine):
         # No such token: the embedding refuses it.
         broken = GenerationRequest([10_000], SamplingParameters(3))
@@ -115,7 +115,7 @@ class FailingEngine(ModelEngine):
         return super()._enter(request, budget)
 
 
-def test_a_failure_reaches_those_who_wait_beside_one_who_gave_up_in_the_same_moment(loaded):
+def test_a_failure_reaches_waiting_callers_beside_a_cancelled_one(loaded):
     async def main():
         scheduler = Scheduler([FailingEngine(loaded, CachePool(2**20), max_running=1)])
         leaving = scheduler.complete(loaded.name, request_of(1))
