@@ -1,18 +1,13 @@
 """Stage 2 as a flow: paired teacher traces under both contracts."""
 
-from prefect import flow
-
-from carryover.flows.runners import collect_shards, stage_of_plan, two_at_a_time
-from carryover.flows.shown import name_run, shown_as
+from carryover.flows.runners import collect_shards, stage_flow
 from carryover.tasks.plans.preflight import check_teachers
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
-@flow(name="collect-traces", flow_run_name=name_run, task_runner=two_at_a_time())
-@shown_as("traces")
-@stage_of_plan()
+@stage_flow("traces")
 def collect_traces(run: Run) -> None:
     """Collect paired teacher traces of a plan, on the same instances under both contracts."""
     check_teachers(run.plan)

@@ -1,19 +1,16 @@
 """CaveAgent's studies as a flow: suites under five arms, checked by program (arXiv 2601.01569, section 4)."""
 
-from prefect import flow
 from prefect.futures import wait
 
 from carryover.flows.cli.messages import say
-from carryover.flows.runners import two_at_a_time
-from carryover.flows.shown import name_run, shown_as
+from carryover.flows.shown import flow
 from carryover.storage.study.comparisons import merge_comparison, open_comparison
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
 from carryover.tasks.train_arms import prepare_lessons, served_plans, train_arm
 
 
-@flow(name="compare-arms", flow_run_name=name_run, task_runner=two_at_a_time())
-@shown_as("arms")
+@flow("arms")
 def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
     """Play suites under five arms: an endpoint, small models that are trained first, or the scripted oracle.
 

@@ -1,10 +1,7 @@
 """Stage 5 as a flow: every model of a plan under both contracts, over HTTP."""
 
-from prefect import flow
-
 from carryover.flows.cli.messages import warn
-from carryover.flows.runners import collect_shards, stage_of_plan, two_at_a_time
-from carryover.flows.shown import name_run, shown_as
+from carryover.flows.runners import collect_shards, stage_flow
 from carryover.tasks.find_models import find_models
 from carryover.tasks.nightly.spec import NightObject
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
@@ -20,9 +17,7 @@ SERVER_STARTS = 3
 """Starts of a part's model server, which is started again where it dies."""
 
 
-@flow(name="evaluate-models", flow_run_name=name_run, task_runner=two_at_a_time())
-@shown_as("evaluation")
-@stage_of_plan()
+@stage_flow("evaluation")
 def evaluate_models(run: Run) -> None:
     """Evaluate every model of a plan under both contracts, on the same held-out instances."""
     for part in run.plan.parts:
@@ -32,10 +27,7 @@ def evaluate_models(run: Run) -> None:
 def evaluate_part(
     run: Run, part: StudyPart, *, chosen: ChosenCells = ALL_CELLS, night: NightObject | None = None
 ) -> None:
-    """Serve a part's models and play the chosen cells of its evaluations.
-
-    With `night`, that plays what a re-evaluation does, in its series; else the plan's own, as often as the plan says.
-    """
+    """Serve a part's models and play the chosen cells of its evaluations, with `night` in a re-evaluation's series."""
     model = None if night is None else night.model()
     if model is not None:
         tokenizer, models = None, [model]
@@ -44,21 +36,18 @@ def evaluate_part(
         models = chosen.served(find_models(run, part, tokenizer))
     serving = run.plan.serving if night is None else night.serving(run.plan.serving)
 
-    def play() -> None:
-        with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
-            shards = [
-                shard if night is None else night.shard(shard)
-                for evaluation in part.evaluations
-                for shard in evaluation_shards(
-                    run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer, serving=serving
-                )
-                if chosen.holds(shard.condition)
-            ]
-            collect_shards(run, shards)
-
     for restarts_left in reversed(range(SERVER_STARTS)):
         try:
-            play()
+            with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
+                shards = [
+                    shard if night is None else night.shard(shard)
+                    for evaluation in part.evaluations
+                    for shard in evaluation_shards(
+                        run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer, serving=serving
+                    )
+                    if chosen.holds(shard.condition)
+                ]
+                collect_shards(run, shards)
             break
         except DeadServerError as error:
             if not restarts_left:

@@ -69,10 +69,8 @@ def wait_for_end(
     """Return the state in which a flow run ends; Ctrl-C and SIGTERM before that cancel it.
 
     Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server
-    that fails ends the wait alone: the training goes on. Missing prerequisites are logged repeatedly.
-
-    Raises:
-        UserError: The pool lacked it for an hour; the flow run is cancelled.
+    that fails ends the wait alone: the training goes on. Missing prerequisites are logged repeatedly; after an hour of
+    them the flow run is cancelled and `UserError` raised.
     """
     looks = lacking = 0
     try:

@@ -13,11 +13,7 @@ _NAMED_BLOCK = re.compile(rf'key_variable":"({BLOCK_PREFIX}[^"]+)"')
 
 
 def load_keys(*specs: object) -> None:
-    """Hold the key of every Secret block that specs name, as it is now.
-
-    Raises:
-        UserError: No server is configured, or it has no such block.
-    """
+    """Hold the current key of every Secret block that specs name; raise `UserError` without server or block."""
     dumps = [spec.model_dump_json() for spec in specs if isinstance(spec, BaseModel)]
     for name in sorted({name for dump in dumps for name in _NAMED_BLOCK.findall(dump)}):
         if lack := unavailable_server():

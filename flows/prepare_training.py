@@ -1,17 +1,12 @@
 """Stage 3 as a flow: data checks on the teacher traces, and one dataset per contract."""
 
-from prefect import flow
-
-from carryover.flows.runners import stage_of_plan
-from carryover.flows.shown import name_run, shown_as
+from carryover.flows.runners import stage_flow
 from carryover.tasks.plans.run import Run
 from carryover.tasks.prepare import provide_training_data
 from carryover.tasks.provide_tokenizer import open_tokenizer
 
 
-@flow(name="prepare-training", flow_run_name=name_run)
-@shown_as("data")
-@stage_of_plan()
+@stage_flow("data")
 def prepare_training(run: Run) -> None:
     """Check the teacher traces of a plan and prepare one dataset per contract."""
     for part in run.plan.parts:

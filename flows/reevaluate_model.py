@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
@@ -10,7 +9,7 @@ from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_verdicts
 from carryover.flows.cli.messages import say
 from carryover.flows.evaluate_models import evaluate_part
-from carryover.flows.shown import name_run, shown_as
+from carryover.flows.shown import flow
 from carryover.storage.study.runs import NoStudyError, choose_study, landed_plan, start_run
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.judge import judge_episodes
@@ -25,8 +24,7 @@ from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
 
 
-@flow(name="reevaluate-model", flow_run_name=name_run)
-@shown_as("reevaluation")
+@flow("reevaluation")
 def reevaluate_model(
     scale: PlanName = "laptop",
     limits: Limits = Limits(),  # noqa: B008 - frozen

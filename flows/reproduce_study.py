@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from prefect import flow
-
 from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_study
 from carryover.flows.cli.answers import print_estimate, print_study
@@ -14,7 +12,7 @@ from carryover.flows.generate_instances import generate_instances
 from carryover.flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
 from carryover.flows.key_blocks import load_keys
 from carryover.flows.prepare_training import prepare_training
-from carryover.flows.shown import name_run, shown_as
+from carryover.flows.shown import flow
 from carryover.flows.train_models import train_models
 from carryover.storage.study.finished import is_analysed, is_finished
 from carryover.storage.study.runs import start_run
@@ -30,8 +28,7 @@ from carryover.tasks.running.folders import name_folders
 from carryover.tasks.running.progress import progress_bar
 
 
-@flow(name="reproduce-study", flow_run_name=name_run)
-@shown_as("study")
+@flow("study")
 def reproduce_study(
     scale: PlanName = "laptop",
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen

@@ -3,13 +3,14 @@
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
+from prefect import Flow
 from prefect.exceptions import TerminationSignal
 from prefect.futures import PrefectFuture, wait
-from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from carryover.flows.cli.messages import refuse_failure, say, say_errors
+from carryover.flows.cli.messages import report_errors, say
+from carryover.flows.shown import flow
 from carryover.storage.study.runs import join_run, start_run
 from carryover.storage.study.spending import close_meter
 from carryover.tasks.caching import in_run
@@ -29,13 +30,13 @@ _ARGUMENTS = """Args:
     run_id: Run to join; a new one without it."""
 
 
-def stage_of_plan(*, is_of_plans_source: bool = True) -> Callable[[Callable[[Run], None]], Callable[..., None]]:
-    """Return a decorator that opens the run which a stage plays in; the stage then takes a plan's name instead.
+def stage_flow(shown_as: str, *, is_of_plans_source: bool = True) -> Callable[[Callable[[Run], None]], Flow[..., None]]:
+    """Return a decorator that makes a stage a flow, which opens the run that it plays in and takes a plan's name.
 
     With `is_of_plans_source` a run that the stage joins must be of the source that is here.
     """
 
-    def decorate(play: Callable[[Run], None]) -> Callable[..., None]:
+    def decorate(play: Callable[[Run], None]) -> Flow[..., None]:
         def stage(
             scale: PlanName = "laptop",
             overrides: Overrides = Overrides(),  # noqa: B008 - frozen
@@ -52,21 +53,15 @@ def stage_of_plan(*, is_of_plans_source: bool = True) -> Callable[[Callable[[Run
         # What Prefect shows of a flow; `functools.wraps` would show the parameters of `play` as well.
         stage.__module__, stage.__name__, stage.__qualname__ = play.__module__, play.__name__, play.__qualname__
         stage.__doc__ = f"{play.__doc__}\n\n{_ARGUMENTS}"
-        return stage
+        return flow(shown_as)(stage)
 
     return decorate
-
-
-def two_at_a_time() -> TaskRunner[PrefectFuture[Any]]:
-    """Return a task runner for two cores; its tasks wait for processes of their own, so threads are enough."""
-    return cast(TaskRunner[PrefectFuture[Any]], ThreadPoolTaskRunner(max_workers=2))
 
 
 def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
     """Collect the episodes of several shards side by side, and note which of them the plan shares with others.
 
-    Raises:
-        UserError: Every episode ended with an error, or as `collect_episodes`.
+    Raise `UserError` where every episode ended with an error, or as `collect_episodes`.
     """
     played = []
     for shard in shards:
@@ -79,8 +74,7 @@ def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
     collected = [future.result() for future in played]
     for shard in shards:
         note_episodes(run, shard)
-    say_errors(collected)
-    refuse_failure(collected)
+    report_errors(collected)
 
 
 @contextmanager

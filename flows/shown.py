@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from prefect import tags
+from prefect import Flow, tags
 from prefect.client.orchestration import get_client
 from prefect.context import FlowRunContext
 from prefect.exceptions import FailedRun, ParameterTypeError
 from prefect.states import Failed
+from prefect.task_runners import ThreadPoolTaskRunner
 
 from carryover.flows.cli.errors import one_line
 from carryover.flows.cli.messages import silence_exit
@@ -46,15 +47,16 @@ def keep_to_a_line(record: logging.LogRecord) -> bool:
     return "Engine execution exited" not in record.getMessage()
 
 
-def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for a flow's function that tags its run with plan and stage, and its tasks with the plan.
+def flow(stage: str) -> Callable[[Callable[P, R]], Flow[P, R]]:
+    """Return a decorator that makes a function a flow, which tags its run with plan and stage, its tasks with the plan.
 
-    A run of a deployment that fails with a user error ends as `Failed` with that line, without a traceback.
+    Two tasks run at a time. A run of a deployment that fails with a user error ends as `Failed` with that line, without
+    a traceback.
     """
     for name in ("prefect.flow_runs", "prefect.task_runs"):
         logging.getLogger(name).addFilter(keep_to_a_line)
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[P, R]) -> Flow[P, R]:
         @wraps(function)
         def call(*positional: P.args, **named: P.kwargs) -> R:
             context = FlowRunContext.get()
@@ -76,7 +78,8 @@ def shown_as(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     raise  # the caller reports it
                 return cast(R, Failed(message=one_line(error)))
 
-        return call
+        runner: Any = ThreadPoolTaskRunner(max_workers=2)  # tasks wait for processes, so threads are enough
+        return Flow(call, function.__name__.replace("_", "-"), flow_run_name=name_run, task_runner=runner)
 
     return decorate
 

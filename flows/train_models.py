@@ -2,20 +2,15 @@
 
 from collections.abc import Sequence
 
-from prefect import flow
-
 from carryover.flows.cli.messages import say
-from carryover.flows.runners import interruptible, stage_of_plan, two_at_a_time
-from carryover.flows.shown import name_run, shown_as
+from carryover.flows.runners import interruptible, stage_flow
+from carryover.storage.study.training_data import read_training_data
 from carryover.tasks.plans.run import Run
-from carryover.tasks.prepare import read_training_data
 from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.train import PlannedTraining, note_training, plan_training, submit_training, unknown_sizes
 
 
-@flow(name="train-models", flow_run_name=name_run, task_runner=two_at_a_time())
-@shown_as("training")
-@stage_of_plan()
+@stage_flow("training")
 def train_models(run: Run) -> None:
     """Train one model per contract and training seed of a plan, two at a time."""
     for part in run.plan.parts:

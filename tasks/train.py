@@ -10,6 +10,7 @@ from prefect import task
 from prefect.futures import PrefectFuture
 
 from carryover.storage.study.stages import note_stage, stage_result
+from carryover.storage.study.training_data import read_training_data, write_base_corpus
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import KeptFolder, has_objects, keep_folder, open_folder
 from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
@@ -18,7 +19,6 @@ from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
-from carryover.tasks.prepare import read_training_data, write_base_corpus
 from carryover.tasks.progress import shown_progress
 from carryover.tasks.retrying import RETRIES
 from carryover.tasks.running.errors import UserError
@@ -63,11 +63,7 @@ class PlannedTraining(FrozenModel):
 def plan_training(
     run: Run, part: StudyPart, contract: str | None, seed: int, tokenizer: Path | None
 ) -> PlannedTraining:
-    """Return a training of a part; without a contract, that of the base that its adapters sit on.
-
-    Raises:
-        UserError: Its data or its base are not there yet.
-    """
+    """Return a part's training, or that of its base without a contract; raise `UserError` without data or base."""
     name, base = training_name(part, contract, seed), None
     if contract is None:
         assert part.own_base is not None
@@ -110,11 +106,8 @@ def plan_training(
 def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
     """Train one model or adapter in a process of its own and land it with its loss curve.
 
-    A finished training is kept, a killed one goes on from its last checkpoint.
-
-    Raises:
-        UserError: The training failed, and the message holds what it said last.
-        InterruptedRunError: The run is interrupted; the next start goes on from the last checkpoint.
+    A finished training is kept, a killed one goes on from its last checkpoint. Raise `UserError` for one that failed,
+    with its last words, and `InterruptedRunError` where the run is interrupted.
     """
     output = training.job.output
     if Stage.TRAINING in run.limits.refresh:
@@ -155,11 +148,7 @@ def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -
 
 
 def find_trained(run: Run, name: str) -> TrainedFolder:
-    """Return a model that the plan has, by the name of its training, with its folder here.
-
-    Raises:
-        UserError: It is not trained yet.
-    """
+    """Return a model that the plan has, by the name of its training; raise `UserError` if it is not trained yet."""
     noted = stage_result(run, Stage.TRAINING, name)
     if noted is None:
         raise UserError(f"plan {run.plan.name} has no trained model {name}; run the flow train_models first")
@@ -170,8 +159,7 @@ def find_trained(run: Run, name: str) -> TrainedFolder:
 def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
     """Return a warning for every base of unknown size; its disk and memory check is skipped.
 
-    Raises:
-        UserError: A base is missing, gated or out of reach.
+    Raise `UserError` for a base that is missing, gated or out of reach.
     """
     trainings = {part.training: part.training.base_model for part in parts if part.own_base is None}
     lines = (unknown_size(training, expanded(source)) for training, source in trainings.items() if source is not None)

@@ -343,7 +343,7 @@ def import_command(
     plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
 ) -> None:
     """Land foreign episodes (the authors' JSON, chat data or ATIF) and merge them: one model and condition per call."""
-    from carryover.flows.cli.imports import import_episodes
+    from carryover.storage.study.imports import import_episodes
 
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
     count = import_episodes(source, home, setting | {"runtime_contract": contract, "model_name": model, "plan": plan})

@@ -57,8 +57,8 @@ def silence_exit() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def say_errors(collected: Sequence[Collected]) -> None:
-    """Print how many episodes ended with an error, and whether they are played again."""
+def report_errors(collected: Sequence[Collected]) -> None:
+    """Tell how many episodes of a stage ended with an error; raise `UserError` if all are played now and did."""
     count = sum(one.error_count for one in collected)
     if count:
         first = next(one.first_error for one in collected if one.first_error is not None)
@@ -67,10 +67,5 @@ def say_errors(collected: Sequence[Collected]) -> None:
         becomes = f"the next start plays {count - given_up} of them again"
         becomes += f" and gives up {given_up}" if given_up else ""
         say(f"{count} episodes ended with an error ({first}); {kept}; {becomes}")
-
-
-def refuse_failure(collected: Sequence[Collected]) -> None:
-    """Raise `UserError` where every planned episode of a stage was played now and ended with an error."""
-    count = sum(one.error_count for one in collected)
     if 0 < count == sum(one.planned_count for one in collected):
         raise UserError(f"every episode, {count} in all, ended with an error; fix the cause and run it again")

@@ -29,12 +29,13 @@ COUNT_OVERRIDES = {"train_count": 12, "evaluation_count": 2}
 COUNTS = ("--train-count", "12", "--evaluation-count", "2")
 ANSWER_SECONDS = 120.0
 FINAL_STATES = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+FLOW = re.compile(r"^@(stage_)?flow\(", re.MULTILINE)
 DECLARED = yaml.safe_load((ROOT / "deployments" / "prefect.yaml").read_text())["deployments"]
 
 
 def test_every_flow_is_deployed_with_pool_and_description():
     entrypoints = {one["entrypoint"].rpartition(".")[0] for one in DECLARED}
-    flows = {f"carryover.flows.{file.stem}" for file in (ROOT / "flows").glob("*.py") if "@flow(" in file.read_text()}
+    flows = {f"carryover.flows.{file.stem}" for file in (ROOT / "flows").glob("*.py") if FLOW.search(file.read_text())}
     assert entrypoints == flows
     assert all(one["description"] and one["work_pool"]["name"] in ("cpu", "gpu") for one in DECLARED)
     assert {one["name"] for one in DECLARED if one["work_pool"]["name"] == "gpu"} == {"training"}

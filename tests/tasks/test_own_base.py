@@ -6,6 +6,7 @@ import pytest
 
 from carryover.storage.study.runs import start_run
 from carryover.storage.study.stages import note_stage
+from carryover.storage.study.training_data import TrainingData, write_base_corpus
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.find_models import find_models
@@ -14,7 +15,6 @@ from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
-from carryover.tasks.prepare import TrainingData, write_base_corpus
 from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.running.whole_files import digest_of_file
 from carryover.tasks.sft.spec import TRAINING, TokenizerSpec

@@ -1,6 +1,7 @@
 import pytest
 
 from carryover.storage.study.runs import start_run
+from carryover.storage.study.training_data import read_training_data
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec
 from carryover.tasks.agent.spec import EndpointSpec
@@ -12,7 +13,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
-from carryover.tasks.prepare import prepare_training_data, read_training_data
+from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
@@ -102,7 +103,7 @@ def test_checks_of_traces_that_hold_land_also_where_those_of_the_examples_fail(r
         row = build_row(CheckResultRow, run_id=run.run_id, check_run_id="r", suite="examples", is_passed=False)
         raise FailedChecksError("too long", [row])
 
-    monkeypatch.setattr("carryover.tasks.prepare.gate_examples", fail)
+    monkeypatch.setattr("carryover.storage.study.training_data.gate_examples", fail)
     with pytest.raises(FailedChecksError, match="too long"):
         prepare_training_data.fn(run, part, tokenizer)
     landed = LandingZone(run.landing).read("check_results")

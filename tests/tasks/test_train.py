@@ -8,12 +8,12 @@ import pytest
 
 from carryover.storage.study.runs import start_run
 from carryover.storage.study.stages import note_stage
+from carryover.storage.study.training_data import TrainingData
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import tokenizer_identity
-from carryover.tasks.prepare import TrainingData
 from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.spec import TRAINING
 from carryover.tasks.sft.train import read_trained

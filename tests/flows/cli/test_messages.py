@@ -1,6 +1,6 @@
 import pytest
 
-from carryover.flows.cli.messages import refuse_failure
+from carryover.flows.cli.messages import report_errors
 from carryover.tasks.collect import Collected
 from carryover.tasks.running.errors import UserError
 
@@ -11,9 +11,9 @@ DONE = Collected(planned_count=3, played_count=0, error_count=0)
 
 def test_a_stage_of_which_every_episode_failed_has_failed():
     with pytest.raises(UserError, match="every episode, 6 in all, ended with an error"):
-        refuse_failure([FAILED, FAILED])
+        report_errors([FAILED, FAILED])
 
 
 @pytest.mark.parametrize("collected", [[], [DONE], [FAILED, DONE], [IN_PART]])
 def test_a_stage_of_which_something_came_has_not(collected):
-    refuse_failure(collected)
+    report_errors(collected)
