@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import closing
 
 from prefect import task
 
@@ -25,7 +26,7 @@ from carryover.tasks.running.hub import load_tokenizer
 from carryover.tasks.running.interruption import check_uninterrupted
 from carryover.tasks.running.limits import Meter, Spent
 from carryover.tasks.running.progress import Advance
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.sft.tokenizer import TokenCounter
 from carryover.tasks.traces.rows import FinishReason
 
@@ -101,8 +102,7 @@ class _Keeper:
 
     def __init__(self, run: Run, shard: ShardSpec, meter: Meter, batch: BatchedLanding, advance: Advance) -> None:
         self.errors: list[str] = []
-        self.batch = batch
-        self._run_id, self._meter, self._advance = run.run_id, meter, advance
+        self._run_id, self._meter, self._batch, self._advance = run.run_id, meter, batch, advance
         is_endpoint = isinstance(shard.client, EndpointClientSpec)
         self._is_billed = is_endpoint and (shard.is_billed or run.plan.is_billed(shard.condition.purpose))
         self._failures_in_a_row = 0
@@ -114,13 +114,9 @@ class _Keeper:
         self._meter.check(is_billed=self._is_billed)
 
     def keep(self, recorded: RecordedEpisode) -> None:
-        """Land an episode and count what it spent.
-
-        Raises:
-            UserError: Too many in a row failed for the endpoint: it is down, and others would be lost on it.
-        """
+        """Land an episode and count what it spent; raise `UserError` if too many in a row failed for the endpoint."""
         row = recorded.episode
-        self.batch.add(recorded.rows)
+        self._batch.add(recorded.rows)
         spent = Spent()
         if row.token_source == "server":  # a scripted policy asks an endpoint for nothing, and no reply is paid twice
             turns = [turn for turn in recorded.turns if not turn.is_replayed]
@@ -142,42 +138,37 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
     """Play episodes and land them, batch after batch."""
     condition, meter = shard.condition, share_meter(run, zone)
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
+
+    async def play() -> None:
+        count_tokens = None if shard.tokenizer is None else TokenCounter(load_tokenizer(shard.tokenizer))
+        instances = read_instances(zone, [place.instance_id for place in missing])
+        planned = (PlannedEpisode(each, *place[1:]) for each, place in zip(instances, missing, strict=True))
+        async with open_client(shard.client, condition, count_tokens) as client:
+            context = EpisodeContext(
+                condition=condition,
+                client=client,
+                runtime=runtime,
+                spec=shard.episode,
+                run_id=run.run_id,
+                plan_digest=run.plan.digest,
+                stage_digest=shard.stage_digest,
+                scale=run.plan.scale,
+                count_tokens=count_tokens,
+            )
+            landing = asyncio.create_task(batch.land_regularly())
+            try:
+                await run_shard(
+                    planned, context, slots=shard.client.slots(), check=keeper.check, on_recorded=keeper.keep
+                )
+            finally:
+                landing.cancel()
+
     with shown_progress(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
         keeper = _Keeper(run, shard, meter, batch, advance)
-        runtime = open_runtime(run.plan.runtime_under(condition.runtime_contract))
-        try:
-            asyncio.run(_play_beside_landing(run, shard, missing, runtime, keeper))
-        except Exception as error:
-            meter.stop(error)
-            raise
-        finally:
-            runtime.close()
+        with closing(open_runtime(run.plan.runtime_under(condition.runtime_contract))) as runtime:
+            try:
+                asyncio.run(play())
+            except Exception as error:
+                meter.stop(error)
+                raise
     return keeper
-
-
-async def _play_beside_landing(
-    run: Run, shard: ShardSpec, missing: Sequence[EpisodePlace], runtime: Runtime, keeper: _Keeper
-) -> None:
-    count_tokens = None if shard.tokenizer is None else TokenCounter(load_tokenizer(shard.tokenizer))
-    instances = read_instances(LandingZone(run.landing), [place.instance_id for place in missing])
-    planned = (
-        PlannedEpisode(instance, place.replicate, place.attempt)
-        for instance, place in zip(instances, missing, strict=True)
-    )
-    async with open_client(shard.client, shard.condition, count_tokens) as client:
-        context = EpisodeContext(
-            condition=shard.condition,
-            client=client,
-            runtime=runtime,
-            spec=shard.episode,
-            run_id=run.run_id,
-            plan_digest=run.plan.digest,
-            stage_digest=shard.stage_digest,
-            scale=run.plan.scale,
-            count_tokens=count_tokens,
-        )
-        landing = asyncio.create_task(keeper.batch.land_regularly())
-        try:
-            await run_shard(planned, context, slots=shard.client.slots(), check=keeper.check, on_recorded=keeper.keep)
-        finally:
-            landing.cancel()

@@ -19,35 +19,32 @@ UPDATE_SECONDS = 5.0
 
 @contextmanager
 def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
-    """Show a bar and, inside a Prefect task, a progress artifact with the rate and the time left."""
-    with progress_bar(label, total, unit) as bar, _reported(label, total, unit) as progress:
+    """Show a bar and, inside a Prefect task, a progress artifact with the rate and the time left.
 
-        def advance(count: int, detail: str = "") -> None:
-            bar(count, detail)
-            progress.add(count, detail)
+    A thread of its own keeps the artifact up to date: episodes are played on an event loop that must not wait.
+    """
+    progress, is_over = StageProgress(label, total, unit), threading.Event()
 
-        yield advance
+    def advance(count: int, detail: str = "") -> None:
+        bar(count, detail)
+        progress.add(count, detail)
 
-
-@contextmanager
-def _reported(label: str, total: int, unit: str) -> Iterator[StageProgress]:
-    """Keep an artifact up to date from a thread of its own: episodes are played on an event loop that must not wait."""
-    progress = StageProgress(label, total, unit)
-    artifact = None
-    if total > 0 and TaskRunContext.get() is not None:
-        with suppress(httpx.HTTPError):  # the task goes on without a display
-            artifact = create_progress_artifact(0.0, description=progress.describe(0.0)[1])
-    if artifact is None:
-        yield progress
-        return
-    is_over = threading.Event()
-    reporter = threading.Thread(target=copy_context().run, args=(_report, progress, artifact, is_over), daemon=True)
-    reporter.start()
-    try:
-        yield progress
-    finally:
-        is_over.set()
-        reporter.join()
+    with progress_bar(label, total, unit) as bar:
+        artifact = None
+        if total > 0 and TaskRunContext.get() is not None:
+            with suppress(httpx.HTTPError):  # the task goes on without a display
+                artifact = create_progress_artifact(0.0, description=progress.describe(0.0)[1])
+        if artifact is None:
+            yield advance
+            return
+        reported = (_report, progress, artifact, is_over)
+        reporter = threading.Thread(target=copy_context().run, args=reported, daemon=True)
+        reporter.start()
+        try:
+            yield advance
+        finally:
+            is_over.set()
+            reporter.join()
 
 
 def _report(progress: StageProgress, artifact: UUID, is_over: threading.Event) -> None:

@@ -58,8 +58,7 @@ class _ChatCompletion(BaseModel):
 def read_answer(body: bytes) -> Completion:
     """Return what a chat completion says, without its time; one with text and no finish reason counts as finished.
 
-    Raises:
-        BadAnswerError: The body is invalid JSON, or lacks a choice with a message, usage, or both text and reason.
+    Raise `BadAnswerError` for invalid JSON, and without a choice with a message, usage, or both text and reason.
     """
     try:
         parsed = _ChatCompletion.model_validate(json.loads(body))

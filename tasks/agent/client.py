@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +27,7 @@ class EpisodeSlots:
         self.count = count
         """Slots, free or not."""
         self._free = count
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[Future[None]] = deque()
         self._lock = threading.Lock()
 
     async def __aenter__(self) -> None:
@@ -34,16 +35,12 @@ class EpisodeSlots:
             if self._free > 0:
                 self._free -= 1
                 return
-            turn = asyncio.get_running_loop().create_future()
+            turn = Future[None]()
             self._waiting.append(turn)
         try:
-            await turn
+            await asyncio.wrap_future(turn)
         except asyncio.CancelledError:
-            with self._lock:
-                is_waiting = turn in self._waiting
-                if is_waiting:
-                    self._waiting.remove(turn)
-            if not is_waiting:  # the slot has been handed over meanwhile
+            if not turn.cancel():  # the slot has been handed over meanwhile
                 self._hand_over()
             raise
 
@@ -52,15 +49,15 @@ class EpisodeSlots:
 
     def _hand_over(self) -> None:
         with self._lock:
-            if not self._waiting:
-                self._free += 1
-                return
-            turn = self._waiting.popleft()
-        turn.get_loop().call_soon_threadsafe(lambda: turn.done() or turn.set_result(None))
+            while self._waiting:
+                turn = self._waiting.popleft()
+                if turn.set_running_or_notify_cancel():  # nobody waits for a cancelled one
+                    turn.set_result(None)
+                    return
+            self._free += 1
 
 
 _slots: dict[tuple[str, int], EpisodeSlots] = {}
-_slots_lock = threading.Lock()
 
 
 class ScriptedClientSpec(FrozenModel):
@@ -92,8 +89,8 @@ class EndpointClientSpec(FrozenModel):
 
     def slots(self) -> EpisodeSlots:
         """Return the endpoint's slots, shared by all conditions that this process plays on it with the same limit."""
-        with _slots_lock:
-            return _slots.setdefault((self.endpoint.base_url, self.concurrency), EpisodeSlots(self.concurrency))
+        key = (self.endpoint.base_url, self.concurrency)
+        return _slots.setdefault(key, EpisodeSlots(self.concurrency))  # one step, also for several threads
 
 
 ClientSpec = ScriptedClientSpec | EndpointClientSpec
@@ -103,10 +100,7 @@ ClientSpec = ScriptedClientSpec | EndpointClientSpec
 async def open_client(
     spec: ClientSpec, condition: Condition, count_tokens: CountTokens | None = None
 ) -> AsyncIterator[ModelClient]:
-    """Yield the client that plays a condition; `count_tokens` counts for a scripted one, an endpoint counts itself.
-
-    The connections to an endpoint are closed at the end of the block.
-    """
+    """Yield the client that plays a condition, and close its connections; `count_tokens` counts for a scripted one."""
     match spec:
         case ScriptedClientSpec():
             yield open_teacher(

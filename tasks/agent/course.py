@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, TypeVar
 
@@ -68,15 +68,6 @@ class PlannedEpisode(NamedTuple):
     """0 for the first; an episode that ended with `error` runs again as the next."""
 
 
-class EpisodeThreads(NamedTuple):
-    """Where an episode waits for its interpreter; the event loop's own few threads where none are given."""
-
-    blocks: Executor | None = None
-    """A thread for each episode: blocks that run long would hold up the others."""
-    openings: Executor | None = None
-    """A thread for each processor: many at once would keep the event loop from sending the first requests."""
-
-
 @dataclass(frozen=True)
 class EpisodeContext:
     """Fields that the episodes of one condition share."""
@@ -94,12 +85,10 @@ class EpisodeContext:
     """Tokens of a conversation by the training tokenizer, for `training_tokens`."""
     concurrency: int = 1
     """Episodes played at a time at most."""
-    threads: EpisodeThreads = field(default_factory=EpisodeThreads)
-
-    def episode_id(self, episode: PlannedEpisode) -> str:
-        """Return the id of an episode under this condition."""
-        instance_id = episode.instance.instance_id
-        return episode_id(self.condition, instance_id, self.stage_digest, episode.replicate, episode.attempt)
+    block_threads: Executor | None = None
+    """A thread for each episode: blocks that run long would hold up the others. None for the event loop's own."""
+    opening_threads: Executor | None = None
+    """A thread for each processor: many at once would keep the event loop from sending the first requests."""
 
 
 class EpisodeCourse:
@@ -109,8 +98,8 @@ class EpisodeCourse:
         condition, spec = context.condition, context.spec
         self._context, self._spec = context, spec
         self._replicate = episode.replicate
-        self._name = context.episode_id(episode)
         self._instance_id = episode.instance.instance_id
+        self._name = episode_id(condition, self._instance_id, context.stage_digest, episode.replicate, episode.attempt)
         shown = condition.shown_contract
         variation = draw_variation(shown, self._instance_id) if spec.varies_wording else PLAIN
         self.recorder = EpisodeRecorder(context.run_id, self._name)
@@ -124,24 +113,23 @@ class EpisodeCourse:
     async def play(self) -> Ending:
         """Take turns until the episode ends, with an interpreter that opens while the first reply is waited for."""
         context = self._context
-        deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
+        self._deadline = asyncio.get_running_loop().time() + self._spec.timeout_seconds
         salt = f"{context.stage_digest}/{self._replicate}"
         open_interpreter = partial(self.stepper.open, context.runtime, self._spec, salt=salt)
-        opening = _begin(open_interpreter, context.threads.openings)
+        self._opening = _begin(open_interpreter, context.opening_threads)
         try:
             for turn in range(1, self._spec.max_turns + 1):
-                ending = await self._take_turn(turn, deadline, opening)
-                if ending is not None:
+                if (ending := await self._take_turn(turn)) is not None:
                     return ending
             return Ending(FinishReason.MAX_TURNS)
         except RUNTIME_FAULTS as error:
             return Ending(FinishReason.ERROR, f"the runtime failed: {type(error).__name__}: {error}")
         finally:
             with suppress(*RUNTIME_FAULTS):  # told above, where a block was to run
-                await opening
-            await _begin(self.stepper.close, self._context.threads.blocks)
+                await self._opening
+            await _begin(self.stepper.close, context.block_threads)
 
-    async def _take_turn(self, turn: int, deadline: float, opening: asyncio.Future[None]) -> Ending | None:
+    async def _take_turn(self, turn: int) -> Ending | None:
         """Ask for a reply, answer it, and return whether that ended the episode."""
         if self._spec.max_tokens is not None and self.recorder.token_count >= self._spec.max_tokens:
             return Ending(FinishReason.MAX_TOKENS)
@@ -155,7 +143,7 @@ class EpisodeCourse:
         )
         start = time.perf_counter()
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(self._deadline):
                 completion = await self._context.client.complete(request)
         except ModelError as error:
             self.recorder.record_wait(time.perf_counter() - start)
@@ -170,25 +158,23 @@ class EpisodeCourse:
         except TimeoutError:
             self.recorder.record_wait(time.perf_counter() - start)
             return self._give_up()
-        return await self._answer(turn, seed, completion, deadline, opening)
+        return await self._answer(turn, seed, completion)
 
     def _give_up(self) -> Ending:
         limit = f"{self._spec.timeout_seconds:g} s"
         return Ending(FinishReason.ERROR, f"the episode was not over after {limit} (timeout_seconds)")
 
-    async def _answer(
-        self, turn: int, seed: int, completion: Completion, deadline: float, opening: asyncio.Future[None]
-    ) -> Ending | None:
+    async def _answer(self, turn: int, seed: int, completion: Completion) -> Ending | None:
         """Run the reply's block, record the turn, and continue with the observation unless the episode is over."""
         completion = completion._replace(text=encodable(completion.text))
         reply = parse_reply(completion.text)
         feedback, ending, is_over = Feedback(is_success=False), None, True
         try:
-            await opening
+            await self._opening
             feedback = await self._respond(turn, reply, completion.finish_reason)
             if self.environment.is_finished:  # counts also in the last turn and past the deadline
                 ending = Ending(FinishReason.FINISH_TOOL)
-            elif asyncio.get_running_loop().time() >= deadline:
+            elif asyncio.get_running_loop().time() >= self._deadline:
                 ending = self._give_up()
             is_over = ending is not None or turn == self._spec.max_turns
         finally:  # the reply was paid for, also when the runtime fails under it
@@ -216,7 +202,7 @@ class EpisodeCourse:
         if reply.code is None:
             self.recorder.record_turn_error(turn, ErrorKind.PROTOCOL, "NoCodeBlock", NO_BLOCK)
             return Feedback(is_success=False, error=NO_BLOCK)
-        result = await _begin(partial(self.stepper.run, turn, reply.code), self._context.threads.blocks)
+        result = await _begin(partial(self.stepper.run, turn, reply.code), self._context.block_threads)
         return Feedback(
             is_success=result.error is None,
             output=result.output,

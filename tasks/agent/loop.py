@@ -18,29 +18,19 @@ PLAYED_BY = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tas
 _code_digest = cache(partial(source_digest, PLAYED_BY))
 
 
-class StoppedEpisodeError(Exception):
-    """An episode has ended with what must stop the run, its cause; it is recorded all the same."""
-
-    def __init__(self, recorded: RecordedEpisode) -> None:
-        super().__init__(recorded.episode.error_message)
-        self.recorded = recorded
-        """The episode, to be landed before the run stops."""
-
-
 async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> RecordedEpisode:
     """Play one episode to its end and return everything that happened as rows.
 
     Errors of agent code, of tools and of the model are observations or endings, never exceptions here. Bindings are
-    verified before every step; a `ContractViolationError` must stop the run, and the episode is not recorded.
-    A reply that cannot be kept stops it, too, as a `StoppedEpisodeError` with the episode. Of the instance, only
-    capacity, budget and classes reach the model.
+    verified before every step; a `ContractViolationError` must stop the run, and the episode is not recorded. Of the
+    instance, only capacity, budget and classes reach the model.
     """
     condition, spec, runtime = context.condition, context.spec, context.runtime
     started_at, start = datetime.now(UTC), time.perf_counter()
     course = EpisodeCourse(context, episode)
     ending = await course.play()
     outcome = course.environment.outcome()._asdict()
-    recorded = course.recorder.finish(
+    return course.recorder.finish(
         {
             **condition.model_dump(),
             "shown_contract": condition.shown_contract,
@@ -62,11 +52,9 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
             "training_tokens": None if context.count_tokens is None else context.count_tokens(course.messages),
             "wall_seconds": time.perf_counter() - start,
             "started_at": started_at,
-        }
+        },
+        ending.stop,
     )
-    if ending.stop is not None:
-        raise StoppedEpisodeError(recorded) from ending.stop
-    return recorded
 
 
 def declare_contract(condition: Condition, spec: EpisodeSpec, runtime: Runtime) -> str:

@@ -45,10 +45,7 @@ class OpenAIClient:
     token_source: TokenSource = "server"
 
     def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache_folder: Path | None = None) -> None:
-        """Open the client; raise `UserError` if the endpoint's key is not set.
-
-        A `cache_folder` keeps a teacher's responses by request; an evaluation has none, and asks every time.
-        """
+        """Open the client, which keeps replies in `cache_folder`; raise `UserError` if the key is not set."""
         self.model_name = model_name
         self._endpoint = endpoint
         self._key = read_key(endpoint.api_key_variable)

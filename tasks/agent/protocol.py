@@ -113,8 +113,5 @@ class ModelClient(Protocol):
     token_source: TokenSource
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Continue the conversation; raise `ModelError` when the endpoint cannot answer.
-
-        A client that keeps replies raises `ReplyNotKeptError` where it cannot.
-        """
+        """Continue the conversation; raise `ModelError` without an answer, `ReplyNotKeptError` if it cannot be kept."""
         ...

@@ -46,11 +46,13 @@ class RecordedEpisode(NamedTuple):
     tool_calls: list[ToolCallRow]
     errors: list[ErrorRow]
     runtime_events: list[RuntimeEventRow]
+    stop: Exception | None = None
+    """What must stop the run once the episode has landed: a reply that was paid for cannot be kept."""
 
     @property
     def rows(self) -> dict[str, list[Row]]:
         """All rows by table; every table of an episode is a key."""
-        rows = ([self.episode], *self[1:])
+        rows = ([self.episode], *self[1:-1])
         return {table.TABLE: list(content) for table, content in zip(EPISODE_TABLES, rows, strict=True)}
 
 
@@ -59,65 +61,6 @@ class TurnNames(NamedTuple):
 
     active_globals: tuple[str, ...] = ()
     last_step_globals: tuple[str, ...] = ()
-
-
-class ErrorRows:
-    """Collects the error rows of one episode, numbered within their turns."""
-
-    def __init__(self, run_id: str, episode_id: str) -> None:
-        self.rows: list[ErrorRow] = []
-        self.dropped_names: set[str] = set()
-        """User names that the harness removed and no block has bound again: that one is missing is injected."""
-        self._ids = {"run_id": run_id, "episode_id": episode_id}
-        self._counts = Counter[int]()
-
-    def add_of_call(self, turn: int, row: ToolCallRow) -> None:
-        """Add the error of a tool call if a block caught it; one that it did not catch is the block's own."""
-        if row.error_type is None or not row.is_caught:
-            return
-        kind = ErrorKind.CAP if row.error_type == "ToolCallLimitError" else ErrorKind.TOOL
-        message = row.error_message or ""
-        self.add(turn, row.step, kind, row.error_type, message, is_caught=True, is_injected=row.is_injected)
-
-    def add_of_block(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
-        """Add the error that ended a block."""
-        missing = _NAME_IN_MESSAGE.search(error.message)
-        follows_drop = missing is not None and missing.group(1) in self.dropped_names
-        follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
-        is_injected = follows_drop or follows_failure
-        self.add(turn, step, ErrorKind(error.kind), error.type, error.message, is_injected=is_injected)
-
-    def add(
-        self,
-        turn: int,
-        step: int | None,
-        kind: ErrorKind,
-        error_type: str,
-        message: str,
-        *,
-        is_caught: bool = False,
-        is_injected: bool = False,
-    ) -> None:
-        """Add an error; one without a step is why a turn ran no block."""
-        is_missing_name = kind == ErrorKind.INTERPRETER and (
-            error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
-        )
-        self.rows.append(
-            ErrorRow(
-                **self._ids,
-                turn=turn,
-                error_index=self._counts[turn],
-                step=step,
-                kind=kind,
-                error_type=error_type,
-                message=message,
-                is_caught=is_caught,
-                is_injected=is_injected,
-                is_missing_name=is_missing_name and not is_injected,
-                is_injected_missing_name=is_missing_name and is_injected,
-            )
-        )
-        self._counts[turn] += 1
 
 
 class EpisodeRecorder:
@@ -131,7 +74,10 @@ class EpisodeRecorder:
         self._steps: list[StepRow] = []
         self._name_events: list[NameEventRow] = []
         self._tool_calls: list[ToolCallRow] = []
-        self._errors = ErrorRows(run_id, episode_id)
+        self.errors: list[ErrorRow] = []
+        self._error_counts = Counter[int]()
+        self.dropped_names: set[str] = set()
+        """User names that the harness removed and no block has bound again: that one is missing is injected."""
         self._runtime_events: list[RuntimeEventRow] = []
         self.counts: dict[str, Any] = dict.fromkeys(_SUMS, 0)
         """Fields of the episode row that are sums over turns and steps."""
@@ -181,13 +127,45 @@ class EpisodeRecorder:
         """Count model time that led to no reply."""
         self.counts["model_seconds"] += seconds
 
-    def record_turn_error(self, turn: int, kind: ErrorKind, error_type: str, message: str) -> None:
-        """Record why a turn ran no block."""
-        self._errors.add(turn, None, kind, error_type, message)
+    def record_turn_error(
+        self,
+        turn: int,
+        kind: ErrorKind,
+        error_type: str,
+        message: str,
+        *,
+        step: int | None = None,
+        is_caught: bool = False,
+        is_injected: bool = False,
+    ) -> None:
+        """Record an error of a turn; one without a step is why the turn ran no block."""
+        is_missing_name = kind == ErrorKind.INTERPRETER and (
+            error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
+        )
+        self.errors.append(
+            ErrorRow(
+                **self._ids,
+                turn=turn,
+                error_index=self._error_counts[turn],
+                step=step,
+                kind=kind,
+                error_type=error_type,
+                message=message,
+                is_caught=is_caught,
+                is_injected=is_injected,
+                is_missing_name=is_missing_name and not is_injected,
+                is_injected_missing_name=is_missing_name and is_injected,
+            )
+        )
+        self._error_counts[turn] += 1
 
-    def record_drop(self, name: str) -> None:
-        """Remember that the harness removed a user name: what goes wrong without it was injected."""
-        self._errors.dropped_names.add(name)
+    def record_block_error(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
+        """Record the error that ended a block; what follows a dropped name or a failing tool was injected."""
+        missing = _NAME_IN_MESSAGE.search(error.message)
+        follows_drop = missing is not None and missing.group(1) in self.dropped_names
+        follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
+        kind, is_injected = ErrorKind(error.kind), follows_drop or follows_failure
+        self.record_turn_error(turn, kind, error.type, error.message, step=step, is_injected=is_injected)
 
     def record_step(
         self, turn: int, code: str, result: BlockResult, active_before: tuple[str, ...], injected_fault: str | None
@@ -196,10 +174,9 @@ class EpisodeRecorder:
 
         `active_before` are the user names alive after the step before; what was dropped since then is left out here.
         """
-        dropped = self._errors.dropped_names
         kind, _, target = (injected_fault or "").partition(":")
         failing = target if kind == "fail" else None
-        active_before = tuple(name for name in active_before if name not in dropped)
+        active_before = tuple(name for name in active_before if name not in self.dropped_names)
         parsed = parse_block(code, self.tools)
         self.counts["step_count"] += 1
         self.counts["call_site_count"] += parsed.call_site_count
@@ -236,13 +213,16 @@ class EpisodeRecorder:
         ]
         self._tool_calls += calls
         for call in calls:
-            self._errors.add_of_call(turn, call)
-        dropped.difference_update(result.last_step_globals)  # what is bound again is no longer missing
+            if call.error_type is not None and call.is_caught:  # one that it did not catch is the block's own
+                kind = ErrorKind.CAP if call.error_type == "ToolCallLimitError" else ErrorKind.TOOL
+                told, marks = call.error_message or "", {"is_caught": True, "is_injected": call.is_injected}
+                self.record_turn_error(turn, kind, call.error_type, told, step=call.step, **marks)
+        self.dropped_names.difference_update(result.last_step_globals)  # what is bound again is no longer missing
         if error is not None:
             for rule, name, line in error.violations:
                 detail = json.dumps({"rule": rule, "line": line})
                 self.record_runtime_event(place["step"], "policy_violation", name, detail)
-            self._errors.add_of_block(turn, place["step"], error, failing)
+            self.record_block_error(turn, place["step"], error, failing)
 
     def record_runtime_event(
         self, step: int, kind: str, name: str | None = None, detail_json: str | None = None
@@ -253,9 +233,9 @@ class EpisodeRecorder:
             RuntimeEventRow(**self._ids, sequence=len(events), step=step, kind=kind, name=name, detail_json=detail_json)
         )
 
-    def finish(self, fields: Mapping[str, Any]) -> RecordedEpisode:
+    def finish(self, fields: Mapping[str, Any], stop: Exception | None = None) -> RecordedEpisode:
         """Return the episode with its row, made of the counts and of `fields`."""
-        episode, errors = EpisodeRow(**self._ids, **self.counts, **fields), self._errors.rows
+        episode, steps, calls = EpisodeRow(**self._ids, **self.counts, **fields), self._steps, self._tool_calls
         return RecordedEpisode(
-            episode, self._turns, self._steps, self._name_events, self._tool_calls, errors, self._runtime_events
+            episode, self._turns, steps, self._name_events, calls, self.errors, self._runtime_events, stop
         )

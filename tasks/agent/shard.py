@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from carryover.tasks.agent.client import EpisodeSlots
-from carryover.tasks.agent.course import EpisodeContext, EpisodeThreads, PlannedEpisode
-from carryover.tasks.agent.loop import StoppedEpisodeError, run_episode
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.running.environment import processor_count
 
@@ -30,27 +30,22 @@ async def run_shard(
     handed over, too.
     """
     waiting = iter(planned)
-    failures: list[BaseException] = []
+    failures: list[Exception] = []
 
-    async def work(threads: EpisodeThreads) -> None:
+    async def work() -> None:
         while True:
             async with slots:
                 episode = None if failures else next(waiting, None)
                 if episode is None:
                     return
-                await play(episode, threads)
-
-    async def play(episode: PlannedEpisode, threads: EpisodeThreads) -> None:
-        try:
-            check()
-            try:
-                recorded = await run_episode(replace(context, threads=threads, concurrency=slots.count), episode)
-            except StoppedEpisodeError as stopped:
-                failures.append(stopped.__cause__ or stopped)
-                recorded = stopped.recorded
-            on_recorded(recorded)
-        except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
-            failures.append(error)
+                try:
+                    check()
+                    recorded = await run_episode(context, episode)
+                    if recorded.stop is not None:
+                        failures.append(recorded.stop)
+                    on_recorded(recorded)
+                except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
+                    failures.append(error)
 
     gc.freeze()  # what lives already, libraries above all: every batch of rows would set off a collection of it
     try:
@@ -58,7 +53,8 @@ async def run_shard(
             ThreadPoolExecutor(slots.count, thread_name_prefix="episode") as blocks,
             ThreadPoolExecutor(processor_count(), thread_name_prefix="opening") as openings,
         ):
-            await asyncio.gather(*(work(EpisodeThreads(blocks, openings)) for _ in range(slots.count)))
+            context = replace(context, block_threads=blocks, opening_threads=openings, concurrency=slots.count)
+            await asyncio.gather(*(work() for _ in range(slots.count)))
     finally:
         gc.unfreeze()
     if failures:

@@ -90,7 +90,7 @@ class Stepper:
         """Remove a user name before the next block, on the injector's behalf; return whether it existed."""
         was_there = self._interpreter is not None and self._interpreter.drop_name(name)
         if was_there:
-            self.recorder.record_drop(name)
+            self.recorder.dropped_names.add(name)
         return was_there
 
     def _record_events(self, interpreter: Interpreter) -> None:

@@ -77,10 +77,7 @@ class Variation(NamedTuple):
 
 
 def draw_variation(contract: str, instance_id: str) -> Variation:
-    """Return an episode's variation: equal draws under both contracts, each in its own words.
-
-    A contract without wordings of its own keeps the standard text.
-    """
+    """Return an episode's variation: equal draws under all contracts, each in its own words, or the standard ones."""
     draw = random.Random(f"variation {instance_id}")
     wording_draw, header_draw, choice = draw.random(), draw.random(), draw.random()
     wordings = WORDINGS.get(contract, ())

@@ -16,7 +16,7 @@ import pytest
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
-from carryover.tasks.agent.recorder import ErrorRows
+from carryover.tasks.agent.recorder import EpisodeRecorder
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.runtime.results import BlockError
 from carryover.tasks.traces.events import name_event_rows, parse_block
@@ -41,10 +41,10 @@ def name_events(step: StepRow) -> list[NameEventRow]:
 
 def recognised(landed: dict[str, Any]) -> ErrorRow:
     """Return a landed error with what the recorder says today of whether a name is missing."""
-    recorded = ErrorRows(landed["run_id"], landed["episode_id"])
+    recorded = EpisodeRecorder(landed["run_id"], landed["episode_id"])
     error = BlockError(landed["kind"], landed["error_type"], landed["message"])
-    recorded.add_of_block(landed["turn"], landed["step"], error, failing_tool=None)
-    return ErrorRow.model_validate(landed | {"is_missing_name": recorded.rows[0].is_missing_name})
+    recorded.record_block_error(landed["turn"], landed["step"], error, failing_tool=None)
+    return ErrorRow.model_validate(landed | {"is_missing_name": recorded.errors[0].is_missing_name})
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from textwrap import indent
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers.density import read_task
-from carryover.tasks.agent.teachers.small import SENTENCES, PlayedTurn, read_turns
+from carryover.tasks.agent.teachers.small import SENTENCES, read_turns
 from carryover.tasks.agent.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
 from carryover.tasks.running.contract_name import ContractName
 
@@ -56,14 +56,18 @@ def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, 
     name = "grab" if is_taking else "look"
     is_known = not has_failed and any(f"def {name}(" in turn.code for turn in turns)
     code = injected_block(contract, count, is_taking=is_taking, is_known=is_known, refusal=int(is_capped))
-    sentence = random.Random(f"sentence {seed}").choice(SENTENCES[_action(turns, is_taking, has_failed)])
+    if is_taking:
+        action = "more" if "take_item" in turns[-1].code or "grab" in turns[-1].code else "grab"
+    else:
+        action = "look" if turns else "list"
+    sentence = random.Random(f"sentence {seed}").choice(SENTENCES["repair" if has_failed else action])
     return f"{sentence}\n```python\n{code}\n```"
 
 
 def injected_block(contract: str, count: int, *, is_taking: bool, is_known: bool = False, refusal: int = 0) -> str:
-    """Return the block that inspects or takes `count` items; where names are kept, its function is defined once.
+    """Return the block that inspects or takes `count` items, of which a refused one counts as `refusal`.
 
-    A refused item counts as `refusal` of those to take.
+    Where names are kept, its function is defined once.
     """
     name, body, imports, ending = "look", _LOOK, "import json\n", "print(state)"
     if is_taking:
@@ -72,11 +76,3 @@ def injected_block(contract: str, count: int, *, is_taking: bool, is_known: bool
         return f"{imports}n = {count}\n{body}\n{ending}"
     definition = "" if is_known else f"{imports}def {name}(n):\n{indent(body, '    ')}\n    return state\n"
     return f"{definition}state = {name}({count})\n{ending}"
-
-
-def _action(turns: Sequence[PlayedTurn], is_taking: bool, has_failed: bool) -> str:
-    if has_failed:
-        return "repair"
-    if is_taking:
-        return "more" if "take_item" in turns[-1].code or "grab" in turns[-1].code else "grab"
-    return "look" if turns else "list"

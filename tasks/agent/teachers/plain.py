@@ -114,10 +114,7 @@ _CALL_SENTENCES = ("I call a tool.", "I use one tool.", "I look at this.", "I go
 def write_plain_conversation(
     instance: Instance, contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
 ) -> tuple[Message, ...]:
-    """Return one conversation, from the system message to the last reply; a function of the instance's seed.
-
-    The words to repeat are those of the teachers of `contracts`.
-    """
+    """Return one conversation, a function of the instance's seed; teachers of `contracts` give the words to repeat."""
     draw = random.Random(f"plain {instance.seed}")
     system, task = _SILENT.opening_messages(instance, ContractName.PERSISTENT, instance.spec.tool_call_cap, None)
     kind = draw.random()

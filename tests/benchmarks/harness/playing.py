@@ -12,7 +12,7 @@ from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, EpisodeThreads, PlannedEpisode
+from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
@@ -73,7 +73,7 @@ def play(
 def play_in_one_thread(runtime: Runtime, instances: Iterable[Instance], contract: str, folder: Path) -> None:
     """Play episodes one by one without leaving the event loop's thread, so that one profile sees everything."""
     thread = _SameThread()
-    context = replace(_context(runtime, contract), threads=EpisodeThreads(thread, thread))
+    context = replace(_context(runtime, contract), block_threads=thread, opening_threads=thread)
 
     async def play_all(landing: BatchedLanding) -> None:
         for instance in instances:
