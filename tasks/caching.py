@@ -71,9 +71,7 @@ def refreshing_once(run: Run, stage: Stage, identity: str) -> Run:
 def in_run(
     task: Task[P, R], run: Run, stage: Stage, *, is_there: bool = True, contract: str | None = None
 ) -> Task[P, R]:
-    """Return a stage's task, tagged with the stage and its contract.
-
-    Its results lie in the run's data folder, or with the rows where others share those.
+    """Return a stage's task with its tags, and its results in the run's data folder or a shared landing zone.
 
     It runs again where the caller asked for that (`refresh`), or where what its result names is gone.
     """

@@ -14,8 +14,7 @@ from carryover.tasks.running.progress import progress_bar
 def check_warehouse(run: Run) -> int:
     """Check the merged tables, land what was found, and return the number of checks.
 
-    Raises:
-        UserError: A check fails; the message names it, the rows that break it are in `check_results` and Data Docs.
+    Raise `UserError` if a check fails; the rows that break it are in `check_results` and Data Docs.
     """
     docs = run.folders.documents / "warehouse_docs"
     rows = gate_warehouse(

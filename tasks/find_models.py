@@ -20,11 +20,7 @@ from carryover.tasks.train import find_trained
 
 @task(task_run_name="models-{part.name}", cache_policy=NO_CACHE, tags=["stage:evaluation"])
 def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[StudyModel]:
-    """Return the base and every trained model of a part.
-
-    Raises:
-        UserError: A model is not trained yet; the message names it.
-    """
+    """Return the base and every trained model of a part; raise `UserError` that names one that is not trained yet."""
     models = [_base_model(run, part, tokenizer)]
     for seed, contract in product(part.training_seeds, part.teacher.contracts):
         folder = find_trained(run, training_name(part, contract, seed)).path

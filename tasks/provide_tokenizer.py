@@ -50,11 +50,7 @@ def _identify(run: Run, part: StudyPart) -> str:
     task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused]
 )
 def provide_tokenizer(run: Run, part: StudyPart) -> KeptFolder:
-    """Make or find the tokenizer that a part trains with.
-
-    Raises:
-        UserError: As `make_tokenizer`.
-    """
+    """Make or find the tokenizer that a part trains with; raise `UserError` as `make_tokenizer`."""
     return keep_folder(run.folders, make_tokenizer(run, part))
 
 

@@ -3,7 +3,7 @@
 Names load when they are first used, so that `import carryover` stays cheap.
 """
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,22 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Agent", "AgentSpec", "RuntimeSpec", "Warehouse", "compare", "lint", "scripted", "session"]
 _PLACES = {
-    "Agent": ("tasks.cave.agent", "Agent"),
-    "AgentSpec": ("tasks.cave.spec", "AgentSpec"),
-    "RuntimeSpec": ("tasks.runtime.spec", "RuntimeSpec"),
-    "Warehouse": ("storage.warehouse.reader", "Warehouse"),
-    "compare": ("tasks.cave.comparing", "compare"),
-    "lint": ("tasks.lint.lint", "lint_text"),
-    "scripted": ("tasks.cave.scripted", "scripted"),
-    "session": ("tasks.runtime.session", "session"),
+    "Agent": "tasks.cave.agent:Agent",
+    "AgentSpec": "tasks.cave.spec:AgentSpec",
+    "RuntimeSpec": "tasks.runtime.spec:RuntimeSpec",
+    "Warehouse": "storage.warehouse.reader:Warehouse",
+    "compare": "tasks.cave.comparing:compare",
+    "lint": "tasks.lint.lint:lint_text",
+    "scripted": "tasks.cave.scripted:scripted",
+    "session": "tasks.runtime.session:session",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'carryover' has no attribute {name!r}; choose from {', '.join(__all__)}")
-    module, attribute = _PLACES[name]
-    return getattr(import_module(f"carryover.{module}"), attribute)
+    return resolve_name(f"carryover.{_PLACES[name]}")
 
 
 def __dir__() -> list[str]:

@@ -24,8 +24,7 @@ from carryover.tasks.running.errors import UserError
 def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) -> pl.DataFrame:
     """Lint the traces of foreign files and folders; one row per declared contract, or per trace.
 
-    Raises:
-        UserError: A file cannot be read, or no trace or no code was found; the message says why.
+    Raise `UserError` for an unreadable file, and where no trace or no code was found.
     """
     declared = contract_name(contract)
     if declared is not None and declared not in set(ContractName):
@@ -54,8 +53,7 @@ def lint_warehouse(warehouse: Warehouse, plan: str | None, *, per_trace: bool) -
 def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, where: str, plan: str | None) -> int:
     """Write a plan's counted episodes that fulfil a SQL condition and return their count.
 
-    Raises:
-        UserError: No episode matches it, or the authors' layout is asked for and no plan named where there are several.
+    Raise `UserError` if there is none, or for the authors' layout without the name of one of several plans.
     """
     known = [digest for (digest,) in warehouse.sql(command_sql("known_plans")).rows()]
     if format_name == "authors" and plan is None and len(known) > 1:

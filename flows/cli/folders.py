@@ -29,8 +29,7 @@ def find_folders(home: Path | None) -> Folders:
 def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Warehouse]:
     """Yield the data folder's warehouse for reading, or kept results: a folder, or the name of one of our own.
 
-    Raises:
-        UserError: It is missing or holds no run; the message says how to fill it.
+    Raise `UserError` if it is missing or holds no run; the message says how to fill it.
     """
     if results is not None:
         folder = find_results(results)
@@ -65,8 +64,7 @@ def find_results(name_or_folder: str) -> Path:
 def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:
     """Return the plan that was named; by default the latest finished one, or the only one.
 
-    Raises:
-        UserError: The plan has no run here, or several have and no study has finished.
+    Raise `UserError` if the plan has no run here, or several have and no study has finished.
     """
     known = [digest for (digest,) in warehouse.sql(command_sql("known_plans")).rows()]
     if plan_digest is not None and plan_digest not in known:

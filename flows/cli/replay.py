@@ -18,8 +18,7 @@ from carryover.tasks.running.errors import UserError
 def describe_run(warehouse: Warehouse, start: str) -> dict[str, object]:
     """Return a run's plan, its environment and the servers that answered for its models, as JSON values.
 
-    Raises:
-        UserError: No run's id starts so, and the message names the latest; or several do.
+    Raise `UserError` if no run's id starts so, which names the latest, or several do.
     """
     rows = warehouse.sql(command_sql("described_runs"), start=start).rows()
     if not rows:
@@ -39,8 +38,7 @@ def describe_run(warehouse: Warehouse, start: str) -> dict[str, object]:
 def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
     """Print the episode whose id starts with the given digits, of the named plan or of the latest finished one.
 
-    Raises:
-        UserError: No episode of the plan starts so, or several do.
+    Raise `UserError` if no episode of the plan starts so, or several do.
     """
     matches = warehouse.sql(command_sql("found_episodes"), start=start).arrow().to_pylist()
     digest = choose_plan(warehouse, plan) if plan else warehouse.latest_plan()

@@ -46,10 +46,7 @@ def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
 def name_event_rows(
     parsed: ParsedBlock, *, run_id: str, episode_id: str, step: int, active_globals_before: Collection[str]
 ) -> list[NameEventRow]:
-    """Return a block's events as rows of the trace warehouse.
-
-    `active_globals_before` are the user names alive when the step started.
-    """
+    """Return a block's events as rows; `active_globals_before` are the user names alive when the step started."""
     live = frozenset(active_globals_before)
     place = {"run_id": run_id, "episode_id": episode_id, "step": step}
     return _ROWS.validate_python(

@@ -47,9 +47,7 @@ class ParsedBlock(NamedTuple):
 def walk_block(code: str, tools: Collection[str]) -> ParsedBlock:
     """Return what a block does with names; its call sites are not counted.
 
-    Raises:
-        SyntaxError, ValueError: The block is not valid Python, or holds null bytes.
-        RecursionError, MemoryError: It is nested too deep.
+    Raise `SyntaxError` or `ValueError` for what is not valid Python, `RecursionError` or `MemoryError` for deep nests.
     """
     walker = _Walker(code, frozenset(tools))
     walker.visit(parse_python(code))
