@@ -8,14 +8,14 @@ FAST = Figure("b.py", "fast", 3.0, "times", at_most=None, at_least=3.0, load=1)
 BARE = Figure("c.py", "bare", 4.0, "us", at_most=None, at_least=None, load=1)
 
 
-def test_a_missed_goal_stands_above_what_is_met_and_what_has_none():
+def test_missed_goals_stand_first():
     text = figures.tables([BARE, FAST, SLOW])
     assert SLOW.is_missed
     assert not FAST.is_missed
     assert text.index(SLOW.row()) < text.index("## Met goals") < text.index(FAST.row()) < text.index(BARE.row())
 
 
-def test_a_new_run_replaces_the_same_figure_and_keeps_the_others():
+def test_new_run_replaces_only_its_own_figure():
     again = SLOW._replace(value=0.5)
     assert figures.replace([FAST, SLOW], [again]) == [again, FAST]
 

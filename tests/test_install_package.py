@@ -50,7 +50,7 @@ def test_who_is_root_has_the_package_installed_and_is_told(tmp_path, programs):
     assert called == ["id -u", "apt-get -qq update", "apt-get -qq install --yes bubblewrap"]
 
 
-def test_who_is_not_root_is_told_how_and_no_sudo_is_called(tmp_path, programs):
+def test_without_root_the_command_is_told_and_sudo_unused(tmp_path, programs):
     programs("id", "echo 1000")
     programs("apt-get")
     said, called = install(tmp_path)

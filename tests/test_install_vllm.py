@@ -32,7 +32,7 @@ def test_exact_versions_are_those_that_the_project_asks_for(file, extras):
         assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)]), requirement
 
 
-def test_what_builds_the_project_is_an_exact_version_too_as_pip_fetches_it_apart_from_the_constraints():
+def test_build_requirements_are_pinned_exactly():
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     assert set(asked) <= set((ROOT / "deployments" / "constraints.txt").read_text().splitlines())
 
@@ -80,7 +80,7 @@ def test_a_vllm_that_cannot_serve_is_not_linked(tmp_path, programs, answers, rea
     assert not (programs / "vllm").is_symlink()
 
 
-def test_what_a_failure_left_is_cleared_and_what_succeeded_is_kept(tmp_path, programs):
+def test_failed_remains_are_cleared_and_successes_kept(tmp_path, programs):
     install(tmp_path, python(tmp_path, torch="exit 1"))
     left = tmp_path / "vllm" / "bin" / "torch-for-cpu"
     left.touch()

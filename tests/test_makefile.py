@@ -39,7 +39,7 @@ def test_a_python_without_venv_is_said_every_time(tmp_path, without_ensurepip):
         assert not (tmp_path / "venv").exists()
 
 
-def test_an_environment_without_pip_is_not_taken_for_a_whole_one(tmp_path, without_ensurepip):
+def test_environment_without_pip_is_incomplete(tmp_path, without_ensurepip):
     (tmp_path / "venv" / "bin").mkdir(parents=True)
     (tmp_path / "venv" / "bin" / "python").touch()
     _, line = make("install", f"PYTHON={without_ensurepip}", f"VENV={tmp_path / 'venv'}")

@@ -40,7 +40,7 @@ class Server:
         self.kept[automation_id] = automation
 
 
-def test_a_regression_is_recorded_and_a_block_makes_it_a_notification():
+def test_regression_is_recorded_and_notified_through_a_block():
     server: Any = Server()  # of the client, the methods above
     assert declare_automation(server, REGRESSION) == (
         "automation 'carryover-regression' is created; notifications are disabled: "
@@ -58,7 +58,7 @@ def test_a_regression_is_recorded_and_a_block_makes_it_a_notification():
 
 
 @pytest.mark.parametrize("end", ["Completed", "Judged", "Skipped", "Crashed"])
-def test_a_run_without_a_heartbeat_crashes_and_no_end_of_ours_is_one(end):
+def test_run_without_heartbeat_crashes_unless_it_ended(end):
     server: Any = Server()
     assert declare_automation(server, ZOMBIES) == "automation 'carryover-zombies' is created"
     trigger = EventTrigger.model_validate(ZOMBIES["trigger"])

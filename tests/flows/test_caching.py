@@ -115,7 +115,7 @@ def _stages_of(home: Path, run_ids: set[str]) -> set[str]:
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
-def test_every_edit_runs_the_stages_that_depend_on_it_and_no_others(source, study, tmp_path):
+def test_edit_runs_only_the_stages_that_depend_on_it(source, study, tmp_path):
     assert study() == {"instances", *AFTER_TRACES}
     options: tuple[str, ...] = ()
     ran = {}

@@ -50,7 +50,7 @@ def test_a_list_is_given_with_commas_or_as_json(given):
     assert seen[0]["overrides"] == Overrides(seeds=(1, 2))
 
 
-def test_a_list_of_words_reaches_the_flow_as_it_was_written(capsys):
+def test_list_of_words_reaches_the_flow_unchanged(capsys):
     assert run("--seeds", "1,none", answer=lambda _: True) == 1
     assert capsys.readouterr().err.startswith("carryover: bad value 'none' for overrides.seeds.1: ")
 
@@ -84,7 +84,7 @@ def test_an_unknown_option_is_one_line(capsys):
     assert "--sclae" in line
 
 
-def test_a_bad_override_is_one_line_with_its_place_and_value(capsys):
+def test_bad_override_is_one_line_with_place_and_value(capsys):
     assert run("--count", "0", answer=lambda _: True) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "carryover: bad value 0 for overrides.count: Input should be greater than or equal to 1"
@@ -112,7 +112,7 @@ def test_a_user_error_is_one_line(capsys):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_what_stops_a_study_is_one_line_and_exit_code_1(capsys, error, line):
+def test_study_error_is_one_line_and_exit_code_1(capsys, error, line):
     def fail(_):
         raise error
 
@@ -140,7 +140,7 @@ run_as_command(flow(lambda: None, name="toy"), [], answer=lambda _: True)
 
 
 @pytest.mark.slow
-def test_the_last_word_is_the_command_s_own_and_not_a_library_s(tmp_path):
+def test_last_line_is_the_command_line_own(tmp_path):
     process = start_python(tmp_path, "-c", LEAKING)
     assert process.communicate()[1] == ""
     assert process.returncode == 0
@@ -174,7 +174,7 @@ run_as_command(flow(lambda: None, name="toy"), [], answer=answer)
 
 
 @pytest.mark.slow
-def test_what_a_slow_server_does_not_take_is_no_line_of_the_command_s(tmp_path):
+def test_slow_server_adds_no_line_to_the_output(tmp_path):
     process = start_python(tmp_path, "-c", FULL)
     assert process.communicate()[1] == ""
     assert process.returncode == 0

@@ -47,7 +47,7 @@ def test_a_model_is_evaluated_again_every_night():
     assert scheduled["schedules"] == [{"cron": "0 3 * * *", "timezone": "UTC", "active": True}]
 
 
-def test_runs_that_would_share_or_pay_twice_wait_for_each_other():
+def test_runs_that_share_or_pay_wait_for_each_other():
     limits = {one["name"]: one["concurrency_limit"] for one in DECLARED if "concurrency_limit" in one}
     assert set(limits) == {"study", "traces", "nightly-reevaluation"}
     assert all(limit == {"limit": 1, "collision_strategy": "ENQUEUE"} for limit in limits.values())
@@ -76,14 +76,14 @@ def check_help_shows(flow, schema, capsys):
 
 
 @pytest.mark.parametrize("entry", DECLARED, ids=lambda entry: entry["name"])
-def test_the_help_of_a_flow_shows_the_form_of_its_deployment(entry, capsys, monkeypatch):
+def test_help_of_a_flow_shows_its_deployment_form(entry, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     flow = load_flow_from_entrypoint(entry["entrypoint"])
     flow.validate_parameters(entry["parameters"])
     check_help_shows(flow, parameter_schema(flow).model_dump_for_openapi(), capsys)
 
 
-def test_every_flow_names_its_runs_and_is_shown_as_a_stage():
+def test_flow_names_its_runs_and_its_stage():
     for entry in DECLARED:
         module, _, name = entry["entrypoint"].rpartition(".")
         flow = getattr(import_module(module), name)
@@ -163,7 +163,7 @@ def interrupt_while_the_pool_trains(environment, gpu, log):
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_the_smoke_study_runs_through_the_api_and_ctrl_c_ends_a_training_on_the_gpu_pool(server, tmp_path, capsys):
+def test_smoke_study_and_ctrl_c_work_through_the_api(server, tmp_path, capsys):
     deploy(server)
     automations = httpx.post(f"{server['PREFECT_API_URL']}/automations/filter", json={}, timeout=ANSWER_SECONDS)
     assert {each["name"] for each in automations.json()} == {"carryover-regression", "carryover-zombies"}

@@ -103,7 +103,7 @@ def requests_by_contract(home, asked):
     return Counter((contracts[one.episode_id], one.body) for one in asked)
 
 
-def test_a_study_that_limits_stop_is_finished_with_higher_ones_and_pays_for_every_reply_once(home, start):
+def test_higher_limits_finish_a_study_and_pay_replies_once(home, start):
     endpoint = TeacherEndpoint()
     with serve_teacher(endpoint):
         by_tokens = start(endpoint, "--max-tokens-total", "300")
@@ -155,7 +155,7 @@ def first_decoding_seed(place):
 
 
 @pytest.mark.long
-def test_an_instance_that_the_endpoint_always_refuses_is_given_up_and_the_study_goes_on(home, start):
+def test_always_refused_instance_is_given_up(home, start):
     refused = first_decoding_seed(place=3)
     endpoint = TeacherEndpoint(frozenset({refused}))
     with serve_teacher(endpoint):

@@ -74,7 +74,7 @@ def evaluate(monkeypatch):
     return play
 
 
-def test_a_server_that_dies_is_started_again_and_that_is_said(evaluate, capsys):
+def test_dead_server_is_restarted_and_reported(evaluate, capsys):
     assert evaluate(deaths=0) == 1
     assert evaluate(deaths=2) == SERVER_STARTS == 3
     said = " ".join(capsys.readouterr().err.split())
@@ -89,7 +89,7 @@ def test_a_server_that_dies_every_time_ends_the_evaluation(evaluate):
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_a_study_whose_model_server_is_killed_has_every_episode_once(smoke_study, prefect_api, tmp_path):
+def test_killed_model_server_leaves_every_episode_once(smoke_study, prefect_api, tmp_path):
     home = copytree(smoke_study.home, tmp_path / "data")
     study = start_python(home, "-c", KILLING_STUDY, *STUDY[:-1], "4", server=prefect_api)
     _, said = study.communicate()

@@ -102,7 +102,7 @@ def unfinished_files(home: Path) -> set[Path]:
         for case in CASES
     ],
 )
-def test_a_stage_that_can_write_no_further_leaves_nothing_half_written(case, tmp_path, prefect_api):
+def test_stage_on_a_full_disk_leaves_no_partial_file(case, tmp_path, prefect_api):
     home = tmp_path / "data"
     code, said = start(home, case, case.largest_file, prefect_api)
     assert code == 1, said

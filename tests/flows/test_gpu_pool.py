@@ -58,7 +58,7 @@ def test_a_training_is_waited_for_until_it_ends():
 
 
 @pytest.mark.parametrize(("stop", "error"), [(interrupt, KeyboardInterrupt), (terminate, TerminationSignal)])
-def test_ctrl_c_and_sigterm_cancel_the_training_on_the_work_pool(capsys, stop, error):
+def test_signal_cancels_the_training_on_the_work_pool(capsys, stop, error):
     server = Server(Running())
     with pytest.raises(error):
         wait(server, stop)
@@ -73,13 +73,13 @@ def test_a_server_that_fails_cancels_no_training():
     assert server.told == []
 
 
-def test_where_the_server_is_gone_the_command_that_cancels_is_told(capsys):
+def test_unreachable_server_names_the_command_that_cancels(capsys):
     with pytest.raises(KeyboardInterrupt):
         wait(Server(Running(), is_gone=True), interrupt)
     assert f"prefect flow-run cancel {TRAINING} ends it" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_pool_without_a_worker_is_said_within_a_minute_and_again(capsys):
+def test_pool_without_worker_is_reported_within_a_minute(capsys):
     server = Server(*[Pending()] * (3 * LOOKS_PER_CHECK), Completed())
     assert LOOKS_PER_CHECK * SECONDS_PER_LOOK < 60
     found = iter(["an online worker", "an online worker", None])

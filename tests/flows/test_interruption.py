@@ -37,7 +37,7 @@ run_as_command(collect_traces)
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_flow_that_is_stopped_keeps_its_episodes_and_goes_on(tmp_path):
+def test_stopped_flow_keeps_its_episodes_and_resumes(tmp_path):
     zone = LandingZone(tmp_path / "landing")
     instances = start_flow(tmp_path, "stage generate-instances", *OPTIONS)
     instances.communicate()

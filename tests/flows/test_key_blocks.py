@@ -55,7 +55,7 @@ def files_with(key, folder):
 
 @pytest.mark.prefect
 @pytest.mark.slow
-def test_the_key_of_a_block_reaches_the_endpoint_and_nothing_else(server, tmp_path, tmp_path_factory, capfd):
+def test_block_key_reaches_only_the_endpoint(server, tmp_path, tmp_path_factory, capfd):
     Secret(value=SecretStr(KEY)).save("teacher", overwrite=True, _sync=True)  # pyright: ignore[reportCallIssue]
     endpoint = TeacherEndpoint()
     with serve_teacher(endpoint):

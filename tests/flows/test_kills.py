@@ -220,9 +220,7 @@ def worker(log: Path) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("repeat", range(REPEATS))
 @pytest.mark.parametrize("target", ["worker", "engine"])
-def test_a_deployment_run_that_is_killed_completes_when_it_is_started_again(
-    target, repeat, tmp_path, strays, *, prefect_api, deployed
-):
+def test_killed_deployment_run_completes_on_restart(target, repeat, tmp_path, strays, *, prefect_api, deployed):
     home, log = tmp_path / "data", tmp_path / "worker.log"
     with temporary_settings({PREFECT_API_URL: prefect_api}), get_client(sync_client=True) as client:
 
@@ -279,7 +277,7 @@ def fill(disk: Path) -> None:
 
 
 @pytest.mark.parametrize("repeat", range(REPEATS))
-def test_a_study_whose_disk_becomes_full_completes_once_there_is_room(repeat, tmp_path, small_disk, strays):
+def test_study_on_a_full_disk_completes_once_freed(repeat, tmp_path, small_disk, strays):
     """With the database of its own Prefect server on the same disk."""
     home, log = small_disk / "data", tmp_path / "said.txt"
     with log.open("a") as said:

@@ -20,7 +20,7 @@ FEW = Overrides(train_count=12)
 
 @pytest.mark.prefect
 @pytest.mark.timeout(1500)
-def test_training_data_that_were_deleted_or_changed_are_there_after_the_flow(prefect_api, tmp_path, monkeypatch):
+def test_flow_restores_deleted_or_changed_training_data(prefect_api, tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     with temporary_settings({PREFECT_API_URL: prefect_api, PREFECT_HOME: tmp_path / "prefect"}):

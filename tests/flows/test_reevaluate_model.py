@@ -63,7 +63,7 @@ def rows_of_the_study(printed):
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_every_night_plays_the_studys_seeds_and_equals_it_to_the_token(studied, smoke_study, prefect_api):
+def test_night_with_the_study_seeds_equals_it_token_by_token(studied, smoke_study, prefect_api):
     (study,) = evaluated(studied, "main").values()
     assert set(study.values()) == {1}
     printed = run_flow(studied, "tables", "--format", "csv")
@@ -89,7 +89,7 @@ def test_every_night_plays_the_studys_seeds_and_equals_it_to_the_token(studied, 
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_one_model_is_evaluated_again_under_its_own_contract_and_under_another_only_on_purpose(studied, prefect_api):
+def test_one_model_crosses_contracts_only_on_purpose(studied, prefect_api):
     other = ("reevaluate", *SMOKE, "--model", "persistent-0", "--runtime-contract", "stateless")
     refused = start_flow(studied, *other, server=prefect_api)
     _, said = refused.communicate()
@@ -109,7 +109,7 @@ def test_one_model_is_evaluated_again_under_its_own_contract_and_under_another_o
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_any_endpoint_is_judged_against_its_first_night_also_without_a_study(tmp_path, prefect_api):
+def test_endpoint_is_judged_against_its_first_night_without_study(tmp_path, prefect_api):
     home = tmp_path / "data"
     skipped = start_flow(home, "reevaluate", *SMOKE, server=prefect_api)
     _, said = skipped.communicate()

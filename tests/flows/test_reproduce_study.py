@@ -16,7 +16,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
 
 
-def test_a_run_killed_between_its_end_and_its_merge_is_merged_by_the_next_start(capsys):
+def test_next_start_merges_a_run_killed_before_its_merge(capsys):
     with start_run("reproduce_study", resolve_plan("smoke"), Limits()):
         pass
     assert not name_folders().warehouse.exists()
@@ -28,7 +28,7 @@ def test_a_run_killed_between_its_end_and_its_merge_is_merged_by_the_next_start(
     assert "smoke: smoke, numbers without meaning" in capsys.readouterr().out
 
 
-def test_a_finished_study_is_no_answer_once_its_analysis_has_changed(monkeypatch, capsys):
+def test_finished_study_with_changed_analysis_is_no_answer(monkeypatch, capsys):
     plan = resolve_plan("smoke")
     with monkeypatch.context() as earlier:
         earlier.setattr("carryover.storage.study.runs.analysis_source", lambda: "earlier")

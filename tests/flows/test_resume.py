@@ -103,7 +103,7 @@ def kill_within(home, stage, server):
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_a_study_killed_in_every_stage_ends_with_every_row_once(prefect_api, tmp_path):
+def test_study_killed_in_every_stage_has_rows_once(prefect_api, tmp_path):
     home = tmp_path / "data"
     first, *others = Progress._fields
     kill_within(home, first, server=None)  # its own server dies with it, and the last start finds what that left

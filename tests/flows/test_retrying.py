@@ -30,7 +30,7 @@ def test_merge_and_training_are_run_again_after_growing_pauses(retried):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_fault_that_may_pass_is_tried_again_and_no_other(prefect_api, error, is_passing):
+def test_only_transient_faults_are_retried(prefect_api, error, is_passing):
     tries = []
 
     @task(**{**RETRIES, "retry_delay_seconds": 0})

@@ -34,7 +34,7 @@ def test_a_result_is_refreshed_once_per_start():
     assert refreshing_once(other, Stage.TOKENIZER, "a") == other
 
 
-def test_a_stage_is_run_again_where_that_is_asked_for_or_its_result_is_gone():
+def test_stage_runs_again_on_request_or_without_its_result():
     run = make_run("third", Stage.INSTANCES)
     assert in_run(generate_instance_set, run, Stage.INSTANCES).refresh_cache
     assert not in_run(generate_instance_set, run, Stage.TRAINING).refresh_cache

@@ -119,7 +119,7 @@ def landed(home):
     return list(zip(episodes["instance_id"], episodes["attempt"], episodes["finish_reason"], strict=True))
 
 
-def test_episodes_of_an_endpoint_that_died_stay_as_attempts_and_run_again(home):
+def test_failed_episodes_stay_as_attempts_and_run_again(home):
     first = collect(NOBODY)
     assert (first.planned_count, first.played_count, first.error_count) == (COUNT, COUNT, COUNT)
     assert first.first_error is not None
@@ -133,7 +133,7 @@ def test_episodes_of_an_endpoint_that_died_stay_as_attempts_and_run_again(home):
     assert collect().played_count == 0
 
 
-def test_a_broken_contract_stops_the_run_and_leaves_its_episode_out(home, monkeypatch):
+def test_broken_contract_stops_the_run_without_its_episode(home, monkeypatch):
     opened, verify = [], Interpreter.verify_contract
 
     def break_the_third(interpreter):
@@ -148,7 +148,7 @@ def test_a_broken_contract_stops_the_run_and_leaves_its_episode_out(home, monkey
     assert LandingZone(home / "landing").read("run_ends")["status"].to_pylist() == ["failed"]
 
 
-def test_an_episode_is_given_up_after_as_many_attempts_as_are_allowed(home):
+def test_episode_is_given_up_after_the_allowed_attempts(home):
     with serve(Refusing) as refusing:
         first, second, third = (collect(refusing, maximum_attempts=2) for _ in range(3))
     assert (first.error_count, first.given_up_count) == (COUNT, 0)
@@ -158,7 +158,7 @@ def test_an_episode_is_given_up_after_as_many_attempts_as_are_allowed(home):
     assert collect(maximum_attempts=3).played_count == COUNT
 
 
-def test_an_attempt_that_met_an_endpoint_that_was_down_counts_towards_no_maximum(home):
+def test_attempt_at_a_down_endpoint_counts_towards_no_maximum(home):
     with serve(Refusing) as refusing:
         down, refused, gone = (collect(client, maximum_attempts=1) for client in (NOBODY, refusing, NOBODY))
     assert (down.error_count, down.given_up_count) == (COUNT, 0)
@@ -174,7 +174,7 @@ def test_a_new_replicate_plays_only_what_is_new(home):
     assert len(landed(home)) == 2 * COUNT
 
 
-def test_a_limit_stops_the_run_and_a_higher_one_goes_on(home, endpoint):
+def test_limit_stops_the_run_and_a_higher_one_resumes(home, endpoint):
     with pytest.raises(LimitReachedError, match="45 tokens are spent of max_tokens_total 40"):
         collect(endpoint, limits=Limits(max_tokens_total=40))
     assert len(landed(home)) == 3
@@ -191,7 +191,7 @@ def test_a_cost_stops_the_run_at_the_given_prices(home, endpoint):
     assert len(landed(home)) == 2
 
 
-def test_the_study_s_own_server_costs_nothing_and_an_endpoint_given_by_url_does(endpoint):
+def test_only_an_endpoint_given_by_url_costs_money(endpoint):
     dear = Limits(max_cost=0.05, prices=Prices(prompt=1000.0, completion=4000.0))  # 0.03 an episode
     evaluation = PERSISTENT.model_copy(update={"purpose": "evaluation", "split": "evaluation"})
     with start_run("toy", PLAN, dear) as run:
@@ -213,7 +213,7 @@ def test_a_kept_reply_is_paid_for_once(home, endpoint):
     assert sorted(replayed) == [False] * COUNT + [True] * COUNT
 
 
-def test_a_reply_that_was_paid_for_before_a_kill_counts_when_its_episode_lands(home, endpoint):
+def test_reply_paid_before_a_kill_counts_with_its_episode(home, endpoint):
     kept = endpoint.model_copy(update={"cache": home / "responses"})
     collect(kept)
     shutil.rmtree(home / "landing")
@@ -225,14 +225,14 @@ def test_a_scripted_policy_spends_nothing(home):
     assert collect(limits=Limits(max_tokens_total=1)).played_count == COUNT
 
 
-def test_conditions_that_are_played_side_by_side_spend_from_one_limit(home, endpoint):
+def test_concurrent_conditions_spend_from_one_limit(home, endpoint):
     with start_run("toy", PLAN, Limits(max_tokens_total=60)) as run, ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(play, run, condition, endpoint) for condition in (PERSISTENT, STATELESS)]
     assert any(isinstance(future.exception(), LimitReachedError) for future in futures)
     assert len(landed(home)) in (4, 5)  # one may be under way when the other spends the last token
 
 
-def test_a_reply_that_cannot_be_kept_stops_the_run_and_its_tokens_are_landed(home, endpoint):
+def test_unkept_reply_stops_the_run_and_lands_its_tokens(home, endpoint):
     home.mkdir()
     blocked = home / "responses"
     blocked.write_text("no folder")
@@ -246,7 +246,7 @@ def test_a_reply_that_cannot_be_kept_stops_the_run_and_its_tokens_are_landed(hom
         collect(endpoint, limits=Limits(max_tokens_total=15))
 
 
-def test_an_episode_lands_while_the_model_still_thinks_about_the_next_one(home, monkeypatch):
+def test_episode_lands_while_the_model_plays_the_next_one(home, monkeypatch):
     asked, is_old, landed_meanwhile = itertools.count(1), threading.Event(), []
 
     class Thinking(Finishing):

@@ -77,13 +77,13 @@ def collect(client, limits=Limits(), condition=PERSISTENT):  # noqa: B008 - froz
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])
-def test_an_endpoint_that_is_down_costs_few_episodes_and_stops_the_run_in_one_line(home, status):
+def test_down_endpoint_stops_the_run_after_few_episodes(home, status):
     with serve(status) as client, pytest.raises(UserError, match=rf"(?s)10 consecutive episodes.*HTTP {status}.*again"):
         collect(client)
     assert LandingZone(home / "landing").scan("episodes").collect().height == FAILURES_IN_A_ROW
 
 
-def test_a_run_goes_on_after_an_outage_once_its_meter_is_closed():
+def test_closed_meter_lets_a_run_resume_after_an_outage():
     with start_run("toy", PLAN, Limits()) as run:
         generate_instance_set.fn(run, PART.train_instances)
         shard = teacher_shards(run, PART, None)[0]
@@ -96,7 +96,7 @@ def test_a_run_goes_on_after_an_outage_once_its_meter_is_closed():
 
 
 @pytest.mark.parametrize("purpose", ["teacher", "evaluation"])
-def test_an_endpoint_that_nobody_listens_at_stops_the_run_whoever_started_it(home, purpose):
+def test_unused_port_stops_the_run_of_any_client(home, purpose):
     nobody = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", concurrency=1, max_retries=0))
     with pytest.raises(UserError, match=r"endpoint unavailable: \d+ consecutive episodes failed"):
         collect(nobody, condition=PERSISTENT.model_copy(update={"purpose": purpose}))

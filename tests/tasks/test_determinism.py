@@ -88,7 +88,7 @@ print(json.dumps([run.run_id, digests(run)]))
 
 
 @pytest.mark.slow
-def test_two_runs_with_the_same_seeds_leave_the_same_rows_and_files(tmp_path):
+def test_equal_seeds_leave_equal_rows_and_files(tmp_path):
     first_id, first = run_in_a_process(tmp_path / "first", concurrency=1, hash_seed="1")
     second_id, second = run_in_a_process(tmp_path / "second", concurrency=4, hash_seed="2")
     assert first_id != second_id

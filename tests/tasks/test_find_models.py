@@ -7,7 +7,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 
 
-def test_the_commit_of_a_base_that_the_plan_names_is_the_one_that_is_served(tmp_path, monkeypatch):
+def test_served_base_has_the_commit_of_the_plan(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
     with start_run("toy", resolve_plan("paper"), Limits()) as run:

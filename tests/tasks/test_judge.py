@@ -42,7 +42,7 @@ def land_cell(run, variant, contract, tokens):
 
 
 @pytest.mark.slow
-def test_a_regression_of_one_cell_is_the_event_that_the_automation_follows(tmp_path, monkeypatch):
+def test_regression_emits_the_event_of_the_automation(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
     emitted = []

@@ -98,7 +98,7 @@ def test_every_stage_leaves_its_rows_in_the_warehouse(study):
     assert dict(episodes) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
 
 
-def test_every_logging_step_of_a_training_lands_as_the_training_logged_it(study):
+def test_logging_steps_land_as_the_training_logged_them(study):
     (part,) = study.plan.parts
     landed = LandingZone(study.landing).scan("training_metrics").sort("training_run_id", "optimizer_step").collect()
     for contract in part.teacher.contracts:
@@ -109,7 +109,7 @@ def test_every_logging_step_of_a_training_lands_as_the_training_logged_it(study)
         assert rows["optimizer_step"].to_list() == [5, 10, 15, 20]  # of 20, every fifth
 
 
-def test_the_server_is_a_run_of_its_own_that_tells_its_version_and_how_it_was_started(study):
+def test_server_run_records_version_and_command(study):
     runs = LandingZone(study.landing).read("runs").to_pylist()
     (environment,) = (json.loads(row["environment_json"]) for row in runs if row["flow"] == "serve_models")
     server = environment["server"]
@@ -126,7 +126,7 @@ def test_every_cell_has_the_same_instances(study):
     assert cells["instance_id"].n_unique() == 1
 
 
-def test_models_are_reached_over_http_and_the_server_counts_their_tokens(study):
+def test_models_answer_over_http_with_counted_tokens(study):
     episodes = LandingZone(study.landing).scan("episodes").collect()
     is_scripted = pl.col("base") == "teacher"
     assert set(episodes.filter(is_scripted)["token_source"]) == {"training_tokenizer"}
@@ -148,7 +148,7 @@ def test_every_episode_was_played_under_a_verified_contract(study):
     assert set(episodes["runtime_contract"]) == {"persistent", "stateless"}
 
 
-def test_a_person_and_the_log_are_warned_by_name_once_of_every_model_under_the_other_contract(study, told):
+def test_each_contract_mismatch_is_told_and_logged_once(study, told):
     mismatches = [
         f"model {model_folder(study, trained).name} was trained on the {trained} contract, the runtime is {other}"
         for trained, other in (("persistent", "stateless"), ("stateless", "persistent"))
@@ -159,7 +159,7 @@ def test_a_person_and_the_log_are_warned_by_name_once_of_every_model_under_the_o
     assert warned == [f"warning: {mismatch}" for mismatch in mismatches]
 
 
-def test_one_model_is_not_served_for_the_other_contract_unless_this_is_called_a_cross_evaluation(study, told):
+def test_single_model_needs_a_declared_cross_evaluation(study, told):
     (part,) = study.plan.parts
     chosen = ChosenCells(model="persistent-0", runtime_contract=ContractName.STATELESS)
     models = chosen.served(find_models.fn(study, part, make_tokenizer(study, part)))

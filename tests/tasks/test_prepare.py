@@ -53,7 +53,7 @@ def beyond_any(part):
 
 
 @pytest.mark.slow
-def test_traces_of_a_teacher_that_died_are_not_trained_on_until_they_are_whole(run, tokenizer):
+def test_incomplete_traces_are_not_trained_on(run, tokenizer):
     (part,) = run.plan.parts
     # Two traces are too few to be matched by tokens.
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
@@ -75,7 +75,7 @@ def test_traces_of_a_teacher_that_died_are_not_trained_on_until_they_are_whole(r
     assert prepare().opened(run.folders) == read_training_data(run, part)
 
 
-def test_a_gate_that_fails_stops_with_reasons_and_leaves_nothing_to_train_on(run, tokenizer):
+def test_failed_gate_gives_reasons_and_leaves_no_data(run, tokenizer):
     (part,) = run.plan.parts
     collect_traces(run, part, tokenizer)
     zone = LandingZone(run.landing)
@@ -94,7 +94,7 @@ def test_a_gate_that_fails_stops_with_reasons_and_leaves_nothing_to_train_on(run
     assert zone.read("episodes").num_rows == 2 * TRAIN_COUNT
 
 
-def test_checks_of_traces_that_hold_land_also_where_those_of_the_examples_fail(run, tokenizer, monkeypatch):
+def test_passed_trace_checks_land_although_example_checks_fail(run, tokenizer, monkeypatch):
     (part,) = run.plan.parts
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     collect_traces(run, part, tokenizer)
@@ -123,7 +123,7 @@ def test_a_gate_that_fails_takes_back_what_passed_before(run, tokenizer):
         read_training_data(run, part)
 
 
-def test_training_data_that_were_changed_by_hand_are_not_trained_on(run, tokenizer):
+def test_changed_training_data_are_not_trained_on(run, tokenizer):
     (part,) = run.plan.parts
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     collect_traces(run, part, tokenizer)

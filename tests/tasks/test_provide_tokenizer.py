@@ -26,7 +26,7 @@ def run(tmp_path, monkeypatch):
         yield opened
 
 
-def test_a_teacher_that_prints_no_table_has_a_tokenizer_of_such_episodes(run):
+def test_tokenizer_follows_whether_the_teacher_prints_tables(run):
     (part,) = run.plan.parts
     terse = part.model_copy(
         update={"variant": "no-table", "teacher": part.teacher.model_copy(update={"prints_table": False})}
@@ -35,7 +35,7 @@ def test_a_teacher_that_prints_no_table_has_a_tokenizer_of_such_episodes(run):
     assert len(learned) == 2
 
 
-def test_the_tokenizer_of_a_base_of_the_hub_is_of_the_commit_that_the_plan_names(run, tmp_path, monkeypatch):
+def test_hub_tokenizer_has_the_commit_of_the_plan(run, tmp_path, monkeypatch):
     (part,) = resolve_plan("paper").parts
     training = part.training.model_copy(update={"base_model": "tiny/base", "base_revision": OLD_COMMIT})
     (tmp_path / "old").mkdir()

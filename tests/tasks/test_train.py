@@ -114,7 +114,7 @@ def test_a_bar_goes_on_with_every_logging_step(run, part, tmp_path, monkeypatch)
     ]
 
 
-def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, tmp_path):
+def test_only_a_base_of_unknown_size_is_named_once(part, tmp_path):
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "config.json").write_text('{"n_embd": 8}')
     training = TRAINING["paper"].model_copy(update={"base_model": str(tmp_path / "base")})
@@ -123,7 +123,7 @@ def test_a_base_whose_size_nobody_tells_is_named_once_and_others_are_not(part, t
     assert line.startswith(f"base model {tmp_path / 'base'} of unknown size")
 
 
-def test_a_base_and_its_tokenizer_count_by_content_and_not_by_path(run, part, tmp_path):
+def test_base_and_tokenizer_count_by_content_not_path(run, part, tmp_path):
     def identities(name, weights, words):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.safetensors").write_bytes(weights)

@@ -65,12 +65,12 @@ def test_a_dry_run_keeps_to_the_terminal_and_cuts_nothing(width, monkeypatch, ca
     assert max(map(len, table.splitlines())) <= width
 
 
-def test_a_dry_run_says_that_injected_contracts_count_as_without_objects(capsys):
+def test_dry_run_counts_injected_contracts_as_without_objects(capsys):
     print_estimate(resolve_plan("smoke_injected"), Limits())
     assert "each counts as the same without injected objects" in capsys.readouterr().out
 
 
-def test_a_dry_run_sums_endpoint_tokens_apart_from_training_tokens_and_names_no_cost_without_prices(capsys):
+def test_dry_run_separates_token_sums_and_needs_prices_for_cost(capsys):
     print_estimate(resolve_plan("smoke"), Limits())
     printed = capsys.readouterr().out
     episodes, prompt, completion, training, *_ = rows_of(printed)["all, one after the other"]
@@ -82,7 +82,7 @@ def test_a_dry_run_sums_endpoint_tokens_apart_from_training_tokens_and_names_no_
     assert "give --prices" in printed
 
 
-def test_a_dry_run_s_sum_holds_the_base_that_adapters_sit_on(capsys):
+def test_dry_run_sum_includes_the_base_of_the_adapters(capsys):
     print_estimate(resolve_plan("laptop_full", Overrides(parts=("both",))), Limits())
     rows = rows_of(capsys.readouterr().out)
     tokens = {stage: int(row[3].replace(",", "")) for stage, row in rows.items() if row[3][:1].isdigit()}
@@ -91,14 +91,14 @@ def test_a_dry_run_s_sum_holds_the_base_that_adapters_sit_on(capsys):
     assert "main: training, both base" in tokens
 
 
-def test_a_dry_run_bills_the_teacher_and_no_server_of_the_study_s_own(capsys):
+def test_dry_run_bills_only_the_teacher(capsys):
     print_estimate(resolve_plan("paper"), Limits(prices=Prices(prompt=2.0, completion=10.0)))
     rows = rows_of(capsys.readouterr().out)
     stages = ("main: teacher, persistent", "main: persistent -> persistent, easy", "main: training, persistent")
     assert [rows[stage][-1] for stage in stages] == ["83.62", "0.00", "-"]
 
 
-def test_a_base_of_unknown_size_is_named_and_takes_as_long_as_the_paper_s(capsys):
+def test_unknown_base_is_named_and_timed_as_the_paper_base(capsys):
     print_estimate(resolve_plan("paper"), Limits())
     known = rows_of(capsys.readouterr().out)["main: training, persistent"]
     print_estimate(resolve_plan("paper", Overrides(base_model="no/body")), Limits())
@@ -113,7 +113,7 @@ def test_a_training_beyond_the_paper_s_gpu_is_a_warning(capsys):
     assert "Warning: a training takes more than the 80 GiB of the paper's GPU" in capsys.readouterr().out
 
 
-def test_a_setting_that_cannot_work_stops_a_dry_run_before_anything_is_printed(capsys):
+def test_impossible_setting_stops_a_dry_run_before_any_output(capsys):
     plan = with_batch(resolve_plan("paper"), max_length=65536)
     with pytest.raises(UserError, match=r"batch\.max_length 65,536 is beyond the model's 40,960 positions"):
         print_estimate(plan, Limits())

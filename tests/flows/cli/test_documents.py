@@ -46,7 +46,7 @@ def test_the_report_loads_itself_and_nothing_else(page, report, width):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_report_fits_the_screen_and_what_is_wider_scrolls_by_itself(page, report, width):
+def test_report_fits_the_screen_and_wide_parts_scroll(page, report, width):
     page.show(f"file://{report}", width)
     assert page.ask("document.documentElement.scrollWidth") == width
     overflow = "(tag) => [...document.querySelectorAll(tag)].map(e => getComputedStyle(e).overflowX)"
@@ -55,7 +55,7 @@ def test_the_report_fits_the_screen_and_what_is_wider_scrolls_by_itself(page, re
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", WIDTHS)
-def test_tables_and_figures_are_there_at_a_size_that_can_be_read(page, report, width):
+def test_tables_and_figures_are_readable(page, report, width):
     page.show(f"file://{report}", width)
     drawn = page.ask("[...document.querySelectorAll('figure svg')].map(e => e.getBoundingClientRect().width)")
     two_by_two, *figures = drawn
@@ -82,7 +82,7 @@ def test_every_entry_of_the_page_leads_to_its_place(page, report):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("scheme", "is_dark"), [("light", False), ("dark", True)])
-def test_the_page_is_dark_on_a_dark_screen_and_its_figures_stay_on_white(page, report, scheme, is_dark):
+def test_dark_screen_darkens_the_page_but_not_its_figures(page, report, scheme, is_dark):
     page.prefer(scheme)
     page.show(f"file://{report}", WIDTHS[1])
     color = "(of, name) => getComputedStyle(document.querySelector(of))[name].match(/\\d+/g).map(Number)[0]"

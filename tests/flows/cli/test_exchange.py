@@ -131,7 +131,7 @@ def test_an_import_says_what_its_episodes_are(tmp_path, chat):
 
 
 @pytest.mark.slow
-def test_imported_cells_are_tested_against_each_other_and_kept_with_a_word_on_the_progress(home):
+def test_imported_cells_are_compared_and_kept_with_progress(home):
     for runtime, scores in {"persistent": [1.0, 0.5], "stateless": [0.25, 0.125]}.items():
         records = [{"instance_id": str(task), "score": score, "messages": CHAT} for task, score in enumerate(scores)]
         import_records(home, records, "--contract", runtime, "--train-contract", "persistent", "--plan", "cells")
@@ -154,7 +154,7 @@ def printed(home, table, plan):
 
 
 @pytest.mark.parametrize(("bucket", "table"), [("easy", "9"), ("hard", "10")])
-def test_what_a_chat_does_not_hold_is_empty_in_the_tables_not_zero(tmp_path, bucket, table):
+def test_values_missing_in_a_chat_are_empty_not_zero(tmp_path, bucket, table):
     home = tmp_path / "data"
     options = ("--train-contract", "persistent", "--bucket", bucket, "--scale", "paper", "--plan", "chats")
     import_records(home, [{"messages": CHAT, "score": 0.5}], *PERSISTENT, *options)
@@ -170,7 +170,7 @@ def test_what_a_chat_does_not_hold_is_empty_in_the_tables_not_zero(tmp_path, buc
     assert run("query", live_names, "--format", "csv", "--home", home).splitlines()[1:] == [""]
 
 
-def test_a_teacher_that_is_imported_has_no_calls_tokens_or_inspections_that_nobody_counted(tmp_path):
+def test_imported_teacher_has_no_uncounted_values(tmp_path):
     home = tmp_path / "data"
     import_records(home, [{"messages": CHAT, "score": 0.5}], *PERSISTENT, "--purpose", "teacher", "--plan", "chats")
     lines = run("tables", "1", "--plan", "chats", "--format", "csv", "--home", home).splitlines()
@@ -243,7 +243,7 @@ def test_files_without_a_trace_have_nothing_to_lint(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["tables", "figures", "report"])
-def test_a_plan_without_a_run_is_named_beside_the_known_ones(home, command):
+def test_plan_without_run_is_named_beside_known_plans(home, command):
     with pytest.raises(UserError, match="no run of plan 'nope'; the latest plans are import"):
         run(command, "--plan", "nope", "--home", home)
 

@@ -39,7 +39,7 @@ def bucket(bucket_address, credentials, monkeypatch) -> S3FileSystem:
     return filesystem
 
 
-def test_what_is_imported_lands_in_the_bucket_and_is_asked_for_in_the_warehouse(bucket, tmp_path):
+def test_import_lands_in_the_bucket_and_reaches_the_warehouse(bucket, tmp_path):
     home = tmp_path / "data"
     assert import_records(home, [{"messages": CHAT}], "--contract", "persistent").startswith("1 episodes imported")
     assert run("query", "select code from steps", "--format", "csv", "--home", home).split() == ["code", "finish()"]
@@ -49,7 +49,7 @@ def test_what_is_imported_lands_in_the_bucket_and_is_asked_for_in_the_warehouse(
     assert run("merge", "--home", home).startswith("0 bundles")
 
 
-def test_a_bucket_that_cannot_be_reached_is_told_in_one_line(credentials, monkeypatch, tmp_path):
+def test_unreachable_bucket_is_told_in_one_line(credentials, monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     (tmp_path / "data").mkdir()
     with pytest.raises(LandingError, match=r"^cannot list studies/landing/bundles: .*127.0.0.1:9.*reached.*$"):

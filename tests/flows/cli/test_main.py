@@ -55,7 +55,7 @@ def test_answers_keep_to_the_terminals_width(home, monkeypatch, command):
     assert max(map(len, lines)) <= 60
 
 
-def test_a_long_answer_is_cut_on_a_screen_and_whole_in_a_file(home):
+def test_long_answer_is_cut_only_on_a_screen(home):
     sql = "select range as number from range(1234)"
     screen = call("query", sql, "--home", home).output
     assert "the first 200 of 1,234 rows; --format csv prints all" in screen
@@ -69,7 +69,7 @@ def test_an_empty_warehouse_says_how_to_fill_it(tmp_path):
         run("query", "select 1", "--home", tmp_path)
 
 
-def test_metrics_of_another_version_are_told_with_the_way_to_renew_them(tmp_path):
+def test_outdated_metrics_are_told_with_the_remedy(tmp_path):
     import_records(tmp_path / "data", [{"instance_id": "one", "messages": CHAT}], "--contract", "persistent")
     asked = ("query", "select 1 as answer", "--format", "csv", "--home", tmp_path / "data")
     assert call(*asked).stderr == ""
@@ -83,7 +83,7 @@ def test_metrics_of_another_version_are_told_with_the_way_to_renew_them(tmp_path
     )
 
 
-def test_an_episode_is_replayed_from_the_first_digits_of_its_id(home):
+def test_episode_is_replayed_from_an_id_prefix(home):
     header, episode_id = run("query", "select episode_id from episodes", "--format", "csv", "--home", home).split()
     replay = run("episode", episode_id[:6], "--home", home)
     assert header == "episode_id"
@@ -139,7 +139,7 @@ def test_doctor_says_what_is_installed_and_how_the_warehouse_is(home, tmp_path):
     assert not (tmp_path / "typo").exists()
 
 
-def test_doctor_says_which_of_the_latest_checks_were_broken_and_what_readers_do_not_see_yet(home, tmp_path):
+def test_doctor_names_broken_checks_and_unmerged_bundles(home, tmp_path):
     shutil.copytree(home, tmp_path / "data")
     broken = {"episodes": "episode_tokens_add_up", "training_runs": "training_run_loss_is_finite"}
     checks = [
@@ -176,7 +176,7 @@ def test_doctor_tells_of_a_broken_sandbox_and_goes_on(home, monkeypatch, error):
     assert "episodes 1" in said
 
 
-def test_a_reevaluation_by_another_source_is_told_by_doctor_and_by_diff(tmp_path, monkeypatch):
+def test_doctor_and_diff_name_reevaluation_by_another_source(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
     plan = resolve_plan("smoke")

@@ -22,7 +22,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])
 """
 
 
-def test_a_configured_server_that_does_not_answer_is_named_with_the_way_out():
+def test_silent_configured_server_is_named_with_the_way_out():
     message = rf"^no answer from the Prefect server {NOBODY} .*; start it, or unset PREFECT_API_URL"
     with temporary_settings({PREFECT_API_URL: NOBODY}), pytest.raises(UserError, match=message), prefect_server():
         raise AssertionError("nothing may run")
@@ -35,7 +35,7 @@ def test_an_unconfigured_server_is_named_with_what_to_export():
     assert lack.endswith("export PREFECT_API_URL=http://127.0.0.1:4200/api")
 
 
-def test_a_training_for_the_gpu_pool_needs_a_server_that_answers():
+def test_training_on_the_gpu_pool_needs_a_responsive_server():
     with temporary_settings({PREFECT_API_URL: NOBODY}):
         assert (gpu_pool_lacks() or "").startswith(f"an answer from the Prefect server {NOBODY}")
     with temporary_settings(restore_defaults={PREFECT_API_URL}):

@@ -47,7 +47,7 @@ def home(tmp_path_factory):
         ("stateless", [("none", "ids"), ("none", "best")]),
     ],
 )
-def test_a_replay_tells_what_was_alive_and_what_the_block_ended_with(home, contract, headers):
+def test_replay_tells_live_names_and_names_at_block_end(home, contract, headers):
     replay = run("episode", contract, "--home", home)
     assert ALIVE.findall(replay) == [(alive, last) for alive, last in headers]
     first, _, rest = replay.partition("turn 2")

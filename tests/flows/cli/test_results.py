@@ -21,7 +21,7 @@ MEGABYTE = 1_000_000
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
-def test_kept_results_are_small_and_every_row_names_a_plan_that_is_told(folder):
+def test_kept_results_are_small_and_name_known_plans(folder):
     assert sum(file.stat().st_size for file in folder.iterdir()) < 3 * MEGABYTE
     digests = {plan.plan_digest for plan in read_plans(folder)}
     with open_results(folder) as results:
@@ -30,7 +30,7 @@ def test_kept_results_are_small_and_every_row_names_a_plan_that_is_told(folder):
 
 
 @pytest.mark.slow
-def test_tables_and_verdicts_of_the_laptop_study_print_without_a_data_folder(tmp_path, monkeypatch):
+def test_laptop_tables_and_verdicts_need_no_data_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells = run("tables", "2", "--results", "laptop_full", "--format", "csv").splitlines()
     assert {"P->P", "P->S", "S->P", "S->S"} <= {name for line in cells for name in line.split(",")}
@@ -55,7 +55,7 @@ def test_the_findings_count_the_verdicts_as_the_command_does(results, pages):
         assert set(re.findall(r"Of the\s(\d+)\s*claims that hold", text)) <= {kept}
 
 
-def test_the_findings_count_the_claims_as_trained_and_on_the_common_base():
+def test_findings_count_claims_as_trained_and_on_common_base():
     *lines, _, _ = run("hypotheses", "--results", "laptop_full", "--format", "csv").splitlines()
     claims = list(csv.DictReader(lines))
     held = [claim for claim in claims if claim["verdict"] == "holds"]
@@ -78,7 +78,7 @@ def test_figures_of_kept_results_are_drawn_without_a_data_folder(folder, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_report_of_kept_results_is_written_without_a_data_folder(tmp_path, monkeypatch):
+def test_report_of_kept_results_needs_no_data_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = run("report", "--results", "laptop", "--path", tmp_path / "page.html").strip()
     page = Path(path).read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ def warehouse(tmp_path):
     return Warehouse.open(tmp_path)
 
 
-def test_every_claim_that_has_its_statistic_gets_a_verdict_by_its_threshold(warehouse):
+def test_claim_with_a_statistic_gets_a_verdict_by_threshold(warehouse):
     verdicts = read_verdicts(warehouse, "plan").select("hypothesis", "criteria", "estimate", "verdict").rows()
     assert verdicts == [
         ("mismatch_breaks_names", "estimate >= 0.80", 0.9, "holds"),

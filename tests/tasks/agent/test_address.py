@@ -30,7 +30,7 @@ FIELDS = {
         "http://[SECRET",
     ],
 )
-def test_an_address_that_is_kept_holds_no_credential_and_its_refusal_tells_none(build, address):
+def test_kept_addresses_and_refusals_hold_no_credential(build, address):
     with pytest.raises(UserError, match="an endpoint's url") as raised:
         build(address)
     assert "SECRET" not in "".join(traceback.format_exception_only(raised.value))
@@ -42,5 +42,5 @@ def test_what_is_no_http_address_is_refused_with_an_example(address):
         plain_address(address)
 
 
-def test_an_address_with_port_and_path_is_kept_without_its_last_slash():
+def test_address_is_kept_without_its_last_slash():
     assert plain_address("https://gpu-host:8000/models@here/v1/") == "https://gpu-host:8000/models@here/v1"

@@ -17,7 +17,7 @@ TEACHER = Condition(
 
 
 @pytest.mark.parametrize("ending", [None, RuntimeError("stopped")])
-def test_the_connections_to_an_endpoint_are_closed_however_its_use_ends(ending):
+def test_endpoint_connections_are_closed_on_every_exit(ending):
     opened = []
 
     async def use():

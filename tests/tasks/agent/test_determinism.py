@@ -59,5 +59,5 @@ def digest_of_a_run(run_id, *, concurrency):
     return hashlib.sha256("\n".join(content).encode()).hexdigest()
 
 
-def test_two_runs_are_equal_byte_for_byte_whatever_runs_beside_them():
+def test_runs_are_byte_identical_under_other_load():
     assert digest_of_a_run("one", concurrency=1) == digest_of_a_run("two", concurrency=4)

@@ -22,7 +22,7 @@ REPLIES = (
     [{}, {"faults": FaultSpec(rate=1.0, storm_share=0.0, maximum=1)}, {"prompt_set": "compact"}],
     ids=["plain", "faults", "compact"],
 )
-def test_the_text_of_training_is_what_the_client_sent_last_and_the_reply_that_it_got(runtime, contract, settings):
+def test_training_text_is_the_last_request_and_its_reply(runtime, contract, settings):
     model = Model(*REPLIES)
 
     recorded = play(runtime, model, contract, **settings)

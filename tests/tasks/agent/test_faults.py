@@ -58,14 +58,14 @@ def test_a_name_read_inside_a_function_may_be_dropped():
     assert interpreter.names == set()
 
 
-def test_a_block_that_reads_no_live_name_meets_a_failing_tool():
+def test_block_without_live_names_meets_a_failing_tool():
     injector, _, environment = inject(ALWAYS, "items = list_items()")
     assert environment.failing == "list_items"
     environment.failing = None  # the call that failed
     assert injector.after_step(result(), environment.disarm) == "fail:list_items"
 
 
-def test_a_tool_failure_that_no_call_met_is_taken_back_and_not_recorded():
+def test_unmet_tool_failure_is_taken_back_unrecorded():
     injector, _, environment = inject(ALWAYS, "if False: list_items()")
     assert injector.after_step(result(), environment.disarm) is None
     assert environment.failing is None

@@ -155,7 +155,7 @@ def test_a_nosy_agent_finds_nothing(runtime, contract, prompt_set, monkeypatch):
     assert leaks(seen) == []
 
 
-def test_a_refusal_tells_the_class_of_that_item_and_no_other(runtime):
+def test_refusal_tells_the_class_of_one_item(runtime):
     class Prober(NosyModel):
         async def complete(self, request):
             self.texts = [message.content for message in request.messages]

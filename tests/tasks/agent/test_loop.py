@@ -55,7 +55,7 @@ def test_a_conversation_that_is_too_long_ends_the_episode(runtime):
     assert (recorded.episode.turn_count, recorded.episode.step_count) == (1, 1)
 
 
-def test_an_episode_whose_model_hangs_is_given_up_and_may_be_tried_again(runtime):
+def test_episode_of_a_hanging_model_ends_as_retryable(runtime):
     episode = play(runtime, SlowModel(), timeout_seconds=0.05).episode
 
     assert episode.finish_reason == FinishReason.ERROR
@@ -63,7 +63,7 @@ def test_an_episode_whose_model_hangs_is_given_up_and_may_be_tried_again(runtime
     assert 0 < episode.model_seconds <= episode.wall_seconds
 
 
-def test_an_episode_that_is_given_up_in_a_block_keeps_its_step(runtime):
+def test_episode_timed_out_in_a_block_keeps_its_step(runtime):
     recorded = play(runtime, Model(block("import time; time.sleep(0.3)")), timeout_seconds=0.25)
 
     assert recorded.episode.finish_reason == FinishReason.ERROR
@@ -121,7 +121,7 @@ def test_the_declaration_tells_what_was_in_force(runtime):
     assert {"prompt_digest", "code_digest", "header", "backend"} <= set(declared)
 
 
-def test_tokens_of_the_conversation_are_counted_once_where_there_is_a_counter(runtime):
+def test_counter_counts_conversation_tokens_once(runtime):
     recorded = asyncio.run(
         run_episode(
             EpisodeContext(

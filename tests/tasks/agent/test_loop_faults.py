@@ -6,7 +6,7 @@ from tests.tasks.agent.playing import Model, block, play
 ALWAYS = FaultSpec(rate=1.0, storm_share=0.0, maximum=1)
 
 
-def test_a_dropped_name_is_recorded_as_injected_with_every_error_that_follows(runtime):
+def test_errors_after_a_dropped_name_count_as_injected(runtime):
     model = Model(block("x = 1"), *[block("print(x)")] * 2, block("x = 2"), block("print(x)"), block("finish()"))
 
     recorded = play(runtime, model, faults=ALWAYS)
@@ -30,7 +30,7 @@ def test_a_missing_name_of_the_agents_own_is_not_injected(runtime):
     assert [error.step for error in recorded.errors if error.is_missing_name] == [3]
 
 
-def test_a_tool_that_was_made_to_fail_is_recorded_as_injected(runtime):
+def test_injected_tool_failure_is_recorded_as_injected(runtime):
     recorded = play(runtime, Model(block("list_items()"), block("finish()")), "stateless", faults=ALWAYS)
 
     assert recorded.steps[0].injected_fault == "fail:list_items"

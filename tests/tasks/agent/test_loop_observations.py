@@ -9,7 +9,7 @@ from carryover.tasks.traces.rows import ErrorKind, FinishReason
 from tests.tasks.agent.playing import FIRST_ID, Model, block, make_condition, observations, play
 
 
-def test_only_the_first_of_several_blocks_runs_and_the_model_is_told(runtime):
+def test_only_the_first_block_runs_and_that_is_told(runtime):
     model = Model(block("print('one')") + "\n" + block("print('two')"), block("finish()"))
 
     recorded = play(runtime, model)
@@ -23,7 +23,7 @@ def test_only_the_first_of_several_blocks_runs_and_the_model_is_told(runtime):
     assert "two" not in model.requests[1].messages[-2].content
 
 
-def test_a_reply_without_a_block_uses_the_turn_and_runs_nothing(runtime):
+def test_reply_without_block_uses_its_turn(runtime):
     recorded = play(runtime, Model(block("x = 1"), "I wonder.", block("finish()")))
 
     assert (recorded.episode.turn_count, recorded.episode.step_count) == (3, 2)
@@ -53,7 +53,7 @@ def test_the_header_tells_living_names_under_the_persistent_contract(runtime):
     assert recorded.steps[1].active_globals_before == ("f", "x")
 
 
-def test_the_header_tells_of_names_that_are_gone_under_the_stateless_contract(runtime):
+def test_stateless_header_lists_lost_names(runtime):
     recorded = play(runtime, Model(block("x = 1"), block("y = x"), block("finish()")), "stateless")
 
     first, second = observations(recorded)
@@ -97,7 +97,7 @@ def test_a_header_without_names_tells_the_runtime_alone(runtime, contract, word)
     assert observations(recorded)[0]["runtime_state"] == {"runtime": word}
 
 
-def test_the_cap_fails_the_call_after_it_and_keeps_the_output(runtime):
+def test_call_after_the_cap_fails_and_output_stays(runtime):
     code = "for number in range(4):\n    list_items()\n    print(number)"
 
     recorded = play(runtime, Model(block(code), block("finish()")), tool_call_cap=3)
@@ -110,7 +110,7 @@ def test_the_cap_fails_the_call_after_it_and_keeps_the_output(runtime):
     assert recorded.errors[0].kind == ErrorKind.CAP
 
 
-def test_a_tool_error_that_the_block_catches_is_recorded_as_caught(runtime):
+def test_caught_tool_error_is_recorded_as_caught(runtime):
     code = "try:\n    take_item('nothing')\nexcept Exception:\n    print('caught')"
 
     recorded = play(runtime, Model(block(code), block("finish()")))
@@ -151,7 +151,7 @@ def test_text_that_no_file_can_hold_is_replaced(runtime):
 
 
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
-def test_a_block_that_the_policy_forbids_is_told_and_recorded_by_rule_name_and_line(runtime, contract):
+def test_forbidden_block_is_recorded_by_rule_name_and_line(runtime, contract):
     strict = copy.copy(runtime)
     strict.spec = runtime.spec.model_copy(
         update={"policy": StaticPolicy(denied_imports=("os",), denied_calls=("eval",))}

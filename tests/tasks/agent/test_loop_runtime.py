@@ -40,7 +40,7 @@ class BrokenPromise:
         return Interpreter()
 
 
-def test_a_contract_that_does_not_hold_stops_the_run_before_the_step(runtime):
+def test_broken_contract_stops_the_run_before_the_step(runtime):
     model = Model(block("x = 1"), block("y = 2"))
     broken = BrokenPromise(runtime, step=2)
 
@@ -50,7 +50,7 @@ def test_a_contract_that_does_not_hold_stops_the_run_before_the_step(runtime):
     assert broken.has_closed
 
 
-def test_a_block_that_bends_the_canary_ends_its_episode_and_no_run(runtime):
+def test_block_that_bends_the_canary_ends_only_its_episode(runtime):
     bend = "import os; names = globals(); os.register_at_fork(before=lambda: names.update(__canary__=99))"
     recorded = play(runtime, Model(block(bend), block("y = 2")))
 
@@ -78,7 +78,7 @@ class Meddling:
         return interpreter
 
 
-def test_each_change_of_the_state_is_a_row_in_its_order(runtime):
+def test_state_changes_are_rows_in_order(runtime):
     model = Model(block("x = limit"), block("import os; os._exit(0)"), block("y = x"), block("finish()"))
     recorded = play(Meddling(runtime), model)
 
@@ -145,7 +145,7 @@ def test_a_runtime_that_cannot_start_ends_the_episode_as_data(runtime):
     assert not recorded.episode.is_contract_verified
 
 
-def test_a_runtime_that_cannot_start_beside_an_endpoint_that_fails_is_no_other_ending(runtime):
+def test_failed_start_beside_a_failed_endpoint_keeps_one_ending(runtime):
     recorded = play(FailingRuntime(runtime, block=0), Model(ModelError("the endpoint is down")))
 
     assert recorded.episode.finish_reason == FinishReason.ERROR
@@ -178,12 +178,12 @@ def test_the_interpreter_opens_while_the_first_reply_is_waited_for(runtime):
     assert recorded.episode.finish_reason == FinishReason.FINISH_TOOL
 
 
-def test_only_a_contract_under_which_a_block_was_run_counts_as_verified(runtime):
+def test_contract_without_a_step_is_not_verified(runtime):
     assert not play(runtime, Model("no block"), max_turns=1).episode.is_contract_verified
     assert play(runtime, Model("no block", block("x = 1")), max_turns=2).episode.is_contract_verified
 
 
-def test_an_episode_whose_stateless_blocks_end_their_names_only_keeps_its_process(runtime):
+def test_namespace_scope_keeps_the_process(runtime):
     model = Model(block("import sys\nx = sys.kept = 1"), block("'x' in globals(), hasattr(__import__('sys'), 'kept')"))
     results = {}
     for scope in ("process", "namespace"):

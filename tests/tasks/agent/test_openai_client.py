@@ -209,7 +209,7 @@ def test_an_endpoint_that_answers_nobody_is_down(endpoint, status):
         ("Your input is too large.", "context_length_exceeded"),
     ],
 )
-def test_a_conversation_that_is_too_long_is_an_overflow_and_not_asked_again(endpoint, message, code):
+def test_too_long_conversation_is_an_overflow_without_retry(endpoint, message, code):
     endpoint.answers = [make_failure(400, message, code)]
 
     with pytest.raises(ContextOverflowError):
@@ -271,9 +271,7 @@ WHOLE = make_answer()[1]
         ),
     ],
 )
-def test_a_malformed_answer_is_a_model_error_that_says_what_is_wrong_and_is_not_kept(
-    endpoint, tmp_path, content, complaint
-):
+def test_malformed_answer_is_an_explained_model_error_and_not_kept(endpoint, tmp_path, content, complaint):
     endpoint.answers = [(200, content), make_answer("Whole.")]
 
     with pytest.raises(ModelError, match=rf"model 'tiny' answered .*{complaint}"):
@@ -290,7 +288,7 @@ def test_text_without_a_finish_reason_counts_as_finished(endpoint):
     assert (completion.text, completion.finish_reason) == ("Hello.", "stop")
 
 
-def test_a_lone_surrogate_in_the_text_is_kept_as_a_question_mark(endpoint, tmp_path):
+def test_lone_surrogate_is_kept_as_a_question_mark(endpoint, tmp_path):
     endpoint.answers = [make_answer("a\ud800b")]
 
     first, again = (ask(endpoint, make_request(), cache_folder=tmp_path)[0] for _ in range(2))
@@ -299,7 +297,7 @@ def test_a_lone_surrogate_in_the_text_is_kept_as_a_question_mark(endpoint, tmp_p
     assert len(endpoint.bodies) == 1
 
 
-def test_as_many_requests_are_in_flight_as_allowed_and_no_more(endpoint):
+def test_requests_in_flight_reach_the_limit_and_no_more(endpoint):
     endpoint.answers = [make_answer()]
     endpoint.gate = threading.Barrier(3)  # each is answered when two others are there
 

@@ -60,7 +60,7 @@ def test_the_openings_of_the_contracts_differ_in_two_messages():
     assert [a == b for a, b in zip(persistent, stateless, strict=True)] == [True, False, False, True, True]
 
 
-def test_an_observation_of_the_study_holds_four_fields_and_the_header():
+def test_study_observation_holds_four_fields_and_the_header():
     text = StudyWire().observation(Feedback(is_success=True, output="1\n", result="2"), HEADER)
 
     assert json.loads(text) == {
@@ -79,7 +79,7 @@ def test_notes_stand_beside_the_observation():
     assert "runtime_state" not in content
 
 
-def test_violations_of_the_policy_stand_in_the_observation_one_by_one():
+def test_observation_lists_policy_violations_one_by_one():
     feedback = Feedback(is_success=False, error="PolicyViolation", violations=(Violation("import", "os", 2),))
 
     content = json.loads(StudyWire().observation(feedback, None))
@@ -97,7 +97,7 @@ def test_the_compact_observation_says_everything_once():
     assert json.loads(wire.observation(failure, None)) == {"output": "more 3", "error": 'NameError: name "x"'}
 
 
-def test_the_compact_observation_is_cut_where_a_small_model_cannot_pay_for_more():
+def test_compact_observation_is_cut_at_its_limits():
     feedback = Feedback(is_success=False, output="x" * 2000, error="y" * 2000)
 
     content = json.loads(CompactWire().observation(feedback, None))
@@ -113,7 +113,7 @@ def test_the_compact_opening_is_two_messages():
 
 
 @pytest.mark.parametrize(("cap", "told"), [(12, "at most 12 tool calls"), (None, "as often as it likes")])
-def test_the_compact_opening_tells_a_cap_that_is_not_the_bucket_s_own(cap, told):
+def test_compact_opening_tells_a_cap_unlike_the_bucket(cap, told):
     (own, task), (other, same_task) = (
         CompactWire().opening_messages(make_instance(), "stateless", each, None) for each in (25, cap)
     )

@@ -8,7 +8,7 @@ def test_the_first_block_is_the_one_that_runs():
     assert reply.block_count == 2
 
 
-def test_the_history_keeps_the_text_up_to_the_end_of_the_first_block():
+def test_history_ends_with_the_first_block():
     reply = parse_reply("I look.\n```python\nprint(1)\n```\nAnd I invent an output: 1")
 
     assert reply.kept_text == "I look.\n```python\nprint(1)\n```"

@@ -61,7 +61,7 @@ def test_a_torn_file_is_asked_for_again(tmp_path):
         pytest.param(None, id="null"),
     ],
 )
-def test_a_file_of_another_schema_is_asked_for_again_and_written_anew(tmp_path, content):
+def test_file_of_another_schema_is_replaced(tmp_path, content):
     cache = ResponseCache(tmp_path)
     cache.keep({"seed": 1}, COMPLETION, PAYER)
     (file,) = tmp_path.rglob("*.json")
@@ -81,7 +81,7 @@ def test_a_file_that_is_no_text_is_asked_for_again(tmp_path):
     assert cache.find({"seed": 1}, PAYER) is None
 
 
-def test_a_reply_that_cannot_be_kept_is_handed_back_also_to_another_process(tmp_path):
+def test_unkept_reply_survives_a_copy_to_another_process(tmp_path):
     folder = tmp_path / "responses"
     folder.write_text("no folder")
 

@@ -111,7 +111,7 @@ def run(runtime, *, concurrency=1, slots=None, check=lambda: None, on_recorded, 
     )
 
 
-def test_every_episode_is_handed_over_once_and_no_more_are_alive_than_allowed(runtime):
+def test_episodes_are_handed_over_once_within_the_slots(runtime):
     recorded, model = [], FinishingModel(together=3)
     run(runtime, concurrency=3, on_recorded=recorded.append, model=model)
     assert sorted(one.episode.instance_id for one in recorded) == sorted(one.instance_id for one in INSTANCES)
@@ -169,7 +169,7 @@ class CountingRuntime(MeetingRuntime):
         return super().open_interpreter(contract, tools)
 
 
-def test_no_more_interpreters_open_at_a_time_than_there_are_processors():
+def test_concurrently_opening_interpreters_are_bounded_by_processors():
     runtime, recorded = CountingRuntime(), []
     run(runtime, concurrency=40, on_recorded=recorded.append, instances=INSTANCES * 8)
     assert len(recorded) == 48
@@ -190,7 +190,7 @@ def test_blocks_that_run_long_hold_up_no_other_episode():
     assert [one.episode.finish_reason for one in recorded] == ["finish_tool"] * many
 
 
-def test_an_error_of_the_check_stops_new_starts_and_those_alive_end(runtime):
+def test_failed_check_stops_new_starts_only(runtime):
     started, recorded = 0, []
 
     def check():
@@ -204,7 +204,7 @@ def test_an_error_of_the_check_stops_new_starts_and_those_alive_end(runtime):
     assert len(recorded) == 2
 
 
-def test_an_error_while_handing_over_stops_new_starts_and_those_alive_end(runtime):
+def test_failed_handover_stops_new_starts_only(runtime):
     started, seen = 0, []
 
     def check():

@@ -73,7 +73,7 @@ def test_who_is_cancelled_while_waiting_leaves_the_queue():
     assert asyncio.run(play())
 
 
-def test_who_is_cancelled_as_its_turn_comes_hands_the_place_over():
+def test_task_cancelled_in_its_turn_hands_the_slot_over():
     async def play():
         slots, end = EpisodeSlots(1), asyncio.Event()
         first, second, third = await hold_one_and_ask_twice(slots, end)

@@ -14,7 +14,7 @@ def test_the_standard_variation_changes_nothing():
     assert standard.header(PERSISTENT, ["ids"]) == PERSISTENT
 
 
-def test_new_names_are_empty_when_a_persistent_block_binds_nothing_new():
+def test_new_names_are_empty_without_new_bindings():
     header = Variation(None, "new_names").header(PERSISTENT, ["ids", "items"])
     assert header == {"runtime": "persistent, not reset", "new_globals": []}
 

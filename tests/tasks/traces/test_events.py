@@ -60,7 +60,7 @@ def test_builtins_tools_and_dunder_names_are_no_user_names():
     assert names("sum = len(__name__)\ninspect = print\n__all__ = []") == []
 
 
-def test_imports_are_events_of_the_root_module_and_bind_no_user_name():
+def test_imports_are_root_module_events_and_bind_no_name():
     parsed = parse_block("import os.path, json as j\nfrom collections import Counter\nj.loads(Counter)", TOOLS)
     assert [(event.kind, event.name) for event in parsed.events] == [
         ("import", "os"),
@@ -85,7 +85,7 @@ def test_function_bodies_are_deferred_and_their_locals_left_out():
     assert names(code) == ["read cap", "def pick", "~import json", "~read table"]
 
 
-def test_a_name_declared_global_in_a_function_is_bound_at_module_scope():
+def test_global_name_in_a_function_is_bound_at_module_scope():
     assert names("def add():\n    global total\n    total += 1") == ["def add", "~read total", "~bind total"]
 
 
@@ -187,7 +187,7 @@ def test_an_empty_block_is_python():
     assert parse_block("", TOOLS) == NOT_PARSED._replace(is_parsed=True)
 
 
-def test_a_block_that_comes_again_is_read_for_the_tools_at_hand():
+def test_repeated_block_is_parsed_for_the_current_tools():
     kinds = [[event.kind for event in parse_block("inspect(i)", tools).events] for tools in (TOOLS, (), TOOLS)]
     assert kinds == [["read", "call_site"], ["read", "read"], ["read", "call_site"]]
 

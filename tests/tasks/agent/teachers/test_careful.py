@@ -14,7 +14,7 @@ def after(contract, code, **observation):
     return write_small_reply(contract, [*OPENING, reply, answer], seed=0, is_careful=True)
 
 
-def test_the_stateless_teacher_copies_the_refused_classes_from_what_was_printed():
+def test_stateless_teacher_copies_refused_classes_from_output():
     reply = after("stateless", "take_item(i)", output="more ['B', 'D'] {'item_ba12': (3, 4, 'B')}")
     assert "refused = ['B', 'D']\n" in reply
 

@@ -146,7 +146,7 @@ def test_the_teacher_packs_hard_instances_greedily(runtime, contract):
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("bucket", REFERENCE)
-def test_the_teacher_packs_as_many_instances_as_the_reference_has_greedily(runtime, bucket, contract):
+def test_teacher_packs_as_many_instances_as_the_reference(runtime, bucket, contract):
     instances = make_instances(bucket, REFERENCE[bucket].instance_count)
     assert_greedy(play(runtime, bucket, contract, instances), instances)
 
@@ -179,7 +179,7 @@ def test_the_whole_budget_is_inspected(easy, contract):
     assert {row.episode.instance_id: row.episode.inspected_count for row in easy[contract]} == budgets
 
 
-def test_the_persistent_teacher_reuses_names_and_the_stateless_one_defines_them(runtime):
+def test_only_the_persistent_teacher_reuses_names(runtime):
     instance = make_instances("hard", 1)[0]
     (persistent,) = play(runtime, "hard", "persistent", [instance])
     (stateless,) = play(runtime, "hard", "stateless", [instance])
@@ -191,7 +191,7 @@ def test_the_persistent_teacher_reuses_names_and_the_stateless_one_defines_them(
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
-def test_an_injected_fault_is_repaired_at_no_cost_to_the_score(runtime, easy, contract):
+def test_repair_of_an_injected_fault_keeps_the_score(runtime, easy, contract):
     struck = play(
         runtime,
         "easy",

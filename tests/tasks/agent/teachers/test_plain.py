@@ -34,14 +34,14 @@ def test_every_block_is_python():
     assert all(parse_block(code, TOOL_NAMES).is_parsed for one in CONVERSATIONS for code in blocks(one))
 
 
-def test_no_block_reads_a_name_or_needs_an_import_of_another_block():
+def test_blocks_need_no_name_or_import_of_another():
     for conversation in CONVERSATIONS:
         for code in blocks(conversation)[1:]:
             parsed = parse_block(code, TOOL_NAMES)
             assert (parsed.import_count, [event for event in parsed.events if event.kind != "call_site"]) == (0, [])
 
 
-def test_no_runtime_is_named_and_no_header_shown_but_among_words_to_repeat():
+def test_runtime_and_header_occur_only_in_words_to_repeat():
     instructions = {text.lower() for wordings in WORDINGS.values() for text in wordings}
     words = {"persistent", "reset", "runtime", "globals", "environment", "defined", "fresh", "reuse", "stay"}
     assert words - {"globals"} <= {word for text in instructions for word in re.findall("[a-z]+", text)}
@@ -69,7 +69,7 @@ def test_every_word_of_the_teachers_is_among_what_is_repeated():
     assert words <= set(re.findall("[A-Za-z_]+", repeated))
 
 
-def test_words_of_injecting_teachers_are_there_where_the_contracts_are_the_parts():
+def test_part_contracts_add_words_of_injecting_teachers():
     instances = [sample_instance(KNAPSACK["small"], seed) for seed in range(200)]
     words = [
         {

@@ -88,7 +88,7 @@ def play(contract, bucket="small", seed=0, faults=None, *, write_reply=None, cal
 
 
 @pytest.mark.parametrize("bucket", ["small", "small_large", "small_costly"])
-def test_both_contracts_take_the_same_items_in_the_same_number_of_turns(bucket):
+def test_contracts_take_equal_items_in_equally_many_turns(bucket):
     for seed in range(40):
         _, errors_p, _, outcome_p = play("persistent", bucket, seed)
         _, errors_s, _, outcome_s = play("stateless", bucket, seed)
@@ -97,7 +97,7 @@ def test_both_contracts_take_the_same_items_in_the_same_number_of_turns(bucket):
 
 
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
-def test_trying_refused_classes_again_costs_eleven_points_where_mistakes_cost_score(contract):
+def test_retrying_refused_classes_costs_eleven_points(contract):
     careful, careless = (
         100 * mean(play(contract, "small_costly", TRAIN_SEED + seed, write_reply=write)[3].score for seed in range(400))
         for write in (write_careful_reply, write_small_reply)
@@ -119,7 +119,7 @@ def test_equal_faults_cost_both_contracts_the_same_turns(bucket):
     assert fault_count > 20
 
 
-def test_only_a_persistent_teacher_loses_bindings_and_a_stateless_one_meets_a_tool_that_fails():
+def test_faults_are_lost_bindings_or_tool_failures_by_contract():
     kinds = {}
     for contract in ("persistent", "stateless"):
         played = [play(contract, seed=seed, faults=FaultSpec())[2] for seed in range(40)]
@@ -159,7 +159,7 @@ def test_stateless_blocks_import_and_bind_all_that_they_read():
 
 @pytest.mark.parametrize("bucket", ["small", "small_large"])
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
-def test_no_block_writes_an_item_or_a_number_but_those_of_steps_and_portions(contract, bucket):
+def test_blocks_hold_no_literals_but_step_and_portion_counts(contract, bucket):
     portions = math.ceil(KNAPSACK[bucket].item_count[1] / small_blocks.INSPECTED_PER_TURN)
     for seed in range(20):
         messages, *_ = play(contract, bucket, seed, FaultSpec())
@@ -171,7 +171,7 @@ def test_no_block_writes_an_item_or_a_number_but_those_of_steps_and_portions(con
 
 @pytest.mark.parametrize("bucket", ["small", "small_large", "small_costly"])
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
-def test_no_more_tool_calls_in_a_block_than_the_buckets_cap(contract, bucket):
+def test_block_calls_stay_within_the_bucket_cap(contract, bucket):
     calls = []
     for seed in range(20):
         play(contract, bucket, seed, FaultSpec(rate=0.1, storm_share=0.4), calls_per_block=calls)
