@@ -31,10 +31,7 @@ _lock = threading.Lock()
 
 @dataclass
 class StageIdentity(CachePolicy):
-    """Caches a task by the identity of its stage, which the plan's other stages have no part in.
-
-    The key holds the landing zone as well: cached results name files that go with it.
-    """
+    """Caches a task by its stage's identity, and by the landing zone, whose files cached results name."""
 
     identify: Callable[..., str] = canonical_json
     """Returns the identity for the task's inputs, which are passed by name."""

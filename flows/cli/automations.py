@@ -10,13 +10,6 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.events.schemas.automations import AutomationCore
 
 
-def declare_automations(path: Path) -> list[str]:
-    """Create or change the automations that a file declares, and return a line about each."""
-    declared = yaml.safe_load(path.read_text(encoding="utf-8"))["automations"]
-    with get_client(sync_client=True) as client:
-        return [declare_automation(client, automation) for automation in declared]
-
-
 def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
     """Create an automation, or change the one of its name, and return a line about it."""
     actions: list[dict[str, Any]] = []
@@ -43,5 +36,6 @@ def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> s
 
 if __name__ == "__main__":
     logging.getLogger("prefect").setLevel(logging.CRITICAL)
-    for line in declare_automations(Path(sys.argv[1])):
-        print(line)
+    with get_client(sync_client=True) as client:
+        for declared in yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8"))["automations"]:
+            print(declare_automation(client, declared))

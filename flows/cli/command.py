@@ -33,10 +33,9 @@ def run_as_command(
     name: str | None = None,
     answer: EarlyAnswer | None = None,
 ) -> None:
-    """Run a flow with parameters from the command line and exit.
+    """Run a flow with parameters from the command line and exit; without a Prefect server where `answer` is enough.
 
-    A user error is one line on standard error and exit code 1, or 2 for a bad option. Where
-    `answer` is enough, no Prefect server is started.
+    A user error is one line on standard error and exit code 1, or 2 for a bad option.
     """
     schema = parameter_schema(flow.fn)
     groups: dict[str, list[str]] = {}
@@ -63,10 +62,7 @@ def run_as_command(
 
 
 def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer | None) -> None:
-    """Run the flow unless it is answered already.
-
-    Prefect's logs go to a configured server alone: what a user must know is printed here, in one line.
-    """
+    """Run the flow unless it is answered already; what a user must know is printed here, and no log of Prefect."""
     keep_logs_off_terminal()
     if PREFECT_API_URL.value() is None:
         logging.getLogger("prefect").setLevel(logging.CRITICAL)

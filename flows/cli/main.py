@@ -12,8 +12,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from carryover.flows.cli.errors import OneLineGroup
+from carryover.flows.cli.exchange import export_episodes, lint_files, lint_warehouse, write_rewards
 from carryover.flows.cli.folders import choose_plan, find_folders, open_warehouse
 from carryover.flows.cli.screen import screen
+from carryover.flows.cli.tables import (
+    choose_comparison,
+    print_questions,
+    print_tables,
+    print_verdicts,
+    read_table,
+    write_answers,
+)
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table
 from carryover.tasks.interchange.formats import Format as ExchangeFormat
@@ -96,8 +105,6 @@ def tables(
     results: Results = None,
 ) -> None:
     """Print the study's tables: ours beside the published values."""
-    from carryover.flows.cli.tables import print_tables
-
     with open_warehouse(home, results) as warehouse:
         names = [name] if name else [each for each in table_names() if each != "claims" or format != "rich"]
         print_tables(warehouse, choose_plan(warehouse, plan), names, format)
@@ -111,8 +118,6 @@ def cave_tables(
     plan: Comparison = None,
 ) -> None:
     """Print the tables of CaveAgent's studies: ours beside the published values."""
-    from carryover.flows.cli.tables import choose_comparison, print_tables
-
     names = [name] if name else table_names(is_cave=True)
     with open_warehouse(home) as warehouse:
         print_tables(warehouse, choose_comparison(warehouse, plan), names, format)
@@ -121,8 +126,6 @@ def cave_tables(
 @cave.command()
 def rewards(file: Path, home: Home = None) -> None:
     """Write every finished episode of CaveAgent's suites as a JSON line: its messages, and the reward of each turn."""
-    from carryover.flows.cli.exchange import write_rewards
-
     with open_warehouse(home) as warehouse:
         typer.echo(f"{write_rewards(warehouse, file)} episodes in {file}")
 
@@ -130,7 +133,6 @@ def rewards(file: Path, home: Home = None) -> None:
 @cave.command()
 def costs(folder: Path, home: Home = None, plan: Comparison = None) -> None:
     """Write what each arm costs in tokens, by turns and by size of data: cave_costs.svg and cave_costs.md."""
-    from carryover.flows.cli.tables import choose_comparison, read_table
     from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 
     with open_warehouse(home) as warehouse:
@@ -145,8 +147,6 @@ def costs(folder: Path, home: Home = None, plan: Comparison = None) -> None:
 @app.command()
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:
     """Print what the laptop study claimed beforehand, what it measured, and whether each claim holds."""
-    from carryover.flows.cli.tables import print_verdicts
-
     with open_warehouse(home, results) as warehouse:
         print_verdicts(warehouse, choose_plan(warehouse, plan), format)
 
@@ -192,7 +192,6 @@ def questions(
     results: Results = None,
 ) -> None:
     """Ask the ten questions of sql/README.md: each with its query and its answer."""
-    from carryover.flows.cli.tables import print_questions, write_answers
     from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 
     with open_warehouse(home, results) as warehouse:
@@ -295,8 +294,6 @@ def lint(
 
     Tokens are words and symbols of the code; foreign traces name no tokenizer.
     """
-    from carryover.flows.cli.exchange import lint_files, lint_warehouse
-
     if files:
         frame = lint_files(files, contract, per_trace=per_trace)
     else:
@@ -314,8 +311,6 @@ def export_command(
     plan: Plan = None,
 ) -> None:
     """Write the finished episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
-    from carryover.flows.cli.exchange import export_episodes
-
     with open_warehouse(home) as warehouse:
         typer.echo(f"{export_episodes(warehouse, folder, to, where, plan)} episodes in {folder}")
 

@@ -49,10 +49,7 @@ def _is_not_prefects(record: logging.LogRecord) -> bool:
 
 
 def silence_exit() -> None:
-    """Close standard error to native libraries while the interpreter ends.
-
-    DuckDB's binding lists every object that a run left alive, dozens of lines below the ones that count.
-    """
+    """Close standard error while the interpreter ends: DuckDB lists every object there that a run left alive."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 

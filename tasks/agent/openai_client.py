@@ -36,10 +36,9 @@ _OVERFLOW = re.compile(r"(?i)context[ _-]?(length|window)|maximum (input|prompt)
 
 
 class OpenAIClient:
-    """A model behind an endpoint, asked through the official client.
+    """A model behind an endpoint, asked through the official client; it belongs to the event loop of its first use.
 
-    At most `endpoint.concurrency` requests are in flight; waiting for a slot does not count as model time. A client
-    belongs to the event loop that it is first used in.
+    At most `endpoint.concurrency` requests are in flight; waiting for a slot does not count as model time.
     """
 
     token_source: TokenSource = "server"

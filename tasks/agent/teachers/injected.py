@@ -40,8 +40,7 @@ _FINISH = "print(state)\nif state == 'done': finish()"
 def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, *, is_capped: bool) -> str:
     """Return the next reply: one sentence, which `seed` chooses equally under all contracts, and one block.
 
-    With `is_capped` a block does as much as the cap of tool calls allows, as in the Easy and Hard buckets; else as
-    little as in the small ones.
+    A block does as much as the cap of tool calls allows where `is_capped`, else as little as in the small buckets.
     """
     if contract not in INJECTING:
         raise ValueError(f"no such contract {contract!r}; choose from {', '.join(INJECTING)}")

@@ -51,8 +51,7 @@ def open_teacher(
 ) -> ScriptedTeacher:
     """Return the teacher of a bucket under a contract; raise `ValueError` for a bucket that none plays.
 
-    `count_tokens` counts by the training tokenizer. `inspections_per_turn` is the density teacher's, `prints_table`
-    the small one's.
+    `inspections_per_turn` is the density teacher's, `prints_table` the small one's.
     """
     write_reply: WriteReply
     match bucket:
