@@ -32,15 +32,11 @@ from main.episodes
 left join counted_turns using (episode_id)
 left join counted_steps using (episode_id)
 left join counted_calls using (episode_id)
-where episodes.turn_count <> turn_rows
-    or episodes.step_count <> step_rows
-    or episodes.call_site_count <> step_call_site_count
+where (episodes.turn_count, episodes.step_count, episodes.call_site_count)
+    <> (turn_rows, step_rows, step_call_site_count)
     -- foreign traces have call sites but no executed calls
     or (
         episodes.backend <> 'imported'
-        and (
-            episodes.executed_call_count <> step_executed_call_count
-            or episodes.executed_call_count <> tool_call_rows
-        )
+        and (step_executed_call_count, tool_call_rows) <> (episodes.executed_call_count, episodes.executed_call_count)
     )
 order by episode_id

@@ -24,10 +24,7 @@ where episodes.cached_prompt_tokens > episodes.prompt_tokens
     -- foreign traces may know the tokens of an episode only
     or (
         episodes.token_source <> 'imported'
-        and (
-            episodes.prompt_tokens <> turn_prompt_tokens
-            or episodes.cached_prompt_tokens <> turn_cached_prompt_tokens
-            or episodes.completion_tokens <> turn_completion_tokens
-        )
+        and (episodes.prompt_tokens, episodes.cached_prompt_tokens, episodes.completion_tokens)
+        <> (turn_prompt_tokens, turn_cached_prompt_tokens, turn_completion_tokens)
     )
 order by episode_id

@@ -19,16 +19,12 @@ described as (
     from used_for
     left join hashed_content using (instance_id)
     left join main.instances using (instance_id)
-),
-
-in_both as (
-    select content_hash from described group by all having count(distinct split) > 1
 )
 
 select
-    described.instance_id,
-    list(described.split order by described.split) as splits
+    instance_id,
+    list(split order by split) as splits
 from described
-semi join in_both using (content_hash)
+where content_hash in (select content_hash from described group by all having count(distinct split) > 1)
 group by all
 order by instance_id

@@ -11,15 +11,12 @@ with played as (
     where backend <> 'imported'
 ),
 
-conditions as (
-    select distinct * exclude (instance_id) from played
-),
-
 -- arms of one comparison share plan, purpose, variant, base, visibility, header and bucket, so they share instances
 wanted as (
     select distinct played.* exclude (condition), conditions.condition
     from played
-    inner join conditions using (plan_digest, purpose, variant, base, visibility, header, bucket)
+    inner join (select distinct * exclude (instance_id) from played) as conditions
+        using (plan_digest, purpose, variant, base, visibility, header, bucket)
 )
 
 select

@@ -5,30 +5,23 @@ with retained as (
     where status = 'retained' and retention = 'paired'
 ),
 
-arms as (
-    select distinct * exclude (position, instance_id) from retained
+-- every arm of a data set, so that a position of one arm alone is seen as well
+other_arms as (
+    select distinct run_id, variant, text_format, matching, contract as other_contract from retained
 ),
 
--- every data set's positions by every arm that it has, so that a position of one arm alone is seen from both
-wanted as (
-    select distinct retained.* exclude (contract, instance_id), arms.contract
+other_examples as (
+    select
+        * exclude (contract, instance_id),
+        contract as other_contract,
+        instance_id as other_instance_id
     from retained
-    inner join arms using (run_id, variant, text_format, matching)
-),
-
-filled as (
-    select wanted.*, retained.instance_id
-    from wanted
-    left join retained using (run_id, variant, text_format, matching, position, contract)
 )
 
 select
-    first_arm.instance_id, first_arm.position, first_arm.contract,
-    other_arm.contract as other_contract,
-    other_arm.instance_id as other_instance_id
-from filled as first_arm
-inner join filled as other_arm using (run_id, variant, text_format, matching, position)
-where first_arm.contract <> other_arm.contract
-    and first_arm.instance_id is not null
-    and first_arm.instance_id is distinct from other_arm.instance_id
+    instance_id, position, contract, other_contract, other_instance_id
+from retained
+inner join other_arms using (run_id, variant, text_format, matching)
+left join other_examples using (run_id, variant, text_format, matching, position, other_contract)
+where contract <> other_contract and instance_id is distinct from other_instance_id
 order by instance_id, position, contract, other_contract
