@@ -1,10 +1,6 @@
 -- one row per episode and reading of the behaviour metrics (arXiv 2603.01209, appendix F), from recorded name events
-with scopes as (
-    select distinct scope from staging.metric_parameters
-),
-
--- what a step does with a name, for both scopes at once: `module` leaves out what stands in function bodies
-name_steps as (
+with name_steps as (
+    -- what a step does with a name, for both scopes at once: `module` leaves out what stands in function bodies
     select
         episode_id, name, step,
         bool_or(is_live_before) as is_live_before,
@@ -32,7 +28,8 @@ scoped_steps as (
             first_module_read < coalesce(first_module_bind, 1 + first_module_read)
         ) as is_read_first
     from name_steps
-    inner join scopes on scope = 'all' or module_event_count > 0
+    inner join (select distinct scope from staging.metric_parameters) as scopes
+        on scope = 'all' or module_event_count > 0
 ),
 
 dated_steps as (
@@ -69,9 +66,7 @@ counted_live_steps as (
     select
         episode_id, name,
         count(*) as live_step_count
-    from (
-        select episode_id, unnest(active_globals) as name from main.steps
-    ) as live_names
+    from (select episode_id, unnest(active_globals) as name from main.steps) as live_names
     group by all
 ),
 

@@ -1,9 +1,5 @@
 -- one row per episode and reading of the failure classes (arXiv 2603.01209, appendix D.3); the first match decides
-with windows as (
-    select distinct window_step_count from staging.failure_parameters
-),
-
-own_errors as (
+with own_errors as (
     select
         errors.episode_id, is_caught, window_step_count,
         kind = 'interpreter' and not is_caught as is_interpreter_error,
@@ -14,7 +10,7 @@ own_errors as (
         regexp_matches(lower(message), 'must be inspected|already taken') as names_protocol
     from main.errors
     inner join main.episodes on errors.episode_id = episodes.episode_id
-    cross join windows
+    cross join (select distinct window_step_count from staging.failure_parameters) as windows
     where not errors.is_injected
 ),
 

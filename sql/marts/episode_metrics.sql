@@ -15,15 +15,6 @@ with own_errors as (
     group by all
 ),
 
-described_instances as (
-    select
-        instance_id,
-        any_value(capacity) as capacity,
-        any_value(inspection_budget) as inspection_budget
-    from main.instances
-    group by all
-),
-
 -- imported traces hold no executed calls, faults or cached tokens, some neither tokens nor times, and a state in which
 -- nothing was inspected or taken has a score of 0: what nobody counted is null
 counted_episodes as (
@@ -43,10 +34,6 @@ counted_episodes as (
             if(token_source = 'imported', nullif(completion_tokens, 0), completion_tokens) as completion_tokens
         )
     from staging.plan_episodes
-),
-
-abbreviations as (
-    select map(['persistent', 'stateless', 'injected', 'injected+persistent'], ['P', 'S', 'I', 'IP']) as letters
 )
 
 select
@@ -99,9 +86,13 @@ select
     episode_failures.failure_class,
     episode_behaviour.* exclude (episode_id, reading, is_default)
 from counted_episodes
-cross join abbreviations
+cross join (
+    select map(['persistent', 'stateless', 'injected', 'injected+persistent'], ['P', 'S', 'I', 'IP']) as letters
+) as abbreviations
 inner join staging.attempts using (plan_digest, episode_id)
-left join described_instances using (instance_id)
+left join (
+    select distinct on (instance_id) instance_id, capacity, inspection_budget from main.instances
+) as described_instances using (instance_id)
 left join staging.finish_signals using (finish_reason)
 left join staging.base_models using (plan_digest, base)
 left join own_errors using (episode_id)

@@ -1,22 +1,16 @@
 -- one row per bucket of a plan under a variant, base, visibility and header, whose cells are compared with each other
-with described_buckets as (
-    select
-        plan_digest, variant, base, visibility, header, bucket,
-        -- a bucket is one row even where its episodes disagree: imports may name a scale each
-        min(scale) as scale,
-        min(measured_on) as measured_on,
-        -- whether a difference from the published value says anything
-        bool_and(measured_on = 'paper, Qwen3-8B') as has_published_model,
-        max(published_split) as published_split
-    from marts.episode_metrics
-    where purpose = 'evaluation'
-    group by all
-)
-
 select
-    described_buckets.*,
+    plan_digest, variant, base, visibility, header, bucket,
+    -- a bucket is one row even where its episodes disagree: imports may name a scale each
+    min(scale) as scale,
+    min(measured_on) as measured_on,
+    -- whether a difference from the published value says anything
+    bool_and(measured_on = 'paper, Qwen3-8B') as has_published_model,
+    max(published_split) as published_split,
     -- whether the bucket was played as the paper's was, so that a published value may stand beside it
     published_setting.variant is not null as is_as_published
-from described_buckets
+from marts.episode_metrics
 left join staging.published_setting using (variant, visibility, header)
+where purpose = 'evaluation'
+group by all
 order by plan_digest, variant, base, visibility, header, bucket

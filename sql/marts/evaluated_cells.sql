@@ -44,27 +44,22 @@ with counted_cells as (
 )
 
 select
-    counted_cells.*,
+    ours.*,
     evaluated_buckets.* exclude (plan_digest, variant, base, visibility, header, bucket),
-    mean_intervals.* exclude (
+    intervals.* exclude (
         plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract
     ),
     columns(theirs.* exclude (model, train_semantics, runtime_semantics)) as 'qwen3_8b_\0'
-from counted_cells
+from counted_cells as ours
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-left join staging.mean_intervals
-    on counted_cells.plan_digest = mean_intervals.plan_digest
-    and counted_cells.variant = mean_intervals.variant
-    and counted_cells.base = mean_intervals.base
-    and counted_cells.visibility = mean_intervals.visibility
-    and counted_cells.header = mean_intervals.header
-    and counted_cells.bucket = mean_intervals.bucket
-    and counted_cells.runtime_contract = mean_intervals.runtime_contract
-    and counted_cells.train_contract is not distinct from mean_intervals.train_contract
+left join staging.mean_intervals as intervals
+    on (ours.plan_digest, ours.variant, ours.base, ours.visibility, ours.header, ours.bucket, ours.runtime_contract)
+    = (intervals.plan_digest, intervals.variant, intervals.base, intervals.visibility, intervals.header,
+       intervals.bucket, intervals.runtime_contract)
+    and ours.train_contract is not distinct from intervals.train_contract
 left join staging.published_cells as theirs
-    on evaluated_buckets.published_split = theirs.split
-    and counted_cells.runtime_contract = theirs.runtime_semantics
-    and counted_cells.train_contract is not distinct from theirs.train_semantics
-    and counted_cells.model <> 'teacher'
-    and evaluated_buckets.is_as_published
+    on (published_split, ours.runtime_contract) = (theirs.split, theirs.runtime_semantics)
+    and ours.train_contract is not distinct from theirs.train_semantics
+    and ours.model <> 'teacher'
+    and is_as_published
 order by plan_digest, variant, base, visibility, header, bucket, condition

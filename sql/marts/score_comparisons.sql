@@ -57,12 +57,9 @@ select
 from grouped_statistics as ours
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join staging.published_comparisons as theirs
-    on evaluated_buckets.published_split = theirs.split
-    and ours.comparison_group = theirs.comparison_group
-    and ours.train_a = theirs.train_a
-    and ours.runtime_a = theirs.runtime_a
-    and coalesce(ours.train_b, 'base') = theirs.train_b
+    on (published_split, ours.comparison_group, ours.train_a, ours.runtime_a, coalesce(ours.train_b, 'base'))
+    = (theirs.split, theirs.comparison_group, theirs.train_a, theirs.runtime_a, theirs.train_b)
     and ours.runtime_b = theirs.runtime_b
-    and evaluated_buckets.is_as_published
+    and is_as_published
 where scores.pair_count is not null
 order by plan_digest, variant, base, visibility, header, bucket, comparison_group desc, train_a, runtime_a

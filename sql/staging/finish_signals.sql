@@ -1,5 +1,4 @@
 -- one row per signal that ends an episode, with its category of arXiv 2603.01209, Table 6
-select *
 from (
     values
         ('finish_tool', 'normal', 'normal'),

@@ -23,8 +23,7 @@ categories as (
 -- a category that no episode of a cell ended in is none of it, which stands beside the paper's number as well
 counted_endings as (
     select
-        named_endings.* exclude (category),
-        categories.category,
+        named_endings.* replace (categories.category as category),
         count(*) filter (named_endings.category = categories.category) as episode_count,
         count(*) as cell_unsolved_count
     from named_endings
@@ -43,8 +42,7 @@ inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility
 -- the paper tells this of Hard alone, which stands beside every bucket that is ours
 left join published.failure_analysis
     on (published_split = failure_analysis.split or counted_endings.bucket not in ('easy', 'hard'))
-    and counted_endings.train_contract = failure_analysis.train_semantics
-    and counted_endings.runtime_contract = failure_analysis.runtime_semantics
+    and (train_contract, runtime_contract) = (train_semantics, runtime_semantics)
     and counted_endings.category = failure_analysis.category
-    and evaluated_buckets.is_as_published
+    and is_as_published
 order by variant, base, visibility, header, bucket, model desc, condition, category

@@ -1,26 +1,24 @@
 -- The train x runtime interaction, (P->P - P->S) - (S->P - S->S) and as a ratio of ratios; ours beside Qwen3-8B
-with published_metrics as (
-    unpivot (
-        select
-            split, train_semantics, runtime_semantics, imports_per_step,
-            score_pct / 100 as score,
-            cast(mean_total_tokens as double) as total_tokens,
-            missing_names_per_episode as missing_name_count
-        from staging.published_cells
-        where model = 'sft'
-    )
-    on score, total_tokens, missing_name_count, imports_per_step
-    into name metric value mean
-),
-
-crossed_cells as (
+with crossed_cells as (
     select
         split, metric,
         max(mean) filter (train_semantics = 'persistent' and runtime_semantics = 'persistent') as pp,
         max(mean) filter (train_semantics = 'persistent' and runtime_semantics = 'stateless') as ps,
         max(mean) filter (train_semantics = 'stateless' and runtime_semantics = 'persistent') as sp,
         max(mean) filter (train_semantics = 'stateless' and runtime_semantics = 'stateless') as ss
-    from published_metrics
+    from (
+        unpivot (
+            select
+                split, train_semantics, runtime_semantics, imports_per_step,
+                score_pct / 100 as score,
+                cast(mean_total_tokens as double) as total_tokens,
+                missing_names_per_episode as missing_name_count
+            from staging.published_cells
+            where model = 'sft'
+        )
+        on score, total_tokens, missing_name_count, imports_per_step
+        into name metric value mean
+    )
     group by all
 ),
 
@@ -39,9 +37,8 @@ select
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join published_interactions
-    on evaluated_buckets.published_split = published_interactions.split
-    and statistics.analysis = published_interactions.analysis
-    and statistics.metric = published_interactions.metric
-    and evaluated_buckets.is_as_published
+    on (published_split, statistics.analysis, statistics.metric)
+    = (split, published_interactions.analysis, published_interactions.metric)
+    and is_as_published
 where plan_digest = $plan_digest and comparison_group = 'train_x_runtime'
 order by variant, base, visibility, header, bucket, analysis, metric, interval_kind desc

@@ -12,28 +12,24 @@ with crossed_cells as (
     group by all
 ),
 
-group_statistics as (
-    select
-        *,
-        if(analysis = 'ratio' and interval_kind = 'percentile', train_a || ' ' || runtime_a, null) as cell
-    from main.statistics
-    where plan_digest = $plan_digest
-        and metric = 'total_tokens'
-        and interval_kind in ('percentile', 't over seeds')
-        and (comparison_group = 'against_aligned' or analysis = 'interaction_ratio')
-),
-
 -- with several seeds there are two intervals of the interaction, of which the wider one leads
 tested_settings as (
     select
         variant, base, visibility, header, bucket,
-        max(estimate) filter (cell = 'persistent stateless') as p_on_s_token_ratio,
-        max(estimate) filter (cell = 'stateless persistent') as s_on_p_token_ratio,
-        max(estimate) filter (cell = 'stateless stateless') as s_on_s_token_ratio,
-        max(estimate) filter (analysis = 'interaction_ratio' and interval_kind = 'percentile') as interaction_ratio,
-        arg_max(group_statistics, high / low) filter (analysis = 'interaction_ratio') as wider,
-        arg_min(group_statistics, high / low) filter (analysis = 'interaction_ratio') as narrower
-    from group_statistics
+        max(estimate) filter (interval_kind = 'percentile' and train_a = 'persistent' and runtime_a = 'stateless')
+            as p_on_s_token_ratio,
+        max(estimate) filter (interval_kind = 'percentile' and train_a = 'stateless' and runtime_a = 'persistent')
+            as s_on_p_token_ratio,
+        max(estimate) filter (interval_kind = 'percentile' and train_a = 'stateless' and runtime_a = 'stateless')
+            as s_on_s_token_ratio,
+        max(estimate) filter (interval_kind = 'percentile' and analysis = 'interaction_ratio') as interaction_ratio,
+        arg_max(statistics, high / low) filter (analysis = 'interaction_ratio') as wider,
+        arg_min(statistics, high / low) filter (analysis = 'interaction_ratio') as narrower
+    from main.statistics
+    where plan_digest = $plan_digest
+        and metric = 'total_tokens'
+        and interval_kind in ('percentile', 't over seeds')
+        and ((comparison_group = 'against_aligned' and analysis = 'ratio') or analysis = 'interaction_ratio')
     group by all
 )
 

@@ -7,6 +7,7 @@ with contrasted_instances as (
     from marts.episode_metrics
     where plan_digest = $plan_digest and purpose = 'evaluation' and train_contract is not null and is_counted
     group by all
+    having contrast is not null
 )
 
 select
@@ -22,7 +23,5 @@ from contrasted_instances
 inner join contrasted_instances as others
     using (variant, base, visibility, header, bucket, measured_on, train_contract, instance_id)
 where contrasted_instances.training_seed < others.training_seed
-    and contrasted_instances.contrast is not null
-    and others.contrast is not null
 group by all
 order by variant, base, visibility, header, bucket, train_contract, seed_a, seed_b

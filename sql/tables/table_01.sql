@@ -21,44 +21,40 @@ with measured_teachers as (
     group by all
 ),
 
-unpivoted_metrics as (
-    unpivot measured_teachers
-    on columns(* exclude (scale, model_name, variant, bucket, published_split, runtime_contract))
-    into name metric value measured
-),
-
 paired_contracts as (
     select
         scale, model_name, variant, bucket, published_split, metric,
         max(measured) filter (runtime_contract = 'persistent') as persistent,
         max(measured) filter (runtime_contract = 'stateless') as stateless
-    from unpivoted_metrics
+    from (
+        unpivot measured_teachers
+        on columns(* exclude (scale, model_name, variant, bucket, published_split, runtime_contract))
+        into name metric value measured
+    )
     group by all
 )
 
 select
-    paired_contracts.variant, paired_contracts.bucket, paired_contracts.metric,
+    variant, bucket, ours.metric,
     case
         when published_units.unit is not null then published_units.unit
-        when paired_contracts.metric like '%tokens%' then 'tokens'
-        when paired_contracts.metric like '%calls%' then 'calls'
-        when paired_contracts.metric like '%faults%' then 'faults'
+        when ours.metric like '%tokens%' then 'tokens'
+        when ours.metric like '%calls%' then 'calls'
+        when ours.metric like '%faults%' then 'faults'
         else 'episodes'
     end as unit,
-    teacher_labels.measured_on, paired_contracts.persistent, paired_contracts.stateless,
-    paired_contracts.stateless / nullif(paired_contracts.persistent, 0) as stateless_over_persistent,
-    table1.persistent as gemini_3_flash_easy_persistent,
-    table1.stateless as gemini_3_flash_easy_stateless,
-    table1.stateless / table1.persistent as gemini_3_flash_easy_stateless_over_persistent,
-    if(is_as_published, paired_contracts.persistent - table1.persistent, null) as persistent_difference,
-    if(teacher_labels.is_as_published, paired_contracts.stateless - table1.stateless, null) as stateless_difference,
+    measured_on, ours.persistent, ours.stateless,
+    ours.stateless / nullif(ours.persistent, 0) as stateless_over_persistent,
+    theirs.persistent as gemini_3_flash_easy_persistent,
+    theirs.stateless as gemini_3_flash_easy_stateless,
+    theirs.stateless / theirs.persistent as gemini_3_flash_easy_stateless_over_persistent,
+    if(is_as_published, ours.persistent - theirs.persistent, null) as persistent_difference,
+    if(is_as_published, ours.stateless - theirs.stateless, null) as stateless_difference,
     if(is_as_published, stateless_over_persistent - gemini_3_flash_easy_stateless_over_persistent, null)
         as stateless_over_persistent_difference
-from paired_contracts
+from paired_contracts as ours
 inner join marts.teacher_labels using (scale, model_name)
-left join published.table1 as published_units on paired_contracts.metric = published_units.metric
-left join published.table1
-    on paired_contracts.metric = table1.metric
-    and paired_contracts.variant = 'main'
-    and paired_contracts.published_split = 'easy'
+left join published.table1 as published_units on ours.metric = published_units.metric
+left join published.table1 as theirs
+    on ours.metric = theirs.metric and variant = 'main' and published_split = 'easy'
 order by variant, bucket, unit, metric, measured_on

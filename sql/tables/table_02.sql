@@ -13,11 +13,8 @@ select
     if(has_published_model, score_pct - qwen3_8b_score_pct, null) as score_pct_difference,
     if(has_published_model, (score_pct_high - score_pct_low) / 2 - qwen3_8b_score_ci_half_width_pct, null)
         as score_ci_half_width_pct_difference,
-    if(
-        has_published_model,
-        100 * (solved_count / episode_count - qwen3_8b_solved_count / qwen3_8b_episode_count),
-        null
-    ) as solved_pct_difference,
+    if(has_published_model, 100 * (solved_count / episode_count - qwen3_8b_solved_count / qwen3_8b_episode_count), null)
+        as solved_pct_difference,
     if(has_published_model, mean_steps - qwen3_8b_mean_steps, null) as mean_steps_difference,
     if(has_published_model, mean_total_tokens - qwen3_8b_mean_total_tokens, null) as mean_total_tokens_difference,
     if(has_published_model, mean_seconds - qwen3_8b_mean_seconds, null) as mean_seconds_difference,

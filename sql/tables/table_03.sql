@@ -35,12 +35,8 @@ from marts.evaluated_cells as ours
 -- the paper tells this of Hard alone, which stands beside every bucket that is ours
 left join published.table3 as theirs
     on (ours.published_split = theirs.split or ours.bucket not in ('easy', 'hard'))
-    and ours.train_contract = theirs.train_semantics
-    and ours.runtime_contract = theirs.runtime_semantics
-    and ours.is_as_published
-left join published.terminations_derived
-    on theirs.split = terminations_derived.split
-    and theirs.train_semantics = terminations_derived.train_semantics
-    and theirs.runtime_semantics = terminations_derived.runtime_semantics
+    and (train_contract, runtime_contract) = (theirs.train_semantics, theirs.runtime_semantics)
+    and is_as_published
+left join published.terminations_derived using (split, train_semantics, runtime_semantics)
 where ours.plan_digest = $plan_digest
 order by variant, base, visibility, header, bucket, model desc, condition

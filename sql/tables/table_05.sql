@@ -44,12 +44,6 @@ measured_sets as (
     group by all
 ),
 
-unpivoted_metrics as (
-    unpivot (select dataset, contract, columns(* exclude (dataset, contract))::double from measured_sets)
-    on columns(* exclude (dataset, contract))
-    into name metric value measured
-),
-
 published_metrics as (
     select
         table5.* replace (if(table5.metric = 'repetitive_recovery_loop', 'zombie_loop', table5.metric) as metric)
@@ -64,7 +58,12 @@ reasons as (
 ),
 
 all_metrics as (
-    select *, if(metric like '%tokens', 'tokens', 'yield') as section from unpivoted_metrics
+    select *, if(metric like '%tokens', 'tokens', 'yield') as section
+    from (
+        unpivot (select dataset, contract, columns(* exclude (dataset, contract))::double from measured_sets)
+        on columns(* exclude (dataset, contract))
+        into name metric value measured
+    )
     union all by name
     -- a set without a trace of some reason has none of them, which stands beside the paper's number as well
     select
@@ -97,26 +96,18 @@ paired_contracts as (
 )
 
 select
-    dataset.variant as variant,
-    dataset.dataset_id as dataset_id,
-    dataset.bucket as bucket,
-    dataset.text_format as text_format,
-    dataset.retention as retention,
-    dataset.matching as matching,
-    paired_contracts.section, paired_contracts.metric, teacher_labels.measured_on,
-    paired_contracts.persistent, paired_contracts.stateless,
-    paired_contracts.stateless - paired_contracts.persistent as stateless_minus_persistent,
-    published_metrics.persistent as gemini_3_flash_easy_persistent,
-    published_metrics.stateless as gemini_3_flash_easy_stateless,
-    if(teacher_labels.is_as_published, paired_contracts.persistent - published_metrics.persistent, null)
-        as persistent_difference,
-    if(teacher_labels.is_as_published, paired_contracts.stateless - published_metrics.stateless, null)
-        as stateless_difference
-from paired_contracts
+    dataset.* exclude (scale, model_name, published_split),
+    ours.section, ours.metric, measured_on, ours.persistent, ours.stateless,
+    ours.stateless - ours.persistent as stateless_minus_persistent,
+    theirs.persistent as gemini_3_flash_easy_persistent,
+    theirs.stateless as gemini_3_flash_easy_stateless,
+    if(is_as_published, ours.persistent - theirs.persistent, null) as persistent_difference,
+    if(is_as_published, ours.stateless - theirs.stateless, null) as stateless_difference
+from paired_contracts as ours
 inner join marts.teacher_labels
     on dataset.scale = teacher_labels.scale and dataset.model_name = teacher_labels.model_name
-left join published_metrics
-    on paired_contracts.metric = published_metrics.metric
-    and paired_contracts.dataset.variant = 'main'
-    and paired_contracts.dataset.published_split = 'easy'
-order by variant, dataset_id, bucket, text_format, retention, matching, section desc, metric, measured_on
+left join published_metrics as theirs
+    on ours.metric = theirs.metric and dataset.variant = 'main' and dataset.published_split = 'easy'
+order by
+    dataset.variant, dataset.dataset_id, dataset.bucket, dataset.text_format, dataset.retention, dataset.matching,
+    section desc, metric, measured_on

@@ -22,10 +22,7 @@ select
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join published_ratios
-    on evaluated_buckets.published_split = published_ratios.split
-    and statistics.train_a = published_ratios.train_semantics
-    and statistics.runtime_a = published_ratios.runtime_semantics
-    and evaluated_buckets.is_as_published
+    on (published_split, train_a, runtime_a) = (split, train_semantics, runtime_semantics) and is_as_published
 where statistics.plan_digest = $plan_digest
     and statistics.analysis = 'ratio'
     and statistics.comparison_group = 'against_aligned'
