@@ -1,6 +1,8 @@
 """Merger: the one process that writes the warehouse file; it inserts landed bundles in one transaction."""
 
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -8,15 +10,15 @@ from typing import NamedTuple
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.errors import WarehouseError
+from carryover.storage.errors import WarehouseBusyError, WarehouseError
 from carryover.storage.warehouse.connection import open_for_writing
 from carryover.storage.warehouse.insertion import insert_bundles
-from carryover.storage.warehouse.lock import owned
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.readers_copy import copy_for_readers, has_current_copy
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, inspect_bundles, inspect_landing, quarantine_files
+from carryover.tasks.running.file_lock import file_lock
 from carryover.tasks.running.progress import OpenBar, no_bar
 
 GRACE = timedelta(hours=1)
@@ -63,22 +65,43 @@ def merge(
         raise WarehouseError(f"{path} lies inside the landing zone {landing.url}; put the warehouse beside it")
     with owned(path):
         _create_if_absent(path)
-        connection = open_for_writing(path)
         try:
-            migrate(connection)
-            if not landing.store.is_local:
-                connection.register_filesystem(landing.store.filesystem)
-            report = _take_in(connection, landing, grace, open_bar)
-            refresh_marts(connection, open_bar=open_bar)
-            # Closing would do it too, but keep a full disk to itself and leave the rows beside the file.
-            connection.execute("checkpoint")
+            with closing(open_for_writing(path)) as connection:
+                migrate(connection)
+                if not landing.store.is_local:
+                    connection.register_filesystem(landing.store.filesystem)
+                report = _take_in(connection, landing, grace, open_bar)
+                refresh_marts(connection, open_bar=open_bar)
+                # Closing would do it too, but keep a full disk to itself and leave the rows beside the file.
+                connection.execute("checkpoint")
         except duckdb.Error as error:
             raise WarehouseError(f"cannot write {path}: {error}") from error
-        finally:
-            connection.close()
         if not has_current_copy(path):
             copy_for_readers(path)
     return report._replace(seconds=time.monotonic() - started)
+
+
+@contextmanager
+def owned(warehouse_path: Path) -> Iterator[None]:
+    """Own a warehouse file while the block runs; raise `WarehouseBusyError` naming the process that owns it already."""
+    path = lock_path(warehouse_path)
+    with ExitStack() as stack:
+        try:
+            holder = stack.enter_context(file_lock(path))
+        except OSError as error:
+            raise WarehouseError(
+                f"cannot write {path}: {error.strerror}; choose another place for the warehouse"
+            ) from error
+        if holder is not None:
+            raise WarehouseBusyError(
+                f"{warehouse_path} is being written by {holder}; wait for it, or stop it and try again"
+            )
+        yield
+
+
+def lock_path(warehouse_path: Path) -> Path:
+    """Return where the lock file of a warehouse lies; it stays once a merger has begun."""
+    return warehouse_path.with_name(warehouse_path.name + ".lock")
 
 
 def _create_if_absent(path: Path) -> None:
@@ -88,12 +111,9 @@ def _create_if_absent(path: Path) -> None:
     draft = path.with_name(f".{path.name}.new")
     for leftover in (draft, draft.with_name(f"{draft.name}.wal")):
         leftover.unlink(missing_ok=True)
-    connection = open_for_writing(draft)
-    try:
+    with closing(open_for_writing(draft)) as connection:
         migrate(connection)
         connection.execute("checkpoint")
-    finally:
-        connection.close()
     draft.replace(path)
 
 
@@ -103,7 +123,7 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
     manifests = landing.manifests(known=merged)
     files = landing.store.find()
     strays = inspect_landing(files, manifests, merged, datetime.now(UTC) - grace)
-    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store, reads_content=True)
+    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store)
     refusals = [*strays, *unfit]
     row_counts = insert_bundles(connection, landing, bundles, refusals, open_bar)
     # After the commit: a kill in between leaves the files where the next merge finds and moves them.

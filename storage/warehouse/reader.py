@@ -17,8 +17,8 @@ from carryover.storage.warehouse.connection import (
     require_query,
     shut_files_out,
 )
-from carryover.storage.warehouse.lock import lock_path
 from carryover.storage.warehouse.marts import are_of_this_sql, refresh_marts
+from carryover.storage.warehouse.merger import lock_path
 from carryover.storage.warehouse.migrations import check_version, migrate
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.warehouse.stoppable_query import stoppable

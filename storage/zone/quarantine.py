@@ -55,16 +55,13 @@ def inspect_landing(
 
 
 def inspect_bundles(
-    bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore, *, reads_content: bool = False
+    bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore
 ) -> tuple[list[Manifest], list[Refusal]]:
-    """Part bundles into those whose files are all there with the right size and columns, and refusals.
-
-    With `reads_content` every file is read and compared with its checksum.
-    """
+    """Part bundles into those whose files are all there with the right size, columns and checksum, and refusals."""
     sizes = {file.path: file.byte_count for file in files}
     kept, refusals = [], []
     for manifest in bundles:
-        if reason := _why_unfit(manifest, sizes) or (_why_damaged(manifest, store) if reads_content else None):
+        if reason := _why_unfit(manifest, sizes) or _why_damaged(manifest, store):
             refusals.append(Refusal(manifest.path, reason))
             refusals += [Refusal(file.path, f"of the refused bundle {manifest.bundle_id}") for file in manifest.files]
         else:
@@ -78,7 +75,7 @@ def find_damage(landing: LandingZone) -> list[Refusal]:
     Nothing is moved: `merge` quarantines the damaged bundles that it has not merged.
     """
     manifests = landing.manifests()
-    _, refusals = inspect_bundles(manifests.bundles, landing.store.find(), landing.store, reads_content=True)
+    _, refusals = inspect_bundles(manifests.bundles, landing.store.find(), landing.store)
     return [
         *(Refusal(path, reason) for path, reason in manifests.unreadable.items()),
         *(refusal for refusal in refusals if refusal.path.startswith(f"{MANIFEST_FOLDER}/")),

@@ -12,8 +12,7 @@ import pytest
 
 from carryover.storage.errors import WarehouseBusyError, WarehouseError
 from carryover.storage.warehouse.connection import open_for_writing
-from carryover.storage.warehouse.lock import owned
-from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.merger import merge, owned
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import readers_copy_path

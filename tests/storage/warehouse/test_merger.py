@@ -9,9 +9,8 @@ import pytest
 from carryover.storage.errors import WarehouseBusyError, WarehouseError
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.insertion import insert_bundles
-from carryover.storage.warehouse.lock import owned
 from carryover.storage.warehouse.mart_sources import read_mart_sources
-from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.merger import merge, owned
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import readers_copy_path
