@@ -36,12 +36,14 @@ def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, ep
     content = pl.struct(pl.exclude(_NAMES)).sort_by("episode_id")
     sets = examples.sort("run_id", maintain_order=True).group_by("dataset_id", maintain_order=True).agg(content=content)
     examples = examples.join(sets.unique("content", keep="last"), on="dataset_id", how="semi")
-    _write(examples.sort("dataset_id", "contract", "position"), _path(folder, TrainingExampleRow.TABLE))
+    examples = examples.sort("dataset_id", "contract", "position")
+    examples.write_parquet(_path(folder, TrainingExampleRow.TABLE), compression="zstd", compression_level=19)
 
     key = TrainingOverlapRow.KEY
     overlaps = warehouse.sql("select * from main.training_overlaps").polars()
     overlaps = _with_former(folder, TrainingOverlapRow.TABLE, overlaps, key).join(examples, on="dataset_id", how="semi")
-    _write(overlaps.sort(key), _path(folder, TrainingOverlapRow.TABLE))
+    overlaps = overlaps.sort(key)
+    overlaps.write_parquet(_path(folder, TrainingOverlapRow.TABLE), compression="zstd", compression_level=19)
 
 
 def insert_training(connection: DuckDBPyConnection, folder: Path) -> None:
@@ -56,10 +58,6 @@ def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ..
     path = _path(folder, table)
     frames = [pl.read_parquet(path), new] if path.exists() else [new]
     return pl.concat(frames, how="diagonal").unique(key, keep="last")
-
-
-def _write(frame: pl.DataFrame, path: Path) -> None:
-    frame.write_parquet(path, compression="zstd", compression_level=19)
 
 
 def _path(folder: Path, table: str) -> Path:

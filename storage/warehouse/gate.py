@@ -34,7 +34,7 @@ SUBJECTS = {
 
 _OF_EVERY_TABLE = {
     "table_keys_are_unique": """
-        select '{table}' as table_name, [{key_texts}] as key, count(*) as row_count
+        select '{table}' as table_name, [{key_texts}::varchar] as key, count(*) as row_count
         from main.{table} group by {key} having count(*) > 1
     """,
     "table_rows_trace_to_a_run": """
@@ -94,11 +94,10 @@ def check_files() -> list[CheckFile]:
     """Return the files of `sql/checks`, and the checks that are the same for every table, sorted by name."""
     sources = [file for file in (files("carryover.sql") / "checks").iterdir() if file.name.endswith(".sql")]
     checks = [CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources]
-    keys = {table: (model.KEY, [f"{column}::varchar" for column in model.KEY]) for table, model in TABLES.items()}
     for name, template in _OF_EVERY_TABLE.items():
         queries = (
-            template.format(table=table, key=", ".join(key), key_texts=", ".join(texts))
-            for table, (key, texts) in keys.items()
+            template.format(table=table, key=", ".join(model.KEY), key_texts="::varchar, ".join(model.KEY))
+            for table, model in TABLES.items()
         )
         checks.append(CheckFile(name, f"{' union all '.join(queries)} order by all"))
     return sorted(checks)

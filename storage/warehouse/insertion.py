@@ -6,7 +6,6 @@ Table and column names in the statements come from the row models, never from da
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import transaction
@@ -31,11 +30,9 @@ def insert_bundles(
 
     Return the number of rows by table, tables without new rows left out. `open_bar` shows the rows, a table at a time.
     """
-    landed = pa.array([episode.episode_id for manifest in bundles for episode in manifest.episodes], pa.string())
-    connection.register("landed_episodes", pa.table({"episode_id": landed}))
-    present = connection.sql("select episode_id from landed_episodes semi join main.episodes using (episode_id)")
-    shares = share_episodes(bundles, {episode_id for (episode_id,) in present.fetchall()})
-    connection.unregister("landed_episodes")
+    landed = [episode.episode_id for manifest in bundles for episode in manifest.episodes]
+    present = "select episode_id from main.episodes where episode_id in (select unnest($landed::varchar[]))"
+    shares = share_episodes(bundles, {held for (held,) in connection.execute(present, {"landed": landed}).fetchall()})
     row_counts = {
         table: sum(file.row_count for share in shares if (file := share.manifest.file(table))) for table in TABLES
     }
@@ -90,23 +87,14 @@ def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> i
         create or replace temp table news as
         select landed.*, {row_key} as row_key
         from ({source}) as landed
-        qualify row_number() over (partition by row_key order by bundle_id desc) = 1
+        left join main.latest_bundles as held on held.table_name = '{table}' and held.row_key = {row_key}
+        where held.bundle_id is null or held.bundle_id <= landed.bundle_id
+        qualify row_number() over (partition by {row_key} order by landed.bundle_id desc) = 1
         """
-    )
-    connection.execute(
-        """
-        delete from news
-        where exists (
-            select 1 from main.latest_bundles as held
-            where held.table_name = $table and held.row_key = news.row_key and held.bundle_id > news.bundle_id
-        )
-        """,
-        {"table": table},
     )
     connection.execute(f"delete from main.{table} where {row_key} in (select row_key from news)")
     connection.execute(
-        "delete from main.latest_bundles where table_name = $table and row_key in (select row_key from news)",
-        {"table": table},
+        f"delete from main.latest_bundles where table_name = '{table}' and row_key in (select row_key from news)"
     )
-    connection.execute("insert into main.latest_bundles select $table, row_key, bundle_id from news", {"table": table})
+    connection.execute(f"insert into main.latest_bundles select '{table}', row_key, bundle_id from news")
     return connection.execute(f"insert into main.{table} ({columns}) select {columns} from news").fetchall()[0][0]

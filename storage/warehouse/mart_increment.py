@@ -1,6 +1,6 @@
 """Incremental refresh of the marts: only new episodes are measured.
 
-A mart with an `episode_id` holds rows per episode, which depend on that episode's rows, on its instance, on the other
+A mart named `episode_...` holds rows per episode, which depend on that episode's rows, on its instance, on the other
 episodes of a plan on that instance (which attempt is the last one) and on the plans that it belongs to.
 The other marts are small: they summarise such marts and set statistics beside them, and are made anew.
 """
@@ -49,18 +49,13 @@ def measure_new_episodes(
     connection.execute("attach ':memory:' as increment")
     try:
         connection.execute(_FIND_STALE.format(live=live))
-        stale_count = _count(connection, "increment.main.stale_episodes")
-        if stale_count > LARGEST_SHARE * _count(connection, f"{live}.main.episodes"):
+        tables = ("increment.main.stale_episodes", f"{live}.main.episodes")
+        stale_count, count = (connection.sql(f"select count(*) from {table}").fetchall()[0][0] for table in tables)
+        if stale_count > LARGEST_SHARE * count:
             return False
-        rows = connection.sql(
-            "select table_name from duckdb_columns() "
-            "where database_name = $name and schema_name = 'marts' and column_name = 'episode_id'",
-            params={"name": name},
-        ).fetchall()
-        with_episodes = {name for (name,) in rows}
         marts = [source for source in sources if source.schema == "marts"]
-        measured = [mart for mart in marts if mart.name in with_episodes] if stale_count else []
-        summaries = [mart for mart in marts if mart.name not in with_episodes]
+        measured = [mart for mart in marts if mart.name.startswith("episode_")] if stale_count else []
+        summaries = [mart for mart in marts if not mart.name.startswith("episode_")]
         with open_bar("marts", len(measured) + len(summaries), "marts") as advance:
             if measured:
                 _measure(connection, live, sources, measured, advance)
@@ -103,7 +98,3 @@ def _measure(
     for mart in marts:
         connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
         advance(1, mart.name)
-
-
-def _count(connection: DuckDBPyConnection, table: str) -> int:
-    return connection.sql(f"select count(*) from {table}").fetchall()[0][0]

@@ -12,8 +12,6 @@ from carryover.storage.errors import StorageError, UnreachableZoneError
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.traces.rows import Row
 
-EPISODES_PER_BATCH = 50
-SECONDS_PER_BATCH = 20.0
 _SECOND = partial(asyncio.sleep, 1.0)
 
 
@@ -29,8 +27,8 @@ class BatchedLanding:
         zone: LandingZone,
         run_id: str,
         *,
-        episodes_per_batch: int = EPISODES_PER_BATCH,
-        seconds_per_batch: float = SECONDS_PER_BATCH,
+        episodes_per_batch: int = 50,
+        seconds_per_batch: float = 20.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._zone = zone
