@@ -25,7 +25,7 @@ PUBLISHED_ONLY = {
 
 
 @pytest.mark.parametrize("name", [*table_names(), *CAVE])
-def test_a_table_of_an_empty_warehouse_has_columns_and_no_rows_of_ours(warehouse, name):
+def test_table_of_an_empty_warehouse_has_columns_without_own_rows(warehouse, name):
     rows = warehouse.table(name, tools_json="[]")
     assert bool(rows) == (name in PUBLISHED_ONLY)
 
@@ -45,7 +45,7 @@ def test_every_file_becomes_a_relation_of_its_schema(warehouse, schema):
 
 
 @pytest.mark.parametrize("file", SQL_FILES)
-def test_a_file_is_one_statement_below_a_comment_that_says_what_its_rows_are(file):
+def test_sql_file_is_one_statement_below_a_comment_on_rows(file):
     text = (files("carryover.sql") / file).read_text(encoding="utf-8")
     assert text.startswith("-- ")
     assert ";" not in re.sub(r"--.*", "", text)

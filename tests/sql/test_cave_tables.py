@@ -114,7 +114,7 @@ def test_what_only_one_arm_solved_is_counted_both_ways(warehouse, turn):
     assert rows["json"]["only_solved_count"] == 1
 
 
-def test_retail_tasks_that_one_arm_alone_solved_stand_beside_the_published_causes(warehouse, turn):
+def test_retail_tasks_solved_by_one_arm_stand_beside_published_causes(warehouse, turn):
     (published,) = warehouse.table("cave_only_one_solved")
     assert (published["published_only_solved_count"], published["pair_count"]) == (24, None)
     turn("c1", "persistent_code", suite="tau2", tier="retail")
@@ -198,7 +198,7 @@ def test_comparisons_are_those_of_the_suites(warehouse):
     assert (row["suite"], row["arm"], row["estimate"]) == ("types", "persistent_code - json", 0.5)
 
 
-def test_claims_are_those_of_the_second_paper_that_do_not_hold(warehouse):
+def test_claims_are_the_failed_ones_of_the_second_paper(warehouse):
     for paper, verdict in (
         ("arXiv 2601.01569", "inconsistent"),
         ("arXiv 2601.01569", "holds"),

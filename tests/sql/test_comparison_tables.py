@@ -57,7 +57,7 @@ def test_interaction_stands_beside_that_of_the_published_means(study, metric, an
     ]
 
 
-def test_a_comparison_is_one_row_also_where_a_bucket_s_episodes_disagree(warehouse):
+def test_comparison_is_one_row_where_episodes_of_a_bucket_disagree(warehouse):
     warehouse.episode("P->P", "i1", scale="import")
     warehouse.episode("P->P", "i2", scale="paper", is_out_of_distribution=True)
     warehouse.episode("P->P", "i1", scale="import", base="other")

@@ -91,9 +91,7 @@ TEACHER_TABLES = ("table_01", "table_05")
         ("/models/mine/", "mine"),
     ],
 )
-def test_our_column_names_the_base_that_was_used_and_no_other_than_the_paper_s_has_a_difference(
-    played, base_model, named
-):
+def test_only_the_paper_base_has_a_difference_under_its_name(played, base_model, named):
     warehouse = played("paper", base_model=base_model)
     for name in ("table_02", "table_08", "figure_3", "interaction"):
         rows = warehouse.table(name)
@@ -119,7 +117,7 @@ def test_tables_of_a_teacher_name_it(played, scale, teacher, measured_on, has_di
         assert ({value for row in rows for value in differences(row).values()} != {None}) == has_differences
 
 
-def test_a_scripted_teacher_that_is_evaluated_beside_the_models_stands_under_its_own_name(warehouse):
+def test_evaluated_scripted_teacher_stands_under_its_own_name(warehouse):
     warehouse.run(scale="paper")
     warehouse.instance("i1")
     warehouse.episode("base->P", base="teacher", model_name="scripted", scale="paper", bucket="hard")
@@ -128,7 +126,7 @@ def test_a_scripted_teacher_that_is_evaluated_beside_the_models_stands_under_its
     assert set(differences(row).values()) == {None}
 
 
-def test_differences_of_a_hard_cell_are_ours_minus_the_published_ones(played):
+def test_differences_of_a_hard_cell_are_ours_minus_published(played):
     warehouse = played("paper")
 
     def row(name, **values):

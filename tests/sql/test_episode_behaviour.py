@@ -101,18 +101,18 @@ def test_with_gap_1_every_use_in_a_later_step_counts(warehouse):
     assert [row["state_utilization"] for row in behaviour(warehouse, "next_step_counts")] == [4, 1]
 
 
-def test_without_the_added_one_a_name_of_one_step_has_no_lifespan(warehouse):
+def test_name_of_one_step_lacks_lifespan_without_the_added_one(warehouse):
     reuse_state(warehouse)
     assert behaviour(warehouse, "lifespan_without_one")[0]["context_lifespan"] == pytest.approx((2 + 2 + 0) / 3)
 
 
-def test_a_use_of_a_name_that_the_reset_took_counts_unless_the_reading_asks_for_live_names(warehouse):
+def test_use_of_a_lost_name_counts_unless_liveness_is_required(warehouse):
     warehouse.steps(warehouse.episode("P->S"), [("total = 1", []), ("print(1)", []), ("print(total)", [])])
     assert behaviour(warehouse)[0]["state_utilization"] == 1
     assert behaviour(warehouse, "live_names_only")[0]["state_utilization"] == 0
 
 
-def test_reads_in_a_function_body_count_unless_the_step_binds_the_name_or_the_scope_is_the_module(warehouse):
+def test_function_body_reads_count_unless_bound_or_scope_is_module(warehouse):
     warehouse.steps(
         warehouse.episode("P->P"),
         [
@@ -125,7 +125,7 @@ def test_reads_in_a_function_body_count_unless_the_step_binds_the_name_or_the_sc
     assert behaviour(warehouse, "module_scope_only")[0]["state_utilization"] == 0
 
 
-def test_redefinitions_are_sites_by_default_and_names_in_the_other_reading(warehouse):
+def test_redefinitions_are_sites_by_default_and_names_otherwise(warehouse):
     warehouse.steps(warehouse.episode("P->P"), [("x = 1", ["x"]), ("x = 2\nx = 3", ["x"])])
     assert behaviour(warehouse)[0]["redefinitions_per_step"] == 1.0
     assert behaviour(warehouse, "distinct_redefinitions")[0]["redefinitions_per_step"] == 0.5
@@ -145,7 +145,7 @@ def test_names_that_the_episode_never_binds_are_no_user_names(warehouse):
     }
 
 
-def test_both_lifespans_count_an_episode_without_user_names_or_both_leave_it_out(warehouse):
+def test_both_lifespans_treat_an_episode_without_user_names_alike(warehouse):
     warehouse.steps(warehouse.episode("P->P"), [("import numpy as np", [])])
     warehouse.steps(warehouse.episode("P->P"), [("x = 1", ["x"])])
     lifespans = {
@@ -155,7 +155,7 @@ def test_both_lifespans_count_an_episode_without_user_names_or_both_leave_it_out
     assert lifespans == {"appendix_f": [(0.0, 0.0), (1.0, 1.0)], "nameless_left_out": [(None, None), (1.0, 1.0)]}
 
 
-def test_a_block_that_does_not_parse_contributes_nothing_and_is_counted(warehouse):
+def test_unparsed_block_contributes_nothing_and_is_counted(warehouse):
     warehouse.steps(warehouse.episode("P->P"), [("x = (", []), ("import os", [])])
     row = behaviour(warehouse)[0]
     assert (row["unparsed_step_count"], row["imports_per_step"], row["user_name_count"]) == (1, 0.5, 0)
@@ -173,7 +173,7 @@ def names_alive(warehouse) -> list[tuple]:
     return [tuple(row[column] for column in told) for row in behaviour(warehouse)]
 
 
-def test_an_import_that_does_not_say_what_is_alive_holds_an_unknown_number_of_names(warehouse):
+def test_import_without_live_names_has_an_unknown_state_footprint(warehouse):
     warehouse.steps(warehouse.episode("P->P", backend="imported"), [("x = 1", []), ("x = 2", [])])
     warehouse.connection.execute("update main.steps set state_event = 'unknown'")
     warehouse.steps(warehouse.episode("P->P", backend="imported"), [("x = 1", ["x"]), ("x = 2", ["x"])])
@@ -181,7 +181,7 @@ def test_an_import_that_does_not_say_what_is_alive_holds_an_unknown_number_of_na
     assert names_alive(warehouse) == [(None,) * 3, (2.0, 0.5, 1), (0.0, 0.0, 0)]
 
 
-def test_nothing_is_alive_before_the_first_step_also_where_what_is_after_it_is_unknown(warehouse):
+def test_nothing_is_alive_before_the_first_step_of_an_import(warehouse):
     for blocks in ([("x = 1", [])], [("x = 1", ["x"]), ("x = 2", [])], [("x = 1", []), ("x = 2", ["x"])]):
         warehouse.steps(warehouse.episode("P->P", backend="imported"), blocks)
     warehouse.connection.execute("update main.steps set state_event = 'unknown' where len(active_globals) = 0")

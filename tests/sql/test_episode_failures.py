@@ -66,13 +66,13 @@ def test_named_variants_change_one_rule_each(warehouse):
     assert failure_class(warehouse, "cap_errors_are_errors") == "execution_instability"
 
 
-def test_a_caught_tool_error_is_a_violation_only_in_the_variant_that_counts_it(warehouse):
+def test_caught_tool_error_is_a_violation_only_where_counted(warehouse):
     warehouse.error(warehouse.episode(), 1, "already taken", "tool", is_caught=True)
     assert failure_class(warehouse) == "silent_suboptimality"
     assert failure_class(warehouse, "caught_errors_count") == "protocol_violation"
 
 
-def test_probing_for_classes_is_no_violation_in_the_variant_that_allows_it(warehouse):
+def test_class_probing_is_no_violation_where_allowed(warehouse):
     warehouse.error(warehouse.episode(), 1, "disallowed class 'B'", "tool")
     assert failure_class(warehouse) == "class_violation"
     assert failure_class(warehouse, "class_probing_is_no_violation") == "silent_suboptimality"

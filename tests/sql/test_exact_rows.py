@@ -58,6 +58,6 @@ def ask():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_file_gives_exactly_the_rows_that_were_worked_out_by_hand(ask, name):
+def test_sql_file_gives_the_rows_worked_out_by_hand(ask, name):
     expected = read_rows((ROWS / f"{name}.txt").read_text(encoding="utf-8"))
     assert [write_row(row) for row in ask(name)] == expected

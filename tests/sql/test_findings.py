@@ -95,7 +95,7 @@ def test_bootstrap_intervals_in_the_prose():
     assert "equivalence not shown ({:.1f} [{:.1f}, {:.1f}] points)".format(*points) in FINDINGS
 
 
-def test_how_far_the_aligned_cell_lies_above_the_others_where_mistakes_cost_score():
+def test_aligned_cell_lies_above_others_where_mistakes_cost_score():
     def points(b: tuple[str, str]) -> str:
         trained, played = b
         arms = {"train_a": "persistent", "runtime_a": "persistent", "train_b": trained, "runtime_b": played}
@@ -139,7 +139,7 @@ def test_state_use_after_a_mismatch(base, said):
     assert said.format(*of_all, *ended) in FINDINGS
 
 
-def test_names_that_are_missed_at_home_on_larger_instances_cost_no_score():
+def test_names_missed_at_home_on_large_instances_cost_no_score():
     where = {"base": "common", "bucket": "small_large"}
     scores = means("score", **where)
     assert f"P→P {100 * scores['P->P']:.0f} against S→S {100 * scores['S->S']:.0f}, equivalence" in FINDINGS
@@ -152,7 +152,7 @@ def test_names_that_are_missed_at_home_on_larger_instances_cost_no_score():
     assert f"these {missed.height} spent the whole budget, and both cells score {score} on them" in FINDINGS
 
 
-def test_episodes_without_end_after_half_of_the_training_and_after_a_quarter_of_an_adapters():
+def test_unended_episodes_after_half_and_quarter_of_the_training():
     unfinished = evaluated().filter(pl.col("finish_category") != "normal")
     half = unfinished.filter(variant="half-training").height
     whole = unfinished.filter(**MAIN, training_seed=1).height
@@ -212,7 +212,7 @@ def test_shuffled_labels_seed_by_seed():
     assert f"they alone give {t_interval([*values[3:], last])} by a t interval" in FINDINGS
 
 
-def test_which_draws_of_shuffled_labels_miss_names_and_do_not_end():
+def test_draws_of_shuffled_labels_that_miss_names_or_never_end():
     rows = evaluated().filter(**{**MAIN, "variant": "shuffled-labels"})
     at_home = rows.filter(condition="P->P")
     missed = at_home.filter(pl.col("missing_name_count") > 0)["training_seed"]
@@ -248,7 +248,7 @@ def test_two_models_of_one_contract():
 
 
 @pytest.mark.parametrize("base", ["common", "scratch"])
-def test_scores_where_the_inspection_budget_was_spent_and_where_it_was_not(base):
+def test_scores_with_the_inspection_budget_spent_and_unspent(base):
     place = ["training_seed", "instance_id"]
     cells = evaluated().filter(**{**MAIN, "base": base, "bucket": "small_large"})
     pairs = cells.filter(condition="P->P").join(cells.filter(condition="S->S"), on=place, validate="1:1")
@@ -289,7 +289,7 @@ def test_arms_that_are_equal_in_tokens_differ_in_faults():
     assert f"the other way ({persistent:,.0f} and {stateless:,.0f};" in FINDINGS
 
 
-def test_the_tax_of_the_table_and_of_half_of_the_training():
+def test_tax_of_the_table_and_of_half_the_training():
     same_seed, without, half = (
         means("total_tokens", **where)
         for where in ({"training_seed": 1}, {"variant": "no-table"}, {"variant": "half-training"})
@@ -311,14 +311,14 @@ def test_a_header_without_names_is_cheaper_at_home():
     assert f"P→P's tokens fall from {named:,.0f} to {nameless:,.0f}" in FINDINGS
 
 
-def test_tests_of_replicates_that_were_made_and_that_could_not_be():
+def test_tests_of_replicates_that_were_possible_or_not():
     rows = pl.read_parquet(FOLDER / "statistics.parquet").filter(analysis="replicates")
     made = rows.filter(pl.col("p_value").is_not_null())
     rejected = made.filter(pl.col("p_value") < 0.05).height
     assert f"{rejected} of {made.height} tests reject at 0.05. {rows.height - made.height} more could not" in FINDINGS
 
 
-def test_episodes_as_trained_are_those_of_the_model_s_own_contract_but_for_one():
+def test_episodes_as_trained_equal_the_own_contract_but_for_one():
     cells = evaluated().filter(variant="main", visibility="as_trained")
     place = ["base", "bucket", "training_seed", "instance_id"]
     pairs = cells.filter(condition="S->P").join(cells.filter(condition="S->S"), on=place, validate="1:1")
@@ -327,7 +327,7 @@ def test_episodes_as_trained_are_those_of_the_model_s_own_contract_but_for_one()
     assert "but for one of 1,200 episodes" in FINDINGS
 
 
-def test_a_list_that_differs_from_the_last_one_that_was_printed_is_miscopied(warehouse):
+def test_list_unlike_the_last_printed_one_is_miscopied(warehouse):
     (counts,) = re.findall(r"```sql\n(.*?)```", PAGE, flags=re.DOTALL)
     copied = ("refused = ['B']\ntake_item('a')", ())
     blocks = [("refused = []\ntake_item('a')", ()), ("look(3)", ()), copied, copied]

@@ -38,7 +38,7 @@ def test_every_model_stands_under_every_runtime_with_the_wider_interval(warehous
     assert (rows[2]["seed_count"], rows[2]["episode_count"], rows[0]["mean_tokens_low"]) == (1, 1, None)
 
 
-def test_a_study_of_two_contracts_has_no_rows_there_and_no_injected_ones_in_its_own(warehouse):
+def test_study_of_two_contracts_has_no_injected_rows(warehouse):
     play(warehouse)
     assert warehouse.table("four_contracts") == warehouse.table("injection") == []
     assert set(cells(warehouse.table("cells"), "episode_count")) == {"P->P", "P->S"}
@@ -50,7 +50,7 @@ def test_the_mechanism_is_that_of_the_2x2_beside_injected_cells(warehouse):
     assert (row["variant"], row["most_missing_name_pct_elsewhere"]) == ("four-contracts", 0.0)
 
 
-def test_a_contrast_is_a_row_that_says_what_its_prompts_fix(warehouse):
+def test_contrast_row_says_what_its_prompts_fix(warehouse):
     play(warehouse)
     warehouse.episode("S->I", score=1.0, plan_digest="four", visibility="as_trained", **FOUR)
     at_home = {**INJECTED, "train_b": "persistent", "runtime_b": "persistent"}

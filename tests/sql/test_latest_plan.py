@@ -40,7 +40,7 @@ def test_latest_episodes_are_those_of_the_study_that_finished_last(warehouse):
     assert [row["plan_digest"] for row in warehouse.sql("from staging.latest_plan")] == ["late"]
 
 
-def test_an_import_is_the_latest_plan_where_no_study_has_finished(warehouse):
+def test_import_is_the_latest_plan_without_a_finished_study(warehouse):
     _run(warehouse, "failed", 7, status="failed")
     _run(warehouse, "imported", 3, flow="import")
     assert _latest(warehouse) == ["e-imported-import"]

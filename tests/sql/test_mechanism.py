@@ -36,7 +36,7 @@ def mechanism(warehouse, *columns):
     return [{column: row[column] for column in columns} for row in warehouse.table("mechanism")]
 
 
-def test_a_setting_is_one_row_with_its_cells_side_by_side(warehouse):
+def test_setting_is_one_row_with_cells_side_by_side(warehouse):
     play(warehouse, "P->P", [1000, 1000, 1000])
     play(warehouse, "S->S", [2000, 2000, 2000])
     play(warehouse, "S->P", [1500, 1500, 1500])

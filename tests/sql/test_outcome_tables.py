@@ -52,13 +52,13 @@ def test_table_1_sets_teachers_side_by_side(warehouse):
     ("variant", "bucket", "published", "difference"),
     [("main", "easy", 17.8, 82.2), ("main", "hard", None, None), ("no_faults", "easy", None, None)],
 )
-def test_table_1_stands_beside_the_paper_for_the_study_on_easy_alone(warehouse, variant, bucket, published, difference):
+def test_table_1_stands_beside_the_paper_on_easy_alone(warehouse, variant, bucket, published, difference):
     warehouse.episode("teacher->P", score=1.0, variant=variant, bucket=bucket, scale="paper")
     (row,) = [row for row in warehouse.table("table_01") if row["metric"] == "teacher_success_rate"]
     assert (row["gemini_3_flash_easy_persistent"], row["persistent_difference"]) == (published, difference)
 
 
-def test_a_metric_of_table_1_keeps_its_unit_where_nothing_was_published(warehouse):
+def test_metric_of_table_1_keeps_its_unit_when_unpublished(warehouse):
     warehouse.episode("teacher->P", variant="main")
     warehouse.episode("teacher->P", "i2", variant="no_faults")
     units = {
@@ -93,7 +93,7 @@ def test_only_the_last_attempt_of_an_episode_counts(warehouse):
     assert cells(warehouse.table("table_02"), "episode_count", "score_pct") == {"P->P": (1, 80.0)}
 
 
-def test_of_a_model_that_was_trained_anew_only_the_new_one_counts(warehouse):
+def test_only_the_new_one_of_a_retrained_model_counts(warehouse):
     warehouse.instance("i1")
     warehouse.episode("P->P", score=0.0, finish_reason="error", model_digest="old", attempt=0)
     warehouse.episode("P->P", score=0.2, model_digest="old", attempt=1)
@@ -106,7 +106,7 @@ def test_comparisons_are_within_what_makes_one_episode():
     assert set(GROUP_COLUMNS) < set(EpisodeRow.SAME_EPISODE)
 
 
-def test_an_episode_that_failed_for_good_is_left_out_and_shown_by_table_6_alone(warehouse):
+def test_finally_failed_episode_is_shown_by_table_6_alone(warehouse):
     warehouse.instance("i1")
     warehouse.episode("P->P", score=0.8)
     warehouse.episode("P->P", "i2", score=0.0, finish_reason="error")
@@ -122,7 +122,7 @@ def test_an_imported_error_is_an_ending_like_any_other(warehouse):
     assert cells(warehouse.table("table_02"), "episode_count", "score_pct") == {"P->P": (2, 50.0)}
 
 
-def test_a_scripted_teacher_among_the_models_stands_beside_no_published_base(warehouse):
+def test_scripted_teacher_among_models_stands_beside_no_published_base(warehouse):
     warehouse.instance("i1")
     warehouse.episode("base->P", score=0.1)
     warehouse.episode("base->P", score=0.9, base="teacher", model_name="scripted")
@@ -150,7 +150,7 @@ def test_table_3_of_a_held_out_bucket_stands_beside_hard(warehouse):
 @pytest.mark.parametrize(
     ("bucket", "is_told"), [("small", True), ("small_large", True), ("hard", True), ("easy", False)]
 )
-def test_what_the_paper_tells_of_hard_alone_stands_beside_hard_and_beside_buckets_of_ours(warehouse, bucket, is_told):
+def test_published_values_of_hard_stand_beside_hard_and_own_buckets(warehouse, bucket, is_told):
     warehouse.episode("P->S", score=0.5, bucket=bucket, is_out_of_distribution=bucket in {"small_large", "hard"})
     (row,) = warehouse.table("table_03")
     assert row["qwen3_8b_hard_missing_name_episode_pct"] == (80 if is_told else None)
@@ -170,7 +170,7 @@ def test_columns_come_in_the_same_order_for_every_cell_table(study):
         assert list(study.table(name)[0])[:8] == [*GROUP, "model", "condition", "measured_on"]
 
 
-def test_a_category_that_no_episode_ended_in_is_zero_beside_the_published_share(warehouse):
+def test_category_without_episodes_is_zero_beside_the_published_share(warehouse):
     warehouse.instance("i1")
     warehouse.run(scale="paper")
     warehouse.episode("P->S", score=0.5, scale="paper", bucket="hard", is_out_of_distribution=True)

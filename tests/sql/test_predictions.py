@@ -6,7 +6,7 @@ from tests.sql.hand_made import OURS
 
 
 @pytest.mark.parametrize(("low", "verdict"), [(0.01, "refuted"), (-0.01, "not refuted")])
-def test_missing_names_are_decided_by_the_interval_and_not_by_mcnemar(study, low, verdict):
+def test_missing_names_are_decided_by_interval_not_by_mcnemar(study, low, verdict):
     arms = {"train_a": "persistent", "train_b": "stateless", "runtime_a": "stateless", "runtime_b": "stateless"}
     both = {**arms, "comparison_group": "fixed_runtime", "metric": "has_missing_name"}
     study.episode("S->S", "i1", 0.5)

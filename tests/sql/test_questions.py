@@ -82,7 +82,7 @@ def test_an_import_repeats_one_of_an_earlier_step(teachers, asked):
     assert asked(7) == [("teacher->P", 1, 0), ("teacher->S", 2, 0.5)]
 
 
-def test_refused_calls_are_a_share_and_caught_ones_a_share_of_these(study, teachers, asked):
+def test_caught_calls_are_a_share_of_the_refused_ones(study, teachers, asked):
     calls = [
         ("inspect", None, False),
         ("inspect", "ToolError", True),

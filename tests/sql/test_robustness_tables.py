@@ -22,7 +22,7 @@ def test_imported_episodes_without_a_training_seed_are_pairs(warehouse):
     assert (row["pair_count"], row["ratio_of_all"]) == (1, 2.0)
 
 
-def test_two_seeds_of_one_contract_show_what_chance_does_to_a_contrast(warehouse):
+def test_two_seeds_of_one_contract_show_chance_in_contrasts(warehouse):
     for seed, stateless in ((1, [1000, 2000]), (2, [1000, 1000])):
         play(warehouse, "P->P", [500, 500], training_seed=seed)
         play(warehouse, "P->S", stateless, training_seed=seed)

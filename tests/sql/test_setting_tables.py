@@ -65,7 +65,7 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
     ("variant", "bucket", "published", "difference"),
     [("main", "easy", 250, -250), ("main", "hard", None, None), ("no_faults", "easy", None, None)],
 )
-def test_table_5_stands_beside_the_paper_for_the_study_on_easy_alone(warehouse, variant, bucket, published, difference):
+def test_table_5_stands_beside_the_paper_on_easy_alone(warehouse, variant, bucket, published, difference):
     episode = warehouse.episode("teacher->S", variant=variant, bucket=bucket, scale="paper")
     warehouse.example(episode, "stateless", "retained", token_count=1, variant=variant)
     (row,) = [row for row in warehouse.table("table_05") if row["metric"] == "score_too_low"]
@@ -74,7 +74,7 @@ def test_table_5_stands_beside_the_paper_for_the_study_on_easy_alone(warehouse, 
     )  # fmt: skip
 
 
-def test_table_6_has_every_signal_of_the_paper_in_every_cell_and_zeros_for_those_that_never_occurred(study):
+def test_table_6_has_zeros_for_signals_that_never_occurred(study):
     rows = study.table("table_06")
     published = {row["finish_signal"] for row in study.sql("from published.table6 where finish_signal is not null")}
     assert {row["condition"] for row in rows} == {"P->P", "P->S", "common->P"}
@@ -87,7 +87,7 @@ def test_table_6_has_every_signal_of_the_paper_in_every_cell_and_zeros_for_those
     assert (never["finish_category"], never["published_category"]) == ("abnormal", "abnormal")
 
 
-def test_a_signal_that_nobody_listed_is_another_one_and_stands_in_table_6(warehouse):
+def test_unlisted_signal_is_other_and_stands_in_table_6(warehouse):
     warehouse.episode(finish_reason="error")
     warehouse.connection.execute("update main.episodes set finish_reason = 'gave_up'")
     counts = {
@@ -97,7 +97,7 @@ def test_a_signal_that_nobody_listed_is_another_one_and_stands_in_table_6(wareho
     assert counts["error"] == (0, "abnormal")
 
 
-def test_a_timeout_is_a_category_of_its_own_and_a_budget_in_table_6(warehouse):
+def test_timeout_is_its_own_category_and_budget_in_table_6(warehouse):
     warehouse.episode(finish_reason="timeout")
     (row,) = [row for row in warehouse.table("table_06") if row["episode_count"]]
     assert (row["finish_category"], row["table_6_category"], row["published_category"]) == (

@@ -35,7 +35,7 @@ def study(sound_study) -> Iterator[DuckDBPyConnection]:
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
-def test_a_check_finds_nothing_in_a_sound_study_nor_in_an_empty_warehouse(study, empty_warehouse, name):
+def test_sound_study_and_empty_warehouse_break_no_check(study, empty_warehouse, name):
     assert study.sql(CHECKS[name]).fetchall() == []
     relation = empty_warehouse.sql(CHECKS[name])
     assert relation.fetchall() == []
@@ -139,7 +139,7 @@ def test_every_rule_of_a_check_is_seen_alone(study, name, change):
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
-def test_a_check_is_one_statement_below_a_comment_that_says_what_its_rows_are(name):
+def test_check_is_one_statement_below_a_comment_on_its_rows(name):
     if name not in GENERATED:
         assert CHECKS[name].startswith("-- ")
         assert "\norder by " in CHECKS[name]
@@ -176,7 +176,7 @@ def test_a_name_that_the_harness_dropped_breaks_no_contract(study, make_row, ins
     assert study.sql(CHECKS["episode_names_live_as_declared"]).fetchall() == []
 
 
-def test_a_violation_of_the_policy_excuses_no_name_that_is_gone(study, make_row, insert_rows):
+def test_policy_violation_excuses_no_lost_name(study, make_row, insert_rows):
     study.execute("update steps set active_globals_before = [] where episode_id = 'e-persistent' and step = 2")
     told = make_row(RuntimeEventRow, episode_id="e-persistent", sequence=0, step=1, kind="policy_violation", name="os")
     insert_rows(study, [told])
@@ -190,13 +190,13 @@ def test_conditions_are_compared_with_the_instances_of_their_plan(study, change,
 
 
 @pytest.mark.parametrize("table", sorted(name for name, row in TABLES.items() if row in EPISODE_TABLES))
-def test_a_repeated_key_of_any_table_without_a_declared_one_is_found(study, make_row, insert_rows, table):
+def test_repeated_key_is_found_where_none_is_declared(study, make_row, insert_rows, table):
     insert_rows(study, [make_row(TABLES[table], run_id="run")] * 2)
     assert [(name, count) for name, _, count in study.sql(CHECKS["table_keys_are_unique"]).fetchall()] == [(table, 2)]
 
 
 @pytest.mark.parametrize("table", sorted(set(TABLES) - {"runs"}))
-def test_a_row_of_any_table_that_traces_to_no_run_is_found(study, make_row, insert_rows, table):
+def test_row_of_any_table_without_a_run_is_found(study, make_row, insert_rows, table):
     needed = {"no_tolerance_reason": "words"} if table == "claims" else {}
     insert_rows(study, [make_row(TABLES[table], run_id="nobody", **needed)])
     assert study.sql(CHECKS["table_rows_trace_to_a_run"]).fetchall() == [(table, "nobody", 1)]

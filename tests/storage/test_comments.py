@@ -33,7 +33,7 @@ def test_nothing_is_without_a_comment(merged, landing, make_episode, query):
     assert [name for name, comment in _comments(merged, query).items() if not comment] == []
 
 
-def test_comments_are_those_of_the_row_models_the_sql_files_and_the_glossary(merged):
+def test_comments_come_from_row_models_sql_files_and_glossary(merged):
     relations, columns = _comments(merged, RELATIONS), _comments(merged, COLUMNS)
     assert relations["main.episodes"] == "One agent run on one instance. Key: episode_id."
     assert (relations["marts.failure_counts"] or "").startswith("one row per evaluated cell and reading")

@@ -48,7 +48,7 @@ def mean(metric: str, cell: str, **where: int) -> float:
     return episodes().filter(condition=cell, **where)[metric].cast(pl.Float64).mean()  # pyright: ignore
 
 
-def test_four_cells_of_eight_seeds_and_a_hundred_instances_are_kept():
+def test_four_cells_of_eight_seeds_and_hundred_instances_are_kept():
     counts = episodes().group_by("condition", "training_seed").agg(pl.col("instance_id").n_unique(), pl.len()).rows()
     assert sorted(counts) == [(cell, seed, 100, 100) for cell in CELLS for seed in range(1, 9)]
 
@@ -58,7 +58,7 @@ def test_an_instrument_reads_what_the_study_set_as_its_goal(metric, cell, relati
     assert RELATIONS[relation](mean(metric, cell), goal)
 
 
-def test_the_goal_on_state_use_after_a_mismatch_is_missed_and_the_findings_say_so():
+def test_findings_report_the_missed_goal_on_state_use():
     missed = mean("state_utilization", "P->S")
     assert missed > 0.05
     assert f"**State utilization of P→S** was to stay under 0.05; it is {missed:.2f}" in FINDINGS
@@ -67,14 +67,14 @@ def test_the_goal_on_state_use_after_a_mismatch_is_missed_and_the_findings_say_s
 
 
 @pytest.mark.parametrize("metric", ["interpreter_lifespan", "redefinitions_per_step"])
-def test_names_outlive_their_step_in_every_episode_where_bindings_are_kept_and_in_no_other(metric):
+def test_names_outlive_their_step_exactly_where_bindings_are_kept(metric):
     for cell in CELLS:
         lives = episodes().filter(condition=cell)[metric] > 0
         assert lives.any() == lives.all() == cell.endswith("->P")
 
 
 @pytest.mark.parametrize(("metric", "cell", "goal"), RATIO_GOALS)
-def test_every_other_cell_costs_more_than_the_aligned_one_at_equal_turns_too(metric, cell, goal):
+def test_every_other_cell_costs_more_than_aligned_at_equal_turns(metric, cell, goal):
     ratios = [mean(metric, cell, training_seed=seed) / mean(metric, "P->P", training_seed=seed) for seed in range(1, 9)]
     assert mean(metric, cell) / mean(metric, "P->P") >= goal
     assert min(ratios) > 1
@@ -86,12 +86,12 @@ def test_training_and_runtime_interact_on_tokens_under_every_training_seed(seed)
     assert (pp - ps) - (sp - ss) < 0
 
 
-def test_mean_scores_of_the_three_cells_without_lost_names_are_equal():
+def test_mean_scores_of_cells_without_lost_names_are_equal():
     scores = [mean("score", cell) for cell in ("P->P", "S->P", "S->S")]
     assert max(scores) - min(scores) < LARGEST_SCORE_DIFFERENCE
 
 
-def test_a_model_that_was_trained_again_plays_the_same_episodes_to_the_last_token():
+def test_retrained_model_plays_the_same_episodes_to_the_last_token():
     place = ["condition", "instance_id"]
     trained = pl.read_parquet(FOLDER / EPISODES).filter(pl.col("train_contract").is_not_null())
     again = trained.filter(**{**SETTING, "variant": "a-a", "replicate": 0})

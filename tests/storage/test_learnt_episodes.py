@@ -74,7 +74,7 @@ def test_the_episodes_show_what_each_model_learnt():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_a_metric_of_the_marts_is_that_of_the_kept_rows(metric, measured):
+def test_metric_of_the_marts_is_that_of_kept_rows(metric, measured):
     assert measured[metric].to_list() == kept()[metric].to_list()
 
 

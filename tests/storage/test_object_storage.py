@@ -99,7 +99,7 @@ DEEDS: dict[str, Callable[[FileStore], Any]] = {
 
 @pytest.mark.usefixtures("no_bucket_of_its_own")
 @pytest.mark.parametrize("deed", DEEDS)
-def test_a_bucket_that_cannot_be_reached_is_told_in_one_line(deed):
+def test_unreachable_bucket_is_an_error_of_one_line(deed):
     store = FileStore("s3://carryover/landing", UNREACHABLE)
     with pytest.raises(LandingError) as failure:
         DEEDS[deed](store)

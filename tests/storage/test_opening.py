@@ -18,7 +18,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 
 
-def test_a_reader_keeps_its_copy_while_the_next_one_sees_the_new(landing, merged, make_episode):
+def test_reader_keeps_its_copy_while_the_next_sees_the_new(landing, merged, make_episode):
     with Warehouse.open(merged) as old:
         landing.write(make_episode("f"), "run")
         merge(landing, merged)
@@ -62,7 +62,7 @@ def test_a_missing_warehouse_says_how_to_make_one(tmp_path):
         Warehouse.open(tmp_path / "absent.duckdb")
 
 
-def test_a_reader_before_the_first_merge_ends_hears_that_none_has_finished(landing, tmp_path, make_episode):
+def test_reader_before_the_first_merge_hears_that_none_finished(landing, tmp_path, make_episode):
     path = tmp_path / "study.duckdb"
     landing.write(make_episode("e"), "run")
     with owned(path), open_for_writing(path) as live:
@@ -74,7 +74,7 @@ def test_a_reader_before_the_first_merge_ends_hears_that_none_has_finished(landi
         assert warehouse.sql("select count(*) from marts.episode_metrics").rows() == [(1,)]
 
 
-def test_a_merge_names_the_process_that_has_the_live_file_open(landing, merged, make_episode):
+def test_merge_names_the_process_that_holds_the_live_file(landing, merged, make_episode):
     landing.write(make_episode("f"), "run")
     with (
         holding(merged) as process,
@@ -113,7 +113,7 @@ def test_a_database_of_something_else_is_named(tmp_path):
     "place",
     ["file://{folder}/{file}", "file://{folder}/nowhere", "memory://nothing/here", "{folder}", "{folder}/notes"],
 )
-def test_a_place_that_is_no_landing_zone_is_no_empty_warehouse(merged, place):
+def test_foreign_folder_is_no_empty_warehouse(merged, place):
     (merged.parent / "notes").mkdir()
     (merged.parent / "notes" / "of_mine.txt").touch()
     with pytest.raises(WarehouseError, match=r"not a landing zone: .*; open a landing zone, or a warehouse file"):
@@ -126,7 +126,7 @@ def test_an_empty_landing_zone_is_an_empty_warehouse(tmp_path):
         assert warehouse.scan("steps").collect().height == 0
 
 
-def test_a_landing_zone_before_its_first_manifest_is_an_empty_warehouse(tmp_path):
+def test_landing_zone_before_its_first_manifest_is_empty_warehouse(tmp_path):
     (tmp_path / "episodes" / "run_id=run").mkdir(parents=True)
     (tmp_path / "quarantine").mkdir()  # a merge has put aside what a killed writer left
     with Warehouse.open(tmp_path) as warehouse:

@@ -84,7 +84,7 @@ def test_what_failed_or_was_not_played_is_missing_by_replicate(run, zone, play):
     assert missing_episodes(run, zone, SHARD, plays_again=True) == again
 
 
-def test_what_the_run_has_played_again_is_not_played_a_third_time(run, zone, play, make_episode):
+def test_episode_replayed_by_the_run_is_not_played_again(run, zone, play, make_episode):
     land(run, zone)
     for instance in SAMPLED:
         play(instance, 0)

@@ -53,7 +53,7 @@ def finish(flow="reproduce_study", plan=PLAN):
         pass
 
 
-def test_a_plan_is_finished_once_a_run_of_the_whole_study_is(zone, land):
+def test_plan_is_finished_with_a_run_of_the_whole_study(zone, land):
     land(FinishReason.FINISH_TOOL)
     assert not is_finished(PLAN)
     finish("collect_traces")
@@ -81,7 +81,7 @@ def test_statistics_of_another_source_are_to_be_computed_again(zone, monkeypatch
     assert is_analysed(PLAN)
 
 
-def test_an_episode_that_is_to_be_tried_again_leaves_the_plan_unfinished(zone, land):
+def test_episode_still_to_be_retried_leaves_the_plan_unfinished(zone, land):
     finish()
     land(FinishReason.ERROR)
     land(FinishReason.FINISH_TOOL, instance_id="another")
@@ -119,7 +119,7 @@ def test_a_later_attempt_makes_up_for_an_error(zone, land):
     assert is_finished(PLAN)
 
 
-def test_of_a_model_that_was_trained_anew_only_the_new_attempts_decide(zone, land):
+def test_only_new_attempts_of_a_retrained_model_decide(zone, land):
     finish()
     land(FinishReason.ERROR, model_digest="old", started_at=datetime(2026, 1, 1, tzinfo=UTC))
     land(FinishReason.FINISH_TOOL, model_digest="new", started_at=datetime(2026, 1, 2, tzinfo=UTC))
@@ -128,7 +128,7 @@ def test_of_a_model_that_was_trained_anew_only_the_new_attempts_decide(zone, lan
     assert count_failed_episodes(zone, PLAN) == 1
 
 
-def test_a_teacher_s_episode_is_given_up_after_the_attempts_that_the_plan_allows(zone, land):
+def test_teacher_episode_is_given_up_after_the_allowed_attempts(zone, land):
     plan = resolve_plan("smoke", Overrides(train_count=2, teacher_attempts=2))
     finish(plan=plan)
     land(FinishReason.ERROR, plan=plan, purpose="teacher")
@@ -140,7 +140,7 @@ def test_a_teacher_s_episode_is_given_up_after_the_attempts_that_the_plan_allows
     assert count_failed_episodes(zone, plan) == 1
 
 
-def test_an_attempt_that_met_an_endpoint_that_was_down_does_not_give_an_episode_up(zone, land):
+def test_attempt_at_a_down_endpoint_gives_no_episode_up(zone, land):
     plan = resolve_plan("smoke", Overrides(train_count=2, teacher_attempts=1))
     finish(plan=plan)
     values = {"plan": plan, "purpose": "teacher"}
@@ -150,7 +150,7 @@ def test_an_attempt_that_met_an_endpoint_that_was_down_does_not_give_an_episode_
     assert is_finished(plan)
 
 
-def test_errors_of_other_plans_and_of_re_evaluations_do_not_count(zone, land):
+def test_errors_of_other_plans_and_reevaluations_do_not_count(zone, land):
     finish()
     land(FinishReason.ERROR, plan=resolve_plan("smoke"))
     land(FinishReason.ERROR, variant="reevaluation")

@@ -13,7 +13,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 
 
-def test_a_night_lands_a_verdict_on_every_cell_and_emits_its_regressions(tmp_path, monkeypatch, make_episode):
+def test_night_lands_verdicts_on_cells_and_emits_regressions(tmp_path, monkeypatch, make_episode):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
     plan = resolve_plan("smoke")

@@ -31,7 +31,7 @@ def finish(plan, flow="reproduce_study"):
         return run.run_id
 
 
-def test_the_latest_study_as_the_preset_has_it_is_taken_whatever_its_source():
+def test_latest_study_of_the_preset_is_taken_whatever_its_source():
     finish(SMOKE)
     latest = finish(EARLIER)
     finish(SMALLER)
@@ -39,7 +39,7 @@ def test_the_latest_study_as_the_preset_has_it_is_taken_whatever_its_source():
     assert choose_study(resolve_plan("smoke")) == latest
 
 
-def test_a_study_with_overrides_is_taken_where_there_is_no_other():
+def test_study_with_overrides_is_taken_without_another():
     finish(SMALLER)
     latest = finish(SMALLER)
     assert choose_study(resolve_plan("smoke")) == latest
@@ -62,7 +62,7 @@ def land_of_another_version(run_id):
     zone.write({"runs": [row], "run_ends": [end]}, run_id)
 
 
-def test_a_study_of_another_version_is_refused_with_the_way_out():
+def test_study_of_another_version_is_refused_with_way_out():
     finish(SMALLER)
     land_of_another_version("old")
     with pytest.raises(UserError, match=r"of run old cannot be read by this version; run the study anew"):

@@ -65,7 +65,7 @@ def study(tmp_path, make_row):
     return land
 
 
-def test_seeds_that_ran_as_plans_of_their_own_are_read_as_one_study(study, tmp_path):
+def test_seeds_of_several_plans_are_read_as_one_study(study, tmp_path):
     folder = tmp_path / "mechanism"
     assert keep_results(study("a", 1), ["a"], folder, kept_statistics) == 9
     assert keep_results(study("b", 2), ["b"], folder, kept_statistics) == 17  # the teacher's trace is there already
@@ -111,7 +111,7 @@ def test_an_episode_that_two_plans_share_is_kept_once(study, tmp_path):
     assert keep_results(study("b", 2), ["b"], folder, kept_statistics) == 17
 
 
-def test_training_examples_are_kept_without_their_digests_and_name_the_kept_trace(study, tmp_path):
+def test_kept_training_examples_lack_digests_and_name_the_kept_trace(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2)):
         keep_results(study(plan_digest, seed), [plan_digest], folder, kept_statistics)
@@ -127,7 +127,7 @@ def test_training_examples_are_kept_without_their_digests_and_name_the_kept_trac
     assert counts["shared_instances"] == 1
 
 
-def test_sets_of_one_variant_are_kept_beside_each_other_and_told_apart_where_they_differ(study, tmp_path):
+def test_different_sets_of_one_variant_are_kept_apart(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2), ("c", 3)):
         keep_results(study(plan_digest, seed, token_count=7 if seed < 3 else 8), [plan_digest], folder, kept_statistics)
@@ -137,7 +137,7 @@ def test_sets_of_one_variant_are_kept_beside_each_other_and_told_apart_where_the
     assert tokens == [("main", "set-b", 7), ("main", "set-c", 8)]  # that of plan a is that of b
 
 
-def test_sets_of_two_variants_are_kept_also_where_they_hold_the_same(study, tmp_path):
+def test_equal_sets_of_two_variants_are_both_kept(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed, trained_variant in (("a", 1, "main"), ("b", 2, "half"), ("c", 3, "main")):
         keep_results(study(plan_digest, seed, trained_variant=trained_variant), [plan_digest], folder, kept_statistics)
@@ -146,7 +146,7 @@ def test_sets_of_two_variants_are_kept_also_where_they_hold_the_same(study, tmp_
     assert kept == [("set-b", "half", "a-t"), ("set-c", "main", "a-t")]
 
 
-def test_of_sets_that_hold_the_same_that_of_the_later_run_is_kept_whichever_part_is_kept_last(study, tmp_path):
+def test_equal_sets_keep_that_of_the_later_run(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("b", 2), ("a", 1)):
         keep_results(study(plan_digest, seed), [plan_digest], folder, kept_statistics)

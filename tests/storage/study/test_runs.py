@@ -72,7 +72,7 @@ def test_finished_runs_of_flow_and_plan_come_earliest_first():
     assert finished_runs("other", "laptop") == []
 
 
-def test_a_flow_may_join_a_run_and_gets_the_plan_that_was_resolved_then(home):
+def test_joining_flow_gets_the_resolved_plan_of_the_run(home):
     with start_run("toy", PLAN, Limits()) as run:
         with join_run("stage", run.run_id, Limits(max_tokens_total=5)) as joined:
             assert (joined.run_id, joined.plan, joined.limits.max_tokens_total) == (run.run_id, PLAN, 5)
@@ -81,7 +81,7 @@ def test_a_flow_may_join_a_run_and_gets_the_plan_that_was_resolved_then(home):
     assert len(rows(home, "runs")) == 1
 
 
-def test_a_stage_that_another_process_plays_is_a_run_of_its_own_with_the_same_plan(home, monkeypatch):
+def test_stage_in_another_process_is_a_run_of_its_own(home, monkeypatch):
     with start_run("toy", PLAN, Limits()) as run:
         monkeypatch.setattr("carryover.storage.study.runs._opened", set())
         with join_run("stage", run.run_id, Limits()) as joined:
@@ -92,7 +92,7 @@ def test_a_stage_that_another_process_plays_is_a_run_of_its_own_with_the_same_pl
     assert sorted(end["run_id"] for end in rows(home, "run_ends")) == sorted([run.run_id, joined.run_id])
 
 
-def test_a_stage_of_another_source_is_refused_with_both_sources_and_the_way_out(monkeypatch):
+def test_stage_of_another_source_is_refused_naming_both_sources(monkeypatch):
     with start_run("toy", PLAN, Limits()) as run:
         monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
         expected = rf"run {run.run_id} is of source {PLAN.source}, and the source here is newer: check out .* start"
@@ -102,7 +102,7 @@ def test_a_stage_of_another_source_is_refused_with_both_sources_and_the_way_out(
             assert joined.run_id == run.run_id
 
 
-def test_a_run_of_an_earlier_plan_records_the_source_that_is_here(home, monkeypatch):
+def test_run_of_an_earlier_plan_records_the_present_source(home, monkeypatch):
     monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
     with start_run("toy", PLAN, Limits()):
         (row,) = rows(home, "runs")

@@ -51,7 +51,7 @@ def test_a_sound_study_passes_every_check_and_has_data_docs(path, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_broken_study_names_the_offenders_and_an_unknown_episode_too(path, tmp_path):
+def test_broken_study_names_offenders_and_an_unknown_episode(path, tmp_path):
     _change(path, "delete from episodes where episode_id = 'e-stateless'; delete from items")
     failed = {row.check_name: row for row in gate_warehouse(path, tmp_path / "docs") if not row.is_passed}
     assert set(failed) == {"table_rows_exist", "episode_references_exist", "instance_solution_is_feasible"}
@@ -93,14 +93,14 @@ def test_an_empty_warehouse_does_not_pass(tmp_path):
     assert [row.check_name for row in rows if not row.is_passed] == ["table_rows_exist"]
 
 
-def test_a_check_that_cannot_run_is_an_error_and_no_verdict(path, tmp_path):
+def test_check_that_cannot_run_is_an_error_without_verdict(path, tmp_path):
     _change(path, "alter table turns drop column prompt_tokens")
     with pytest.raises(QueryError, match="prompt_tokens"):
         gate_warehouse(path, tmp_path / "docs")
 
 
 @pytest.mark.parametrize("claimed", [{"unexpected_count": 0, "is_passed": True}, {"unexpected_count": 2}])
-def test_a_backend_that_counts_otherwise_than_the_sql_is_not_believed(make_row, claimed):
+def test_backend_that_counts_unlike_the_sql_is_refused(make_row, claimed):
     frame = pl.DataFrame({"episode_id": ["a", "b"], "broken": [0, 1]})
     suite = Suite("episodes", frame, (Check(name="broken", kind="between", column="broken", maximum=0),), "episode_id")
     values = {"suite": "episodes", "check_name": "broken", "unexpected_count": 1, "is_passed": False}

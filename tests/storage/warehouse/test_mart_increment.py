@@ -110,7 +110,7 @@ def test_increments_in_any_order_give_what_a_rebuild_gives(base, bundles, merge_
     assert _marts(connection) == _marts(at_once)
 
 
-def test_an_earlier_attempt_and_an_episode_without_instance_are_measured_again(base, bundles, merge_rows):
+def test_earlier_attempt_and_episode_without_instance_are_measured_again(base, bundles, merge_rows):
     connection = _open(base, merge_rows)
 
     def state() -> list[tuple]:
@@ -139,7 +139,7 @@ def test_a_warehouse_whose_episodes_are_mostly_new_is_computed_again(base, make_
     assert merge_rows(connection, base) == "rebuild"
 
 
-def test_a_refresh_that_was_killed_before_it_was_noted_is_repeated_without_harm(base, bundles, merge_rows):
+def test_refresh_killed_before_its_note_is_repeated_without_harm(base, bundles, merge_rows):
     connection = _open(base, merge_rows)
     merge_rows(connection, bundles[3])
     marts = _marts(connection)
@@ -148,9 +148,7 @@ def test_a_refresh_that_was_killed_before_it_was_noted_is_repeated_without_harm(
     assert _marts(connection) == marts
 
 
-def test_rows_merged_by_a_merger_that_was_killed_before_it_measured_are_measured_by_the_next(
-    base, bundles, merge_rows, insert_rows
-):
+def test_next_merge_measures_rows_of_a_killed_merger(base, bundles, merge_rows, insert_rows):
     connection = _open(base, merge_rows)
     insert_rows(connection, bundles[3])
     merge_rows(connection, bundles[0])

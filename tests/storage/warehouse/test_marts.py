@@ -26,7 +26,7 @@ def test_staging_becomes_views_and_marts_become_tables(connection):
     assert (_kinds(connection, "staging"), _kinds(connection, "marts")) == ({"VIEW"}, {"BASE TABLE"})
 
 
-def test_marts_of_a_database_without_rows_of_its_own_are_views(connection):
+def test_marts_of_a_database_without_own_rows_are_views(connection):
     assert refresh_marts(connection, is_materialized=False) == "rebuild"
     assert _kinds(connection, "marts") == {"VIEW"}
     assert refresh_marts(connection) == "rebuild"

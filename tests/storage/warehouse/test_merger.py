@@ -95,7 +95,7 @@ def test_two_executions_of_an_episode_are_never_mixed(landing, path, make_episod
     ]
 
 
-def test_an_execution_landed_after_the_merge_of_the_other_changes_nothing(landing, path, make_episode):
+def test_execution_landed_after_merge_of_the_other_changes_nothing(landing, path, make_episode):
     landing.write(make_episode("e", step_count=1, code="first"), "run")
     merge(landing, path)
     landing.write(make_episode("e", step_count=3, code="second"), "run")
@@ -180,7 +180,7 @@ def test_a_merge_names_the_process_that_is_merging(landing, path):
     assert merge(landing, path).bundle_count == 0
 
 
-def test_a_torn_file_is_quarantined_with_its_bundle_and_the_rest_goes_on(landing, path, make_episode):
+def test_torn_file_is_quarantined_with_its_bundle_alone(landing, path, make_episode):
     landing.write(make_episode("whole"), "run")
     torn = landing.write(make_episode("torn"), "run")
     steps = Path(landing.url) / f"steps/run_id=run/{torn.bundle_id}.parquet"
@@ -199,7 +199,7 @@ def test_a_torn_file_is_quarantined_with_its_bundle_and_the_rest_goes_on(landing
     assert merge(landing, path).refusals == ()
 
 
-def test_a_file_of_the_right_size_with_other_bytes_is_quarantined(landing, path, make_episode):
+def test_file_of_right_size_with_other_bytes_is_quarantined(landing, path, make_episode):
     landing.write(make_episode("whole"), "run")
     damaged = landing.write(make_episode("damaged"), "run")
     steps = Path(landing.url) / f"steps/run_id=run/{damaged.bundle_id}.parquet"
@@ -227,7 +227,7 @@ def test_a_foreign_file_is_quarantined(landing, path, make_episode):
     assert report.row_counts["steps"] == 2
 
 
-def test_leftovers_of_a_killed_writer_stay_while_they_may_be_in_flight(landing, path, make_episode):
+def test_leftovers_of_a_killed_writer_stay_while_young(landing, path, make_episode):
     killed = landing.write(make_episode("e"), "run")
     (Path(landing.url) / f"bundles/run_id=run/{killed.bundle_id}.json").unlink()
     landing.store.write("steps/run_id=run/.x.parquet.tmp", b"half")
@@ -240,7 +240,7 @@ def test_leftovers_of_a_killed_writer_stay_while_they_may_be_in_flight(landing, 
     assert [file.path for file in landing.store.find() if not file.path.startswith("quarantine/")] == []
 
 
-def test_a_bundle_of_a_newer_version_waits_in_quarantine_and_comes_in_when_put_back(landing, path, make_episode):
+def test_bundle_of_a_newer_version_merges_after_quarantine(landing, path, make_episode):
     landed = landing.write(make_episode("e"), "run")
     (manifest,) = landing.manifests().bundles
     of_tomorrow = manifest.files[1].model_copy(update={"table": "thoughts"})
@@ -263,7 +263,7 @@ def test_merge_after_a_kill_makes_the_missing_copy(landing, path, make_episode):
     assert _rows(path, "select count(*) from episodes") == [(1,)]
 
 
-def test_a_merge_killed_before_it_moved_a_refused_file_moves_it_the_next_time(landing, path, make_episode):
+def test_next_merge_moves_a_refused_file_left_by_a_kill(landing, path, make_episode):
     landing.write(make_episode("e"), "run")
     for _ in range(2):
         landing.store.write("notes.txt", b"foreign")
@@ -274,7 +274,7 @@ def test_a_merge_killed_before_it_moved_a_refused_file_moves_it_the_next_time(la
     ]
 
 
-def test_a_merge_killed_while_it_made_the_warehouse_makes_it_the_next_time(landing, tmp_path, make_episode):
+def test_next_merge_makes_a_warehouse_left_unmade_by_a_kill(landing, tmp_path, make_episode):
     path = tmp_path / "study.duckdb"
     landing.write(make_episode("e"), "run")
     path.with_name(".study.duckdb.new").write_bytes(b"half")

@@ -49,7 +49,7 @@ def test_a_newer_warehouse_is_refused(folder):
         check_version(connection)
 
 
-def test_opening_a_newer_warehouse_names_the_file_and_what_to_upgrade(folder, tmp_path):
+def test_opening_a_newer_warehouse_names_file_and_upgrade(folder, tmp_path):
     path = tmp_path / "newer.duckdb"
     with open_for_writing(path) as connection:
         newest = migrate(connection, folder)

@@ -20,7 +20,7 @@ KEPT_RESULTS = REPOSITORY / "sql" / "results" / "laptop_full"
 
 
 @pytest.mark.parametrize("kind", ["file", "landing zone"])
-def test_sql_answers_the_same_over_a_file_and_over_a_landing_zone(landing, merged, make_episode, make_row, kind):
+def test_sql_answers_alike_over_file_and_landing_zone(landing, merged, make_episode, make_row, kind):
     landing.write(make_episode("e", step_count=5), "run")
     landing.write({**make_episode("f", step_count=1), "instances": [make_row(InstanceRow, instance_id="i")]}, "run")
     landing.write({"instances": [make_row(InstanceRow, instance_id="i")]}, "run")
@@ -76,7 +76,7 @@ def test_parameters_are_named(merged):
         assert warehouse.sql("select step from steps where step > $least", least=1).rows() == [(2,)]
 
 
-def test_marts_by_other_sql_are_not_current_and_a_merge_renews_them(landing, merged):
+def test_merge_renews_marts_made_by_other_sql(landing, merged):
     with duckdb.connect(str(merged)) as connection:
         connection.execute("update main.refreshed_marts set sql_digest = 'of another version'")
     with Warehouse.open(merged) as warehouse:
@@ -108,7 +108,7 @@ def test_a_query_without_rows_keeps_its_columns(merged):
         ("select * from marts.episode_metric", "episode_metric", "episode_metrics"),
     ],
 )
-def test_a_wrong_query_gives_duckdb_s_message_and_its_near_names(merged, query, message, near):
+def test_wrong_query_gives_duckdb_message_with_near_names(merged, query, message, near):
     with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match=message) as raised:
         warehouse.sql(query)
     assert f'"{near}"' in str(raised.value)
@@ -128,7 +128,7 @@ def test_a_wrong_query_gives_duckdb_s_message_and_its_near_names(merged, query, 
         ("from 'other.csv'", "a query reads its warehouse alone"),
     ],
 )
-def test_what_is_more_than_a_query_is_refused_with_the_way_around(merged, statement, refusal):
+def test_other_statements_than_queries_are_refused_with_the_way_out(merged, statement, refusal):
     with Warehouse.open(merged) as warehouse, pytest.raises(QueryError, match=refusal) as raised:
         warehouse.sql(statement)
     (way,) = re.findall(r"in DuckDB: (attach .*)$", str(raised.value))

@@ -30,7 +30,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_stops_a_query_that_would_take_hours_and_leaves_the_connection():
+def test_interrupt_stops_a_long_query_and_keeps_the_connection():
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"

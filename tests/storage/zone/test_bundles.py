@@ -15,12 +15,12 @@ def _manifest(bundle_id: str, *episode_ids: str) -> Manifest:
     return Manifest(bundle_id=bundle_id, run_id="run", files=(), episodes=episodes)
 
 
-def test_the_earliest_bundle_keeps_an_episode_in_whatever_order_they_come():
+def test_earliest_bundle_keeps_an_episode_in_any_order():
     early, late = _manifest("1", "a", "b"), _manifest("2", "b", "c")
     assert share_episodes([late, early]) == [(early, ()), (late, ("b",))]
 
 
-def test_an_episode_that_is_there_before_is_lost_by_every_bundle():
+def test_every_bundle_loses_an_episode_taken_before():
     early, late = _manifest("1", "a", "b"), _manifest("2", "b", "c")
     assert share_episodes([early, late], taken={"b", "x"}) == [(early, ("b",)), (late, ("b",))]
 

@@ -14,7 +14,7 @@ def store(request, tmp_path) -> FileStore:
     return FileStore(tmp_path / "store" if request.param == "folder" else f"memory://{tmp_path.name}")
 
 
-def test_what_is_written_is_found_with_size_and_age_and_read(store):
+def test_written_file_is_found_with_size_and_age_and_read(store):
     store.write("a/b.txt", b"four")
     (found,) = store.find()
     assert (found.path, found.byte_count) == ("a/b.txt", 4)
@@ -30,14 +30,14 @@ def test_a_folder_that_is_not_there_holds_nothing(store):
     assert store.read_many([]) == {}
 
 
-def test_a_local_folder_has_one_url_however_its_path_is_spelt(tmp_path, monkeypatch):
+def test_local_folder_has_one_url_for_every_spelling(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     spellings = ("zone", "./zone", "zone/", "other/../zone", Path("zone"), tmp_path / "zone", f"file://{tmp_path}/zone")
     assert {FileStore(spelling).url for spelling in spellings} == {str(tmp_path / "zone")}
     assert FileStore("memory://zone/").url == "memory://zone"
 
 
-def test_a_file_moves_with_its_folder_and_what_is_gone_stays_gone(store):
+def test_file_moves_with_its_folder_and_absent_one_stays_absent(store):
     store.write("a/b.txt", b"four")
     store.move("a/b.txt", "quarantine/a/b.txt")
     store.move("a/b.txt", "quarantine/a/b.txt")
@@ -53,9 +53,7 @@ def test_a_second_write_replaces_the_first_whole(store):
     assert store.read("a.txt") == b"second"
 
 
-def test_a_local_file_is_on_disk_before_it_has_its_name_and_the_name_is_so_before_the_write_returns(
-    tmp_path, monkeypatch
-):
+def test_local_file_is_durable_before_its_name_and_return(tmp_path, monkeypatch):
     calls = []
     fsync, replace = os.fsync, Path.replace
 
@@ -87,7 +85,7 @@ def test_a_local_write_leaves_no_temporary_file(tmp_path):
         (FileNotFoundError("no bucket"), LandingError),
     ],
 )
-def test_a_store_out_of_reach_is_told_from_one_that_refuses(error, kind, monkeypatch):
+def test_unreachable_store_is_told_from_a_refusing_one(error, kind, monkeypatch):
     store = FileStore("memory://store")
 
     def fail(*_):

@@ -40,7 +40,7 @@ def test_files_without_a_manifest_do_not_count(landing, make_episode):
     assert [manifest.bundle_id for manifest in landing.manifests().bundles] == [landed.bundle_id]
 
 
-def test_an_episode_that_ran_twice_is_read_from_its_first_bundle_only(landing, make_episode):
+def test_episode_played_twice_is_read_from_its_first_bundle(landing, make_episode):
     landing.write(make_episode("e", step_count=1, code="first"), "run")
     landing.write({**make_episode("e", step_count=3, code="second")}, "run")
     landing.write(make_episode("f", step_count=1, code="third"), "run")
@@ -50,7 +50,7 @@ def test_an_episode_that_ran_twice_is_read_from_its_first_bundle_only(landing, m
     ]
 
 
-def test_a_repeated_episode_does_not_hide_its_bundle_s_other_episodes(landing, make_episode):
+def test_repeated_episode_hides_no_other_episode_of_its_bundle(landing, make_episode):
     landing.write(make_episode("e", score=0.25), "run")
     again, other = make_episode("e", score=0.75), make_episode("f", score=0.5)
     landing.write({table: again[table] + other[table] for table in again}, "run")
@@ -60,7 +60,7 @@ def test_a_repeated_episode_does_not_hide_its_bundle_s_other_episodes(landing, m
     ]
 
 
-def test_a_row_landed_twice_is_read_once_and_a_derived_one_in_its_latest_form(landing, make_row):
+def test_repeated_row_is_read_once_derived_one_in_latest_form(landing, make_row):
     for estimate in (1.0, 2.0):
         landing.write(
             {
@@ -81,7 +81,7 @@ def test_columns_and_rows_can_be_chosen(landing, make_episode):
     )
 
 
-def test_a_table_that_nobody_landed_is_empty_and_has_its_columns(landing):
+def test_table_without_landed_rows_is_empty_with_its_columns(landing):
     assert landing.read("steps") == arrow_schema("steps").empty_table()
     assert landing.scan("steps").collect_schema().names() == arrow_schema("steps").names
 

@@ -21,7 +21,7 @@ def test_an_old_file_without_manifest_was_never_committed():
     assert _reasons(f"steps/run_id=r/{BUNDLE}.parquet") == [NEVER_COMMITTED]
 
 
-def test_a_young_file_or_one_of_unknown_age_may_be_in_flight():
+def test_file_of_young_or_unknown_age_may_be_in_flight():
     assert _reasons(f"steps/run_id=r/{BUNDLE}.parquet", NOW) == []
     assert _reasons(f"steps/run_id=r/{BUNDLE}.parquet", None) == []
     assert _reasons(f"steps/run_id=r/.{BUNDLE}.parquet.tmp", NOW) == []
@@ -48,7 +48,7 @@ def test_what_is_in_quarantine_stays_there():
     assert _reasons("quarantine/notes.txt") == []
 
 
-def test_a_manifest_that_cannot_be_read_is_refused_with_its_reason():
+def test_unreadable_manifest_is_refused_with_its_reason():
     path = f"bundles/run_id=r/{BUNDLE}.json"
     unreadable = Manifests((), {path: "not a manifest"})
     assert inspect_landing([FoundFile(path, 4, OLD)], unreadable, (), NOW) == [(path, "not a manifest")]

@@ -50,9 +50,7 @@ def _garble(landing: LandingZone) -> None:
     ("damage", "reason"),
     [(_tear, "torn, 4 bytes instead of "), (_remove, "file missing"), (_garble, "damaged, checksum ")],
 )
-def test_a_landing_zone_with_a_damaged_bundle_names_the_file_and_the_way_out(
-    landing, make_episode, path, damage, reason
-):
+def test_damaged_bundle_is_named_with_the_way_out(landing, make_episode, path, damage, reason):
     landing.write(make_episode("e", step_count=2), "run")
     damage(landing)
     told = f"{landing.url} cannot be read: steps/run_id=run/.*parquet: {reason}.*; `carryover merge` puts it aside$"
@@ -63,7 +61,7 @@ def test_a_landing_zone_with_a_damaged_bundle_names_the_file_and_the_way_out(
         assert warehouse.sql("select count(*) from steps").rows() == [(0,)]
 
 
-def test_a_bundle_torn_while_its_zone_is_open_is_named_with_the_way_out(landing, make_episode):
+def test_bundle_torn_in_an_open_zone_is_named(landing, make_episode):
     landing.write(make_episode("e", step_count=2), "run")
     with Warehouse.open(landing.url) as warehouse:
         assert warehouse.sql("select count(*) from steps where code <> ''").rows() == [(2,)]
@@ -76,7 +74,7 @@ def test_a_bundle_torn_while_its_zone_is_open_is_named_with_the_way_out(landing,
             warehouse.sql("select * from stpes")
 
 
-def test_a_scan_of_a_file_of_two_landing_zones_reads_both(merged, make_episode, tmp_path):
+def test_scan_of_a_warehouse_of_two_landing_zones_reads_both(merged, make_episode, tmp_path):
     other = LandingZone(tmp_path / "other")
     other.write(make_episode("f", step_count=1), "run")
     merge(other, merged)
