@@ -4,8 +4,9 @@ with token_ratios as (
         variant, base, visibility, header, bucket,
         train_a as train_contract,
         runtime_a as runtime_contract,
-        arg_max(statistics, high - low) as widest,
-        max(estimate) filter (interval_kind = 'percentile') as token_ratio
+        max(estimate) filter (interval_kind = 'percentile') as token_ratio,
+        arg_max(low, high - low) as token_ratio_low,
+        arg_max(high, high - low) as token_ratio_high
     from main.statistics
     where plan_digest = $plan_digest
         and analysis = 'ratio'
@@ -25,9 +26,7 @@ select
     columns('^widest_mean_total_tokens_(low|high)$') as 'mean_tokens_\1',
     columns('^widest_missing_name_episode_pct_(low|high)$') as 'missing_name_pct_\1',
     columns('^widest_(score_pct_(low|high))$') as '\1',
-    token_ratios.token_ratio,
-    widest.low as token_ratio_low,
-    widest.high as token_ratio_high
+    token_ratio, token_ratio_low, token_ratio_high
 from marts.evaluated_cells
 left join token_ratios using (variant, base, visibility, header, bucket, train_contract, runtime_contract)
 where plan_digest = $plan_digest and model = 'sft'
