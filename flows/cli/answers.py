@@ -17,75 +17,65 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import command_sql, table_query
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import study_summary
-from carryover.tasks.plans.estimate import StageEstimate, estimate_study, known_as
+from carryover.tasks.plans.estimate import GPU_COUNTS, StageEstimate, estimate_study
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 from carryover.tasks.running.folders import name_folders
-from carryover.tasks.running.hub import expanded
 from carryover.tasks.sft.load import choose_attention
-from carryover.tasks.sft.model_shape import shape_of
-from carryover.tasks.sft.resources import GIB, GPU_GIB, estimate_resources, hours_on
+from carryover.tasks.sft.resources import GIB, GPU_GIB, hours_on
 
 COLUMNS = ("stage", "episodes", "prompt", "completion", "trained on", "steps", "GiB", "hours", "cost")
-SHOWN_HOURS = 0.01
-"""Smallest hours shown."""
-GPU_COUNTS = (1, 2, 8)
 UNKNOWN_SHAPE = "Base model of unknown size: memory is not estimated, and the hours of training are those of Qwen3-8B."
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
     """Print an estimate of every stage of a plan, running none; raise `UserError` for a setting that cannot work."""
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
-    has_prices = not limits.prices.is_free
     sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportArgumentType]
-    rows_and_sum = [*rows, StageEstimate("all, one after the other", "", *sums)]
-    cells = pl.DataFrame([_cells(row, has_prices=has_prices) for row in rows_and_sum], COLUMNS, orient="row")
-    cells = cells if has_prices else cells.drop("cost")
+    told = [_cells(row) for row in [*rows, StageEstimate("all, one after the other", "", *sums)]]
+    cells = pl.DataFrame(told, COLUMNS, orient="row").drop(["cost"] if limits.prices.is_free else [])
     title = f"{plan.name} (plan {plan.digest}): estimates, nothing was run"
     console = screen()
     console.print(render_table("estimates", cells, "rich", title=title, layout="plain", width=console.width), end="")
-    for line in _notes(plan, rows, has_prices=has_prices):
-        console.print(line, markup=False, soft_wrap=True)
+    console.print("\n".join(_notes(plan, rows, limits)), markup=False, soft_wrap=True)
 
 
-def _notes(plan: StudyPlan, rows: list[StageEstimate], *, has_prices: bool) -> Iterator[str]:
+def _cells(row: StageEstimate) -> list[str]:
+    """Return a row's cells; a dash marks a value that does not apply."""
+    counts = (row.episodes, row.prompt_tokens, row.completion_tokens, row.training_tokens, row.steps)
+    memory = f"{row.memory_bytes[0] / GIB:.1f}" if row.memory_bytes else "-"
+    hours = f"{row.hours:.2f}" if row.hours >= 0.01 else "<0.01"
+    cost = f"{row.cost:.2f}" if row.prompt_tokens else "-"
+    return [row.stage, *(f"{count:,}" if count else "-" for count in counts), memory, hours, cost]
+
+
+def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterator[str]:
     """Yield what a table of estimates rests on and what would change it."""
     yield f"Estimated from {'; '.join(dict.fromkeys(row.basis for row in rows))}."
-    if any(known_as(contract) != contract for part in plan.parts for contract in part.teacher.contracts):
+    if any(contract not in PAPER_CONTRACTS for part in plan.parts for contract in part.teacher.contracts):
         yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
     pace = [f"{plan.serving.max_concurrent} episodes of the models at a time"]
-    endpoints = [part.teacher.endpoint for part in plan.parts if part.teacher.endpoint is not None]
-    pace += list(dict.fromkeys(f"{endpoint.concurrency} of the teacher" for endpoint in endpoints))
-    yield f"Hours are at {', '.join(pace)}."
+    pace += [f"{part.teacher.endpoint.concurrency} of the teacher" for part in plan.parts if part.teacher.endpoint]
+    yield f"Hours are at {', '.join(dict.fromkeys(pace))}."
     asked = sum(row.prompt_tokens + row.completion_tokens for row in rows)
     yield f"Endpoints are asked for about {asked:,} tokens, which is what --max-tokens-total counts."
-    if not has_prices:
+    if limits.prices.is_free:
         yield 'The cost is unknown: give --prices, e.g. \'{"prompt": 0.5, "completion": 3}\'.'
-    trained = [row for row in rows if row.training_tokens]
-    if any(row.memory_bytes is None for row in trained):
+    if any(row.training_tokens and not row.memory_bytes for row in rows):
         yield UNKNOWN_SHAPE
-    if any((row.memory_bytes or 0) > GPU_GIB * GIB for row in trained if row.trainings):
+    on_gpu = [row for row in rows if row.trainings]
+    sizes = [max(sizes) / GIB for sizes in zip(*(row.memory_bytes for row in on_gpu if row.memory_bytes), strict=True)]
+    if sizes and sizes[0] > GPU_GIB:
         yield f"Warning: a training takes more than the {GPU_GIB} GiB of the paper's GPU; lower batch.max_length."
-    if hours := [each for row in trained for each in row.trainings]:
+    if hours := [each for row in on_gpu for each in row.trainings]:
         beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
         yield f"Training hours on H100 GPUs, one training on each: {beside}."
-        trainings = [part.training for part in plan.parts]
-        known = [(each, shape) for each in trainings if (shape := shape_of(each, expanded(each.base_model or "")))]
-        for count in GPU_COUNTS[1:] if known else ():
-            memory = max(estimate_resources(*each, gpu_count=count).memory_bytes for each in known) / GIB
-            shared = f"{sum(hours) / count:.1f} hours at best, {memory:.1f} GiB on each"
+        for count, size in [*zip(GPU_COUNTS, sizes, strict=False)][1:]:
+            shared = f"{sum(hours) / count:.1f} hours at best, {size:.1f} GiB on each"
             yield f"Each training over {count} GPUs (--gpus-per-training {count}): {shared}."
         kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
         yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
-
-
-def _cells(row: StageEstimate, *, has_prices: bool) -> list[str]:
-    """Return a row's cells; a dash marks a value that does not apply."""
-    counts = (row.episodes, row.prompt_tokens, row.completion_tokens, row.training_tokens, row.steps)
-    memory = f"{row.memory_bytes / GIB:.1f}" if row.memory_bytes else "-"
-    cost = f"{row.cost:.2f}" if has_prices and row.prompt_tokens else "-"
-    hours = f"{row.hours:.2f}" if row.hours >= SHOWN_HOURS else f"<{SHOWN_HOURS}"
-    return [row.stage, *(f"{count:,}" if count else "-" for count in counts), memory, hours, cost]
 
 
 def print_study(plan: StudyPlan) -> None:

@@ -107,13 +107,18 @@ def scripted_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator
             yield _condition(part, evaluation, contract, base="teacher", model_name="scripted")
 
 
+def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[ContractName | None, ContractName]]:
+    """Return the cells of an evaluation as (train contract, runtime contract); the base's train contract is None."""
+    trained = part.teacher.contracts * evaluation.has_trained_rows + (None,) * evaluation.has_base_rows
+    return [(train, runtime) for train in trained for runtime in evaluation.runtime_contracts]
+
+
 def planned_groups(plan: StudyPlan) -> dict[tuple[str, ...], PlannedGroup]:
     """Return what a plan's models play, by variant, base, visibility, header and bucket."""
     groups: dict[tuple[str, ...], PlannedGroup] = {}
     for part in plan.parts:
         for evaluation in part.evaluations:
-            models = part.teacher.contracts * evaluation.has_trained_rows + (None,) * evaluation.has_base_rows
-            arms = {ComparedArm(train, runtime) for train in models for runtime in evaluation.runtime_contracts}
+            arms = {ComparedArm(*cell) for cell in cells(part, evaluation)}
             bucket = evaluation.instances.bucket
             key = (evaluation.variant or part.variant, part.base, evaluation.visibility, evaluation.header, bucket)
             known = groups.get(key, PlannedGroup())

@@ -1,7 +1,6 @@
 """Steps, memory, disk and hours of a training, estimated from the shape of its model and the length of its examples."""
 
 import json
-import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -21,10 +20,6 @@ OPTIMIZER_BYTES = 12
 """Gradient and both moments of a trained parameter, in float32."""
 LOGIT_BYTES = 4096 * 32768 * 4
 """One tile of TRL's chunked loss; two are held at once."""
-PACKED_SHARE = 0.92
-"""Share of a sequence that best-fit packing fills with traces as long as Table 5's."""
-UTILISATION = 0.4
-"""Share of a GPU's peak that training reaches on the operations counted here; not measured on this code."""
 PEAK_FLOPS: dict[str, float] = {"A100": 312e12, "H100": 989e12}
 """Dense bfloat16 operations per second (vendor's data sheets)."""
 CORE_FLOPS = 2e10
@@ -93,13 +88,6 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
     )
 
 
-def step_count(spec: TrainingSpec, token_count: float) -> int:
-    """Estimate the optimizer steps of a training from the tokens of one pass."""
-    per_step = PACKED_SHARE * spec.batch.tokens_per_pass * spec.batch.accumulation
-    steps = math.ceil(math.ceil(token_count / per_step) * spec.epochs)
-    return steps if spec.max_steps is None else min(steps, spec.max_steps)
-
-
 def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) -> float:
     """Return the operations per token: forward 2 per parameter, backward the same for activations and for what moves.
 
@@ -110,12 +98,6 @@ def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) ->
     attention = 2 * mean_length * shape.head_count * shape.head_size * shape.layer_count
     again = 1 if spec.gradient_checkpointing else 0
     return 2 * matrices * (2 + again + (spec.lora is None)) + attention * 3.5
-
-
-def training_hours(spec: TrainingSpec, shape: ModelShape, token_count: float, mean_length: float) -> float:
-    """Return the hours on an H100 of a training that sees `token_count` tokens in examples of `mean_length`."""
-    speed = PEAK_FLOPS["H100"] * UTILISATION if spec.is_for_gpu else CORE_FLOPS * spec.cpu_threads
-    return training_flops(spec, shape, mean_length) * token_count / speed / 3600
 
 
 def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
