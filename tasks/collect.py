@@ -23,8 +23,7 @@ from carryover.tasks.progress import shown_progress
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import load_tokenizer
-from carryover.tasks.running.interruption import check_uninterrupted
-from carryover.tasks.running.limits import Meter, Spent
+from carryover.tasks.running.limits import Meter, Spent, check_uninterrupted
 from carryover.tasks.running.progress import Advance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.sft.tokenizer import TokenCounter

@@ -24,7 +24,7 @@ from carryover.tasks.retrying import RETRIES
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.running.hub import expanded
-from carryover.tasks.running.interruption import check_uninterrupted
+from carryover.tasks.running.limits import check_uninterrupted
 from carryover.tasks.running.progress import Advance
 from carryover.tasks.running.whole_files import digest_of_file
 from carryover.tasks.sft.card import CARD_NAME

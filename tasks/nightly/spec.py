@@ -8,8 +8,7 @@ from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.spec import StudyPart, StudyPlan
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.schema_rules import needs
+from carryover.tasks.running.frozen_model import FrozenModel, needs
 from carryover.tasks.serving.spec import ServingSpec
 
 SERIES = "reevaluation"
@@ -71,19 +70,15 @@ class NightObject(FrozenModel):
 
     def serving(self, own: ServingSpec) -> ServingSpec:
         """Return how the models are served: as the study says, or at the endpoint."""
-        if self.endpoint_url is None:
-            return own
-        external = {"engine": "external", "url": self.endpoint_url, "api_key_variable": self.endpoint_key_variable}
-        return ServingSpec(**{**own.model_dump(), **external})
+        return own if self.endpoint_url is None else own.elsewhere(self.endpoint_url, self.endpoint_key_variable)
 
     def part(self, part: StudyPart) -> StudyPart:
         """Return a part of the study as the night plays it: its own evaluations, without arms of other rules."""
-        evaluations = [evaluation for evaluation in part.evaluations if evaluation.variant is None]
+        base, rows = part.base, {}
         if self.endpoint_model is not None:
-            rows = {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
-            evaluations = [evaluation.model_copy(update=rows) for evaluation in evaluations]
-            return part.model_copy(update={"base": "endpoint", "evaluations": tuple(evaluations)})
-        return part.model_copy(update={"evaluations": tuple(evaluations)})
+            base, rows = "endpoint", {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
+        played = tuple(each.model_copy(update=rows) for each in part.evaluations if each.variant is None)
+        return part.model_copy(update={"base": base, "evaluations": played})
 
     def model(self) -> StudyModel | None:
         """Return the endpoint's model, whose contract and weights are unknown; None for the study's models."""

@@ -9,11 +9,9 @@ from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.running.frozen_model import FrozenModel, needs
 from carryover.tasks.running.hub import expanded
-from carryover.tasks.running.schema_rules import needs
 from carryover.tasks.runtime.contract import Scope
-from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import Attention
 
 
@@ -102,14 +100,11 @@ class Overrides(FrozenModel):
 
 def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
     """Return the plan with overrides applied; raise `UserError` if one changes nothing or makes no valid plan."""
-    serving = plan.serving
+    serving = _with(plan.serving, max_concurrent=overrides.concurrency)
     if overrides.endpoint_url is not None:
-        key_variable = overrides.endpoint_key_variable
-        external = {"engine": "external", "url": overrides.endpoint_url, "api_key_variable": key_variable}
-        serving = ServingSpec(**{**serving.model_dump(), **external})
+        serving = serving.elsewhere(overrides.endpoint_url, overrides.endpoint_key_variable)
     elif overrides.endpoint_key_variable is not None:
         raise UserError("endpoint_key_variable requires endpoint_url")
-    serving = _with(serving, max_concurrent=overrides.concurrency)
     known = {part.name: part for part in plan.parts}
     for name in overrides.parts or ():
         if name not in known:

@@ -60,8 +60,7 @@ class Folders:
 def name_folders(home: Path | None = None) -> Folders:
     """Return the folders of a data folder without touching the disk, for readers.
 
-    Raises:
-        UserError: A worker names another landing zone than the deployment that it runs.
+    Raise `UserError` where a worker names another landing zone than the deployment that it runs.
     """
     folder = (home or Path(os.environ.get(HOME_VARIABLE) or "data")).absolute()
     named = [os.environ.get(variable) for variable in (LANDING_VARIABLE, DEPLOYED_VARIABLE)]

@@ -1,5 +1,7 @@
 """The base of values that cross a boundary: specs, results and records."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -7,3 +9,12 @@ class FrozenModel(BaseModel):
     """A model that never changes and refuses fields that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def needs(field: str, needed: str, rule: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a clause for `dependentSchemas`: a field that is given needs another one, which keeps a rule.
+
+    Prefect's API refuses what breaks it when a run is submitted.
+    """
+    is_given = {"properties": {field: {"not": {"type": "null"}}}}
+    return {field: {"if": is_given, "then": {"required": [needed], "properties": {needed: rule or {"type": "string"}}}}}

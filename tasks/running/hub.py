@@ -95,8 +95,7 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
 def fetch_tokenizer(source: str, revision: str) -> Path:
     """Return the folder with the tokenizer of a commit of the hub, downloaded where it is not; a folder as it is.
 
-    Raises:
-        UserError: There is none, it is gated, or the hub cannot be reached.
+    Raise `UserError` if it is missing, gated or unreachable.
     """
     if is_local(source):
         return Path(source)

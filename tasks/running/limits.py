@@ -1,4 +1,4 @@
-"""Spending limits of a study: tokens and money, counted over every run of one plan."""
+"""What ends a run early: limits of tokens and money, counted over every run of one plan, and an interruption."""
 
 import threading
 from dataclasses import dataclass, field
@@ -8,6 +8,9 @@ from pydantic import Field
 
 from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
+
+_interrupted: set[str] = set()
+"""Runs that end at the next check: the thread that waits for workers cannot stop theirs."""
 
 
 class Prices(FrozenModel):
@@ -83,9 +86,7 @@ class Meter:
     def check(self, *, is_billed: bool = True) -> None:
         """Let another episode start; one that is not billed may where the money is spent.
 
-        Raises:
-            LimitReachedError: A limit is reached.
-            Exception: The failure that the study ends with.
+        Raise `LimitReachedError` at a limit, or the failure that the study ends with.
         """
         with self._lock:
             if self._failure is not None:
@@ -98,3 +99,18 @@ class Meter:
         else:
             return
         raise LimitReachedError(f"{met}; progress is saved; resume with a higher limit")
+
+
+class InterruptedRunError(UserError):
+    """The run is interrupted: its work ends as it would at a limit, and the next start resumes."""
+
+
+def interrupt(run_id: str) -> None:
+    """Let the work of a run end, in every thread."""
+    _interrupted.add(run_id)
+
+
+def check_uninterrupted(run_id: str) -> None:
+    """Raise `InterruptedRunError` if the run is interrupted."""
+    if run_id in _interrupted:
+        raise InterruptedRunError(f"run {run_id} is interrupted; progress is saved; run again to resume")

@@ -115,33 +115,40 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
             ]
     statements: dict[str, list[ast.stmt]] = {_EFFECTS: []}
     for statement in tree.body:
-        for name in _defined(statement):
-            statements.setdefault(name, []).append(statement)
+        for name, part in _defined(statement):
+            statements.setdefault(name, []).append(part)
     parts = {name: _part(found, name) for name, found in statements.items()}
     return parts | {_WHOLE: _part(tree.body, _WHOLE)._replace(used=frozenset())}
 
 
-def _defined(statement: ast.stmt) -> list[str]:
-    """Return the names that a statement at the top of a module defines; one that has effects counts as `_EFFECTS`."""
+def _defined(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
+    """Yield the names that a statement at the top of a module defines, each with what defines it.
+
+    Of an import of several names that is the import of one; a statement that has effects counts as `_EFFECTS`.
+    """
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return [name]
-        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-            return [alias.asname or alias.name.partition(".")[0] for alias in aliases]
+            yield name, statement
+        case ast.Import(names=aliases):
+            yield from ((_bound(alias), ast.Import([alias])) for alias in aliases)
+        case ast.ImportFrom(module=module, names=aliases, level=level):
+            yield from ((_bound(alias), ast.ImportFrom(module, [alias], level)) for alias in aliases)
         case ast.Assign(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
-            return [target.id for target in targets if isinstance(target, ast.Name)]
+            yield from ((target.id, statement) for target in targets if isinstance(target, ast.Name))
         case ast.AnnAssign(target=ast.Name(id=name)):
-            return [name]
+            yield name, statement
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
-            return []
+            pass
         case _:
-            return [_EFFECTS]
+            yield _EFFECTS, statement
+
+
+def _bound(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
 
 
 def _part(statements: Sequence[ast.stmt], name: str) -> _Part:
-    """Return what counts of statements; of an import of several names, the one that is asked for."""
-    if name != _WHOLE:
-        statements = [_alone(statement, name) for statement in statements]
+    """Return what counts of statements."""
     nodes = [node for statement in statements for node in ast.walk(statement)]
     imports = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module and node.level == 0)
     imported = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
@@ -154,13 +161,3 @@ def _part(statements: Sequence[ast.stmt], name: str) -> _Part:
         imported=frozenset(dotted for dotted in {*imported, *strings} if _MODULE_NAME.fullmatch(dotted)),
         reads_files="__file__" in used,
     )
-
-
-def _alone(statement: ast.stmt, name: str) -> ast.stmt:
-    """Return an import of several names as that of one; any other statement as it is."""
-    if not isinstance(statement, ast.Import | ast.ImportFrom):
-        return statement
-    wanted = [alias for alias in statement.names if name == (alias.asname or alias.name.partition(".")[0])]
-    if isinstance(statement, ast.Import):
-        return ast.Import(names=wanted)
-    return ast.ImportFrom(module=statement.module, names=wanted, level=statement.level)

@@ -1,11 +1,14 @@
-"""Files and folders that appear under their name only when they are complete, and digests of files."""
+"""Files that processes share: complete when they appear under their name, locked while one works, and digested."""
 
+import fcntl
 import hashlib
 import os
 import secrets
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -34,6 +37,26 @@ def write_whole(path: Path, content: str | bytes | memoryview) -> None:
         file.flush()
         os.fsync(file.fileno())
     _sync_folder(path.parent)
+
+
+@contextmanager
+def file_lock(path: Path) -> Iterator[str | None]:
+    """Hold a lock file for the block and yield `None`, or the current holder if it is another process.
+
+    The system frees the lock when its holder ends, however it ends.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            yield file.read() or "another process"
+            return
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+        file.flush()
+        yield None
 
 
 def digest_of_file(path: Path) -> str:

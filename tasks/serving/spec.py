@@ -45,6 +45,10 @@ class ServingSpec(FrozenModel):
     load_format: Literal["auto", "dummy"] = "auto"
     """Where vLLM takes the base's weights from: its files, or random ones of the same shape, to measure the server."""
 
+    def elsewhere(self, url: str, key_variable: str | None) -> "ServingSpec":
+        """Return the spec of an endpoint that somebody else runs, with the other fields as they are."""
+        return self.model_copy(update={"engine": "external", "url": url, "api_key_variable": key_variable})
+
     @model_validator(mode="after")
     def _url_belongs_to_external(self) -> "ServingSpec":
         if (self.engine == "external") != (self.url is not None):

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.file_lock import file_lock
 from carryover.tasks.running.hub import expanded, is_local
-from carryover.tasks.running.whole_files import digest_of_file, write_whole
+from carryover.tasks.running.whole_files import digest_of_file, file_lock, write_whole
 from carryover.tasks.sft.card import CARD_NAME
 
 CHECKPOINTS = "checkpoints"
