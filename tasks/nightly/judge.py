@@ -1,5 +1,6 @@
 """The verdict of a night: each cell's newest episodes against its baseline, on equal instances and decoding seeds."""
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,11 +11,12 @@ import polars as pl
 
 from carryover.tasks.analysis.alignment import align, arm_table
 from carryover.tasks.analysis.decisions import holm
-from carryover.tasks.analysis.intervals import bootstrap_intervals, difference, point_estimate, ratio
+from carryover.tasks.analysis.intervals import bootstrap_intervals, ratio
 from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import StatisticsSpec
-from carryover.tasks.nightly.identity import PARTS, RunFacts, describe, differing, digests, identify
 from carryover.tasks.nightly.spec import Thresholds
+from carryover.tasks.plans.difference import describe_difference
+from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.traces.result_rows import NightVerdictRow
 from carryover.tasks.traces.rows import FinishReason
 
@@ -26,6 +28,23 @@ OUTCOME = ("transcript_digest", "finish_reason", "score")
 """Columns equal in identical episodes: scores may change without a reply, if an environment or a scoring did."""
 LEAST_SHARE = 0.9
 """Share of the baseline's episodes, or of a first night's, below which nothing is said of a cell."""
+
+ENVIRONMENT = ("python", "system", "machine", "gpu", "packages")
+"""Fields of a run's environment that can change a reply; its command line cannot."""
+PARTS = ("code", "prompt", "contract", "environment", "server", "weights")
+"""Parts that decide an episode, beside its instance and its decoding seeds."""
+SENTENCES = 5
+"""Most differences that a note lists."""
+Identity = dict[str, Any]
+"""Values by the names of `PARTS`; None if one is unknown, as the weights behind an endpoint are."""
+
+
+class RunFacts(NamedTuple):
+    """Environment and servers of a run."""
+
+    environment: Mapping[str, Any]
+    servers: tuple[Mapping[str, Any], ...]
+    """Servers that answered for its models."""
 
 
 class Night(NamedTuple):
@@ -42,39 +61,26 @@ class Night(NamedTuple):
     """Facts of each run, by its id."""
 
 
-class _Comparison(NamedTuple):
-    """A cell's pairs and what they measure."""
-
-    values: dict[str, Any]
-    """Fields of its row."""
-    ended_share: float
-    """Of the night's episodes, those that ended without `error`."""
-    score_difference: float | None = None
-
-
 def judge_night(episodes: pl.DataFrame, night: Night) -> list[NightVerdictRow]:
     """Return one row per cell that the night played.
 
-    Args:
-        episodes: A plan's evaluation episodes, every attempt, as `sql/commands/judged_episodes.sql` returns them.
-        night: The run that is judged.
+    The episodes are a plan's evaluation, every attempt, as `sql/commands/judged_episodes.sql` returns them.
     """
     played = _newest(episodes.filter(pl.col("run_id") == night.run_id)).sort(*CELL, *PAIR)
     cells = [_compare(frame, episodes, night) for frame in played.partition_by(CELL, maintain_order=True)]
-    corrected = holm([cell.values[name] for cell in cells for name in ("score_p_value", "token_p_value")])
+    corrected = iter(holm([cell[name] for cell in cells for name in ("score_p_value", "token_p_value")]))
     shared = dict.fromkeys(NightVerdictRow.model_fields) | {
         "run_id": night.run_id,
         "plan_digest": night.plan_digest,
         "series": night.series,
         "threshold_json": night.thresholds.model_dump_json(),
-        "method": "no baseline",
         "judged_at": night.judged_at,
     }
     rows = []
-    for cell, score, tokens in zip(cells, corrected[::2], corrected[1::2], strict=True):
-        verdict = _verdict(cell, (score, tokens), night.thresholds)
-        told = {"score_p_holm": score, "token_p_holm": tokens, "verdict": verdict}
-        rows.append(NightVerdictRow.model_validate(shared | told | cell.values))
+    for cell in cells:
+        told = shared | cell | {"score_p_holm": next(corrected), "token_p_holm": next(corrected)}
+        verdict = told["verdict"] or _verdict(told, night.thresholds)
+        rows.append(NightVerdictRow.model_validate(told | {"verdict": verdict}))
     return rows
 
 
@@ -97,30 +103,28 @@ def _baseline(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> pl.D
     return _newest(nights.filter(pl.col("run_id") == pl.col("run_id").first()))
 
 
-def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comparison:
+def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> dict[str, Any]:
+    """Return what the night's episodes of a cell say beside its baseline; the verdict where they alone decide it."""
     baseline = _baseline(frame, episodes, night)
     ended = frame.filter(pl.col("finish_reason") != FinishReason.ERROR.value)
     is_same = [pl.col(name).eq_missing(pl.col(f"{name}_before")) for name in OUTCOME]
-    ended_share = ended.height / frame.height
     pairs = ended.join(baseline, on=[*CELL, *PAIR], suffix="_before", nulls_equal=True)
-    identity = identify(frame, night.facts[night.run_id])
+    identity = _identify(frame, night.facts[night.run_id])
     values: dict[str, Any] = {
         **frame.select(CELL).row(0, named=True),
-        "baseline_run_id": None,
         "pair_count": pairs.height,
         "unpaired_count": baseline.height - pairs.height,
         "identical_count": pairs.drop_nulls("transcript_digest").filter(is_same).height,
         "differing": (),
-        "identity_json": json.dumps(digests(identity)),
-        "note": None,
+        "identity_json": json.dumps({name: _digest(value) for name, value in identity.items()}),
         "score_p_value": None,
         "token_p_value": None,
+        "method": "no baseline",
     }
     if not baseline.height:
-        return _Comparison(values, ended_share)
+        return values | {"verdict": "first" if ended.height / frame.height >= LEAST_SHARE else "incomplete"}
     before = baseline.sort("started_at")["run_id"][-1]
-    was = identify(baseline, night.facts[before])
-    names = differing(identity, was)
+    names, note = _differences(identity, _identify(baseline, night.facts[before]))
     scores, tokens = (
         align([arm_table(side, metric) for side in (ended, baseline)]) for metric in ("score", "total_tokens")
     )
@@ -128,10 +132,10 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
     intervals = bootstrap_intervals(tokens, ratio, night.statistics)
     interval = next((one for one in reversed(intervals) if one.low is not None), intervals[0])
     tests = [signed_rank(np.subtract(*metric.per_instance())) for metric in (scores, tokens)]
-    values |= {
+    return values | {
         "baseline_run_id": before,
         "differing": names,
-        "note": describe(identity, was, names),
+        "note": note,
         "mean_score": means[0],
         "baseline_mean_score": means[1],
         "score_p_value": tests[0].p_value,
@@ -141,21 +145,57 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> _Comp
         "high": interval.high,
         "method": f"{tests[0].method}; tokens: {interval.method}",
     }
-    return _Comparison(values, ended_share, point_estimate(scores, difference))
 
 
-def _verdict(cell: _Comparison, corrected: Sequence[float | None], thresholds: Thresholds) -> str:
+def _identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:
+    """Return what decided the episodes of a cell, which one run played."""
+    declared = [json.loads(text) for text in episodes["contract_json"].unique().sort()]
+    apart = ("code_digest", "prompt_digest")
+    return {
+        "code": sorted({str(each.get("code_digest")) for each in declared}),
+        "prompt": sorted({str(each.get("prompt_digest")) for each in declared}),
+        "contract": [{name: value for name, value in each.items() if name not in apart} for each in declared],
+        "environment": {name: facts.environment.get(name) for name in ENVIRONMENT},
+        # without folders and models, which lie elsewhere on another machine
+        "server": [
+            {**server, "command": [word for word in server.get("command", ()) if "/" not in word]}
+            for server in facts.servers
+        ],
+        "weights": None if episodes["model_digest"].null_count() else sorted(episodes["model_digest"].unique()),
+    }
+
+
+def _differences(identity: Identity, baseline: Identity) -> tuple[tuple[str, ...], str | None]:
+    """Return the names whose known values differ, and the differences in words as far as more than a digest is known.
+
+    A run with several servers has one per plan part.
+    """
+    known = [name for name in identity if None not in (identity[name], baseline[name])]
+    names = [name for name in known if name != "server" and identity[name] != baseline[name]]
+    if any(server not in baseline["server"] for server in identity["server"]):
+        names.append("server")
+    told = [name for name in names if name in ("contract", "environment", "server")]
+    sentences = describe_difference({name: baseline[name] for name in told}, {name: identity[name] for name in told})
+    more = f"; {len(sentences) - SENTENCES} more" if len(sentences) > SENTENCES else ""
+    return tuple(names), "; ".join(sentences[:SENTENCES]) + more if sentences else None
+
+
+def _digest(value: Any) -> str | None:
+    return None if value is None else hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
+
+
+def _verdict(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
     """Return the verdict from corrected p-values and effect sizes."""
-    paired, unpaired = cell.values["pair_count"], cell.values["unpaired_count"]
-    if cell.values["baseline_run_id"] is None:
-        return "first" if cell.ended_share >= LEAST_SHARE else "incomplete"
+    paired, unpaired = cell["pair_count"], cell["unpaired_count"]
     if paired < LEAST_SHARE * (paired + unpaired):
         return "incomplete"
-    if cell.values["identical_count"] == paired and not unpaired:
+    if cell["identical_count"] == paired and not unpaired:
         return "identical"
-    change, tokens = cell.score_difference or 0.0, cell.values["token_ratio"]
-    has_score, has_tokens = (p_value is not None and p_value < thresholds.alpha for p_value in corrected)
-    rise, most = 1.0 if tokens is None else tokens, 1 + thresholds.token_rise
+    has_score, has_tokens = (
+        cell[name] is not None and cell[name] < thresholds.alpha for name in ("score_p_holm", "token_p_holm")
+    )
+    change = (cell["mean_score"] or 0.0) - (cell["baseline_mean_score"] or 0.0)
+    rise, most = 1.0 if cell["token_ratio"] is None else cell["token_ratio"], 1 + thresholds.token_rise
     if (has_score and change <= -thresholds.score_drop) or (has_tokens and rise >= most):
         return "regression"
     if (has_score and change >= thresholds.score_drop) or (has_tokens and rise <= 1 / most):

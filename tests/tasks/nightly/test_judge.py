@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from carryover.tasks.analysis.spec import StatisticsSpec
-from carryover.tasks.nightly.identity import RunFacts
-from carryover.tasks.nightly.judge import Night, judge_night, summarize
+from carryover.tasks.nightly.judge import Night, RunFacts, judge_night, summarize
 from carryover.tasks.nightly.spec import Thresholds
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
