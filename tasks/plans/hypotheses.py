@@ -5,21 +5,17 @@ import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import field_validator
+from pydantic import PlainValidator
 
-from carryover.tasks.analysis.spec import ComparedArm
 from carryover.tasks.running.contract_name import LETTERS
 from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.traces.result_rows import OVER_SEEDS, StatisticRow
 
-HYPOTHESES_FILE = Path(__file__).with_name("hypotheses.toml")
-
 SIGN_BASES = ("scratch", "common")
 """Bases that are to show the signs."""
 
-_CONTRACTS = {letters: contract for contract, letters in LETTERS.items()}
 _RELATIONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _CRITERION = re.compile(r"(estimate|low|high) (>=|<=|>|<) (-?\d+(?:\.\d+)?)")
 
@@ -27,20 +23,20 @@ _CRITERION = re.compile(r"(estimate|low|high) (>=|<=|>|<) (-?\d+(?:\.\d+)?)")
 class Criterion(NamedTuple):
     """A bound on one number of a statistic."""
 
-    field: Literal["estimate", "low", "high"]
-    relation: Literal[">=", "<=", ">", "<"]
+    text: str
+    """E.g. `estimate >= 0.80`."""
+    field: str
+    relation: str
     threshold: float
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read e.g. `estimate >= 0.80`; raise `ValueError` for anything else."""
-        match = _CRITERION.fullmatch(text)
-        if match is None:
+        """Read a bound; raise `ValueError` for anything else."""
+        if (match := _CRITERION.fullmatch(text)) is None:
             raise ValueError(
                 f"criterion {text!r} is not of the form 'estimate >= 0.8'; the fields are estimate, low, high"
             )
-        field, relation, threshold = match.groups()
-        return cls(field, relation, float(threshold))  # pyright: ignore[reportArgumentType]
+        return cls(text, match[1], match[2], float(match[3]))
 
     def holds(self, rows: Iterable[StatisticRow]) -> bool:
         """Tell whether a statistic keeps the bound under every method that gives the number; false if none does.
@@ -49,6 +45,9 @@ class Criterion(NamedTuple):
         """
         values = [value for row in rows if (value := getattr(row, self.field)) is not None]
         return bool(values) and all(_RELATIONS[self.relation](value, self.threshold) for value in values)
+
+
+Criteria = tuple[Annotated[Criterion, PlainValidator(Criterion.parse)], ...]
 
 
 class Protocol(FrozenModel):
@@ -91,9 +90,9 @@ class Hypothesis(FrozenModel):
     """First cell, e.g. `P->S`; None for the interaction, which takes all four."""
     b: str | None = None
     """Second cell of a comparison."""
-    criteria: tuple[str, ...]
+    criteria: Criteria
     """All must hold in distribution, e.g. `estimate >= 0.80`."""
-    signs: tuple[str, ...] = ()
+    signs: Criteria = ()
     """All must hold on larger instances and for bases of `SIGN_BASES` that are not named; no claim there if empty."""
     bases: tuple[str, ...]
     """Bases of models that the criteria are about."""
@@ -102,26 +101,18 @@ class Hypothesis(FrozenModel):
     seed_count: int | None = None
     """Training seeds of the t interval over seeds that decides the claim; None reads the bootstrap intervals."""
 
-    @field_validator("criteria", "signs")
-    @classmethod
-    def _criteria_can_be_read(cls, criteria: tuple[str, ...]) -> tuple[str, ...]:
-        for text in criteria:
-            Criterion.parse(text)
-        return criteria
-
     def reads(self, row: StatisticRow) -> bool:
         """Tell whether a statistic is the one that decides the claim in its group."""
-        cells = (_arm(self.a), _arm(self.b))
-        row_cells = (ComparedArm(row.train_a, row.runtime_a or ""), ComparedArm(row.train_b, row.runtime_b or ""))
+        cells = (_cell(row.train_a, row.runtime_a), _cell(row.train_b, row.runtime_b))
         return (
             row.analysis == self.analysis
             and row.metric == self.metric
             and row.variant in self.variants
             and self.seed_count == (row.pair_count if row.interval_kind == OVER_SEEDS else None)
-            and (self.a is None or row_cells == cells)
+            and (self.a is None or (self.a, self.b) == cells)
         )
 
-    def criteria_in(self, base: str, bucket: str, protocol: Protocol) -> tuple[str, ...]:
+    def criteria_in(self, base: str, bucket: str, protocol: Protocol) -> Criteria:
         """Return what must hold in a group; nothing where the claim says nothing about it."""
         if bucket == protocol.bucket and base in self.bases:
             return self.criteria
@@ -154,9 +145,10 @@ class HypothesisFile(FrozenModel):
     hypothesis: tuple[Hypothesis, ...]
 
 
-def read_hypotheses(path: Path = HYPOTHESES_FILE) -> HypothesisFile:
-    """Return protocol and hypotheses of a file."""
-    return HypothesisFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+def read_hypotheses() -> HypothesisFile:
+    """Return protocol and hypotheses of the file."""
+    text = Path(__file__).with_name("hypotheses.toml").read_text(encoding="utf-8")
+    return HypothesisFile.model_validate(tomllib.loads(text))
 
 
 def judge(file: HypothesisFile, statistics: Iterable[StatisticRow]) -> list[Verdict]:
@@ -177,18 +169,15 @@ def judge(file: HypothesisFile, statistics: Iterable[StatisticRow]) -> list[Verd
                 verdict = Verdict(
                     hypothesis.name,
                     *group,
-                    criteria=" and ".join(criteria),
+                    criteria=" and ".join(criterion.text for criterion in criteria),
                     estimate=shown[0].estimate,
                     low=min((row.low for row in shown if row.low is not None), default=None),
                     high=max((row.high for row in shown if row.high is not None), default=None),
-                    holds=all(Criterion.parse(text).holds(shown) for text in criteria),
+                    holds=all(criterion.holds(shown) for criterion in criteria),
                 )
                 verdicts.append(verdict)
     return verdicts
 
 
-def _arm(cell: str | None) -> ComparedArm:
-    if cell is None:
-        return ComparedArm(None, "")
-    train, _, runtime = cell.partition("->")
-    return ComparedArm(_CONTRACTS[train], _CONTRACTS[runtime])
+def _cell(train: str | None, runtime: str | None) -> str | None:
+    return None if runtime is None else f"{LETTERS.get(train or '', train)}->{LETTERS.get(runtime, runtime)}"

@@ -1,4 +1,4 @@
-"""The parts of the laptop study: one recipe, and every arm as that recipe with one thing changed."""
+"""The parts of the laptop studies, of two contracts and of four: one recipe, and every arm with one thing changed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +9,7 @@ from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
+from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.sft.spec import TRAINING
 
 TRAIN_SEED = 10_000
@@ -29,6 +30,8 @@ REPLICATES = 6
 """Replicates of every instance in the A/A control: three pairs, in which no episode counts twice."""
 BINDING_CAP = 12
 """Tool calls per turn of the cap ablation: fewer than a stateless block makes, more than a persistent one does."""
+VARIANT = "four-contracts"
+"""Apart from `main`: its models are matched over four arms, and its tokenizer has seen the traces of all of them."""
 
 
 def laptop_part(*, train_count: int = 1000, **changes: Any) -> StudyPart:
@@ -140,7 +143,11 @@ def laptop_full_parts() -> Iterator[StudyPart]:
         yield common_part(name=f"common-{seed}", training_seeds=(seed,), evaluations=with_base)
     yield from _both_idioms(first, count)
     plain = laptop_part(training_seeds=(first,), evaluations=in_distribution)
-    yield from _shuffled_labels(plain, protocol.shuffled_seeds)
+    # The control draws its halves anew for each seed, and has more seeds than the study itself: two trainings differ by
+    # chance too, on the same data or on two halves, which few pairs of halves cannot tell from an effect of the labels.
+    for seed in protocol.shuffled_seeds:
+        drawn = plain.model_copy(update={"training_seeds": (seed,)})
+        yield _shuffled(drawn, f"shuffled-labels-{seed}", "shuffled-labels")
     yield from _ablations(plain, count)
     for base, recipe in {"scratch": laptop_part, "common": common_part}.items():
         for seed in protocol.added_seeds:
@@ -160,16 +167,10 @@ def _both_idioms(seed: int, count: int) -> Iterator[StudyPart]:
         yield plain.model_copy(update={"name": f"both-{dose}-adapter", "variant": f"{dose}-adapter", "training": less})
 
 
-def _shuffled_labels(plain: StudyPart, seeds: tuple[int, ...]) -> Iterator[StudyPart]:
-    """Yield the control whose models are trained on half of each contract, per training seed.
-
-    It draws its halves anew for each seed, and has more seeds than the study itself: two trainings differ by chance
-    too, on the same data or on two halves, which few pairs of halves cannot tell from an effect of the labels.
-    """
-    for seed in seeds:
-        dataset = plain.dataset.model_copy(update={"labels": "shuffled", "shuffle_seed": seed})
-        changes = {"name": f"shuffled-labels-{seed}", "variant": "shuffled-labels", "dataset": dataset}
-        yield plain.model_copy(update={**changes, "training_seeds": (seed,)})
+def _shuffled(part: StudyPart, name: str, variant: str) -> StudyPart:
+    """Return the control whose models are trained on a random share of each contract's traces, drawn by their seed."""
+    dataset = part.dataset.model_copy(update={"labels": "shuffled", "shuffle_seed": part.training_seeds[0]})
+    return part.model_copy(update={"name": name, "variant": variant, "dataset": dataset})
 
 
 def _ablations(plain: StudyPart, count: int) -> Iterator[StudyPart]:
@@ -186,3 +187,36 @@ def _ablations(plain: StudyPart, count: int) -> Iterator[StudyPart]:
     }
     for variant, changes in variants.items():
         yield plain.model_copy(update={"name": variant, "variant": variant, **changes})
+
+
+def all_contracts(part: StudyPart) -> StudyPart:
+    """Return a part that trains on every contract's traces, and plays every model under every contract."""
+    contracts = tuple(ContractName)
+    played = tuple(each.model_copy(update={"runtime_contracts": contracts}) for each in part.evaluations)
+    teacher = part.teacher.model_copy(update={"contracts": contracts})
+    return part.model_copy(update={"variant": VARIANT, "teacher": teacher, "evaluations": played})
+
+
+def laptop_injected_parts() -> Iterator[StudyPart]:
+    """Yield the parts, one per training seed and base, in the order of the seeds; each can be run by its name.
+
+    All play the main setting of `laptop_full` on its instances: in distribution, prompts declared. The scratch models
+    then play it with the prompt of their training: a model from scratch cannot read words that no prompt of its traces
+    had, which would count against it wherever objects are injected.
+    """
+    protocol = read_hypotheses().protocol
+    count = protocol.injected_instances_per_cell
+    declared, with_base = evaluation(count=count), evaluation(count=count, has_base_rows=True)
+    as_trained = evaluation(count=count, visibility="as_trained")
+    for seed in protocol.injected_seeds:
+        yield all_contracts(laptop_part(name=f"scratch-{seed}", training_seeds=(seed,), evaluations=(declared,)))
+        yield all_contracts(common_part(name=f"common-{seed}", training_seeds=(seed,), evaluations=(with_base,)))
+    for seed in protocol.injected_seeds:
+        name = f"scratch-{seed}-as-trained"
+        yield all_contracts(laptop_part(name=name, training_seeds=(seed,), evaluations=(as_trained,)))
+
+
+def laptop_injected_control_parts() -> Iterator[StudyPart]:
+    """Yield the control whose models are trained on a random quarter of each contract's traces, with the first seed."""
+    part = next(laptop_injected_parts())
+    yield _shuffled(part, f"{part.name}-shuffled", f"{VARIANT}-shuffled")

@@ -44,10 +44,8 @@ def check_needs(
     """Return when the plan can run here; with `trains_here` its trainings stay in this process.
 
     `gpu_pool_lacks` says what the work pool `gpu` lacks to take a training, or nothing; `gpus_per_training` share each.
-    A model that is not here is looked for at `hub_url`, by default where HF_ENDPOINT or the library says.
-
-    Raises:
-        UserError: Something is missing; one line names all of it.
+    A model that is not here is looked for at `hub_url`, by default where HF_ENDPOINT or the library says. Raise
+    `UserError` if something is missing; one line names all of it.
     """
     for part in plan.parts:
         check_shares(part.training, gpus_per_training if part.training.is_for_gpu else 1)
@@ -104,11 +102,9 @@ def _missing(plan: StudyPlan, part: StudyPart, hub_url: str | None) -> Iterator[
 
 
 def _missing_teacher(part: StudyPart) -> Iterator[str]:
-    endpoint = part.teacher.endpoint
-    if endpoint is not None:
-        yield from endpoint_lacks(
-            "the teacher's", endpoint.base_url, endpoint.api_key_variable, part.teacher.model_name
-        )
+    if (endpoint := part.teacher.endpoint) is not None:
+        address = endpoint.base_url, endpoint.api_key_variable
+        yield from endpoint_lacks("the teacher's", *address, part.teacher.model_name)
 
 
 def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Iterator[str]:

@@ -7,8 +7,14 @@ from typing import Literal
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.plans.identity import current_source
-from carryover.tasks.plans.laptop_full import evaluation, laptop_full_parts, laptop_part
-from carryover.tasks.plans.laptop_injected import all_contracts, laptop_injected_control_parts, laptop_injected_parts
+from carryover.tasks.plans.laptop_full import (
+    all_contracts,
+    evaluation,
+    laptop_full_parts,
+    laptop_injected_control_parts,
+    laptop_injected_parts,
+    laptop_part,
+)
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.running.errors import UserError
@@ -28,14 +34,9 @@ EPISODE_TOKENS = 1_000_000
 most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends on the machine and on its load."""
 
 
-def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
-    """Return the named plan with overrides, of the source here; raise `UserError` for an unknown name or override."""
-    return _resolve((name, overrides or Overrides()))
-
-
 @cache  # a start asks for its plan to answer without a server, to name and to tag its run, and to play it
-def _resolve(chosen: tuple[str, Overrides]) -> StudyPlan:
-    name, overrides = chosen
+def resolve_plan(name: str, overrides: Overrides = Overrides()) -> StudyPlan:  # noqa: B008 - frozen
+    """Return the named plan with overrides, of the source here; raise `UserError` for an unknown name or override."""
     if name not in PLANS:
         raise UserError(f"unknown plan {name!r}; choose from {', '.join(PLANS)}")
     return apply_overrides(PLANS[name](current_source()), overrides)

@@ -5,8 +5,7 @@ import pytest
 from carryover.tasks.analysis.spec import INJECTION_COMPARISONS, ComparedArm
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.hypotheses import read_hypotheses
-from carryover.tasks.plans.laptop_full import laptop_full_parts
-from carryover.tasks.plans.laptop_injected import VARIANT, laptop_injected_parts
+from carryover.tasks.plans.laptop_full import VARIANT, laptop_full_parts, laptop_injected_parts
 from carryover.tasks.plans.models import evaluation_conditions
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import teacher_conditions
