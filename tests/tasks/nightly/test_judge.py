@@ -103,7 +103,7 @@ def test_unknown_weights_are_not_compared(digests):
         assert summarize([row]).endswith(", server are the baseline's; not compared where unknown: weights")
 
 
-def test_a_cell_that_costs_more_is_a_regression_and_the_interval_says_how_much():
+def test_a_cell_that_costs_more_is_a_regression():
     dearer = [one | {"total_tokens": 2 * one["total_tokens"], "transcript_digest": "longer"} for one in play("night-1")]
     (row,) = judge(play("study"), dearer)
     assert row.verdict == "regression"
@@ -191,7 +191,7 @@ def test_the_hashes_that_differ_are_named():
     )
 
 
-def test_other_folders_and_command_lines_are_no_other_server_or_environment():
+def test_folders_and_command_lines_do_not_change_server_or_environment():
     elsewhere = SERVER | {"command": ["/opt/python", "--model", "/elsewhere/base", "--threads", "1"]}
     facts = {"night-1": RunFacts(ENVIRONMENT | {"command_line": "prefect worker"}, (elsewhere,))}
     (row,) = judge(play("study"), play("night-1"), facts=facts)

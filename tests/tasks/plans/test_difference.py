@@ -27,7 +27,7 @@ def test_a_longer_list_is_told_whole():
     ]
 
 
-def test_a_longer_list_of_objects_is_told_by_its_length_and_what_differs_before():
+def test_lists_of_objects_differ_by_length_and_by_common_places():
     first = {"parts": [{"name": "main", "count": 3}]}
     second = {"parts": [{"name": "main", "count": 4}, {"name": "other", "count": 5}]}
     assert describe_difference(first, second) == [

@@ -54,7 +54,7 @@ def lacks(endpoint, model=None, variable: str | None = KEY):
 
 
 @pytest.mark.parametrize("model", [None, "small", "large"])
-def test_nothing_is_lacking_with_the_right_key_and_a_listed_model(endpoint, model):
+def test_the_right_key_and_a_listed_model_lack_nothing(endpoint, model):
     assert lacks(endpoint, model) == []
     assert endpoint.shown == ["Bearer right"]
 
@@ -71,11 +71,11 @@ def test_a_refused_key_is_named_by_its_variable(endpoint, monkeypatch, status, b
     assert "wrong" not in line
 
 
-def test_an_endpoint_that_wants_a_key_and_was_given_none_says_so(endpoint):
+def test_an_endpoint_without_its_key_says_so(endpoint):
     assert lacks(endpoint, variable=None) == [f"the teacher's key: {endpoint.url} answers HTTP 401 without one"]
 
 
-def test_a_key_that_is_not_set_is_the_only_complaint_about_an_endpoint_that_answers(endpoint, monkeypatch):
+def test_an_unset_key_is_an_answering_endpoint_s_only_complaint(endpoint, monkeypatch):
     monkeypatch.delenv(KEY)
     assert lacks(endpoint, "small") == [f"the teacher's key in the environment variable {KEY}"]
 
@@ -84,7 +84,7 @@ def test_an_unknown_model_is_named_beside_those_that_are_there(endpoint):
     assert lacks(endpoint, "huge") == [f"the teacher's model 'huge' at {endpoint.url}, which has small, large"]
 
 
-def test_a_model_that_is_not_listed_but_can_be_asked_for_is_known(endpoint):
+def test_an_unlisted_model_that_can_be_asked_for_is_known(endpoint):
     endpoint.answers["/v1/models/alias"] = (200, "{}")
     assert lacks(endpoint, "alias") == []
 

@@ -12,7 +12,7 @@ def estimate(name, concurrency=4):
     return {row.stage: row for row in estimate_study(resolve_plan(name), PRICES, concurrency)}
 
 
-def test_every_stage_and_cell_of_the_paper_has_a_row_in_order_of_execution():
+def test_stages_and_cells_have_rows_in_order_of_execution():
     stages = list(estimate("paper"))
     assert stages[:4] == [
         "main: teacher, persistent",
@@ -38,7 +38,7 @@ def test_the_paper_s_evaluation_is_1200_episodes():
     assert sum(played.values()) == 1200
 
 
-def test_a_teacher_s_row_is_its_published_tokens_at_the_given_prices():
+def test_a_teacher_costs_its_published_tokens_at_given_prices():
     row = estimate("paper")["main: teacher, persistent"]
     # Table 1: 18,337 tokens an episode; 1,900 episodes, 95 % of them prompt. Table 2: 24.8 s an episode.
     assert row.episodes == 1900
@@ -91,7 +91,7 @@ def test_a_scripted_teacher_asks_nobody():
     assert row.basis == LAPTOP
 
 
-def test_more_episodes_at_a_time_than_cores_make_a_laptop_no_faster():
+def test_more_episodes_than_cores_make_a_laptop_no_faster():
     few, many = (estimate("laptop", concurrency)["main: persistent -> stateless, small"] for concurrency in (2, 100))
     # 100 episodes of half a second of a core, on two cores
     assert few.hours == many.hours == pytest.approx(25 / 3600)
@@ -123,7 +123,7 @@ def test_what_parts_share_is_counted_once():
     assert "scratch-rules, header-none: persistent -> persistent, small" in stages
 
 
-def test_a_base_of_the_study_s_own_has_one_row_before_its_adapters():
+def test_an_own_base_has_one_row_before_its_adapters():
     rows = estimate_study(resolve_plan("laptop_full"), PRICES, 4)
     stages = [row.stage for row in rows]
     bases = [stage for stage in stages if stage.endswith(" base")]
@@ -151,7 +151,7 @@ def test_the_base_alone_has_two_cells():
     assert cells(part, untrained) == [(None, "persistent"), (None, "stateless")]
 
 
-def test_a_further_level_of_a_factor_has_rows_of_its_own():
+def test_a_further_level_of_a_factor_has_its_own_rows():
     plan = apply_overrides(resolve_plan("paper"), Overrides(tool_call_caps=(25, "none")))
     stages = [row.stage for row in estimate_study(plan, PRICES, 4)]
     assert "main: persistent -> stateless, hard" in stages

@@ -39,7 +39,7 @@ def test_a_claim_holds_where_its_number_reaches_the_threshold():
     assert (verdict.estimate, verdict.low, verdict.high) == (0.80, 0.7, 0.9)
 
 
-def test_a_claim_reads_its_own_cell_metric_analysis_and_base_only():
+def test_a_claim_reads_no_other_cell_metric_analysis_or_base():
     others = [
         statistic("mean", "has_missing_name", PP, estimate=1.0),
         statistic("mean", "score", PS, estimate=1.0),
@@ -118,7 +118,7 @@ def test_a_control_is_judged_in_its_own_variant_only():
     assert [(one.variant, one.holds) for one in judge([control], rows)] == [("shuffled", True)]
 
 
-def test_a_claim_about_seeds_reads_the_t_interval_over_as_many():
+def test_a_claim_about_seeds_reads_their_t_interval():
     claim = hypothesis(analysis="ratio", metric="total_tokens", a="S->S", b="P->P", criteria=("low > 1",), seed_count=8)
     group = StatisticGroup("run", "plan", "main", "scratch", "declared", "names", "small")
     rows = [
@@ -148,7 +148,7 @@ def test_a_criterion_in_another_form_is_refused():
         Criterion.parse("mean >= 1")
 
 
-def test_the_file_in_the_repository_can_be_read_and_names_no_claim_twice():
+def test_the_repository_s_hypotheses_are_valid_and_uniquely_named():
     file = read_hypotheses()
     names = [one.name for one in file.hypothesis]
     assert len(names) == len(set(names))

@@ -23,7 +23,7 @@ def evaluations(part):
     return [(one.instances.bucket, one.visibility, one.variant) for one in part.evaluations]
 
 
-def test_each_seed_of_the_study_itself_covers_both_visibilities_in_and_out_of_distribution():
+def test_each_main_seed_covers_both_visibilities_and_distributions():
     for base in ("scratch", "common"):
         for seed in (1, 2, 3):
             part = PARTS[f"{base}-{seed}"]
@@ -50,7 +50,7 @@ def test_added_seeds_play_the_main_setting_alone(base):
         assert PARTS[f"{base}-{seed}"] == first.model_copy(update=changes)
 
 
-def test_other_rules_are_played_by_the_models_of_the_first_seed():
+def test_the_first_seed_s_models_play_other_rules():
     rules, first = PARTS["scratch-rules"], PARTS["scratch-1"]
     changed = {name for name in type(rules).model_fields if getattr(rules, name) != getattr(first, name)}
     assert changed == {"name", "evaluations"}
@@ -62,7 +62,7 @@ def test_other_rules_are_played_by_the_models_of_the_first_seed():
     ]
 
 
-def test_the_control_plays_a_model_of_the_study_again_in_pairs_of_replicates():
+def test_the_a_a_control_plays_pairs_of_replicates():
     again, first = PARTS["a-a"], PARTS["scratch-1"]
     (played,), declared = again.evaluations, first.evaluations[0]
     assert again == first.model_copy(update={"name": "a-a", "evaluations": (played,)})
@@ -78,7 +78,7 @@ def test_the_untrained_base_plays_the_same_instances_in_few_turns():
     assert (untrained.has_trained_rows, untrained.has_base_rows) == (False, True)
 
 
-def test_turns_and_not_a_busy_machine_end_the_episodes_of_every_part():
+def test_turns_rather_than_a_busy_machine_end_every_episode():
     longest = EndpointSpec.model_fields["request_timeout_seconds"].default
     for part in PARTS.values():
         for episode in (part.teacher.episode, *(one.episode for one in part.evaluations)):
@@ -93,7 +93,7 @@ def test_no_evaluation_injects_faults_or_varies_its_wording():
             assert not one.episode.varies_wording, part.name
 
 
-def test_every_evaluation_has_the_turns_of_the_recipe_twice_as_many_on_larger_instances():
+def test_larger_instances_have_twice_the_turns_of_the_recipe():
     turns = {
         (one.instances.bucket, one.episode.max_turns)
         for part in PARTS.values()
@@ -114,7 +114,7 @@ def test_every_ablation_changes_one_thing_and_uses_one_seed():
         assert part.variant == name
 
 
-def test_shuffled_labels_are_a_control_with_nine_draws_of_its_halves():
+def test_the_shuffled_control_draws_its_halves_nine_times():
     controls = [PARTS[f"shuffled-labels-{seed}"] for seed in range(1, 10)]
     for seed, part in enumerate(controls, 1):
         plain = laptop_part(training_seeds=(seed,), evaluations=PARTS["no-faults"].evaluations)
@@ -123,7 +123,7 @@ def test_shuffled_labels_are_a_control_with_nine_draws_of_its_halves():
         assert part == plain.model_copy(update=changes)
 
 
-def test_the_common_base_is_trained_on_no_contract_and_plays_too():
+def test_the_common_base_knows_no_contract_and_plays_too():
     common, scratch = PARTS["common-1"], PARTS["scratch-1"]
     assert common.own_base is not None
     assert common.own_base.corpus == "plain"
@@ -132,7 +132,7 @@ def test_the_common_base_is_trained_on_no_contract_and_plays_too():
     assert [one.has_base_rows for one in common.evaluations] == [True, False, True, False]
 
 
-def test_the_base_of_both_contracts_plays_alone_and_is_adapted_more_and_less():
+def test_the_base_of_both_contracts_is_adapted_in_three_doses():
     whole = PARTS["both"]
     for dose, divisor in (("quarter", 4), ("sixteenth", 16)):
         less = PARTS[f"both-{dose}-adapter"]
@@ -195,11 +195,11 @@ def test_the_cap_binds_under_its_own_variant_only():
                 assert cap >= most_calls, (part.name, one.instances.bucket)
 
 
-def test_the_binding_cap_leaves_room_for_the_largest_list_to_be_inspected():
+def test_the_binding_cap_allows_inspecting_the_largest_list():
     assert 1 + KNAPSACK["small"].item_count[1] <= BINDING_CAP
 
 
-def test_arms_are_matched_by_training_tokens_and_loops_are_not_rejected():
+def test_arms_match_in_training_tokens_and_loops_are_allowed():
     part = laptop_part()
     assert part.dataset.matching == "tokens"
     assert part.validation.maximum_loop_similarity == 1.0

@@ -47,12 +47,12 @@ def test_the_commit_of_a_base_reaches_the_server():
 
 
 @pytest.mark.parametrize("choice", [{"model": "persistent-0"}, {"runtime_contract": "stateless"}])
-def test_what_is_chosen_crosses_contracts_only_where_the_caller_says_so(choice):
+def test_chosen_cells_cross_contracts_only_on_request(choice):
     assert not ChosenCells(**choice).may_cross
     assert ChosenCells(**choice, is_cross_evaluation=True).may_cross
 
 
-def test_a_chosen_model_is_served_with_the_base_and_plays_alone():
+def test_a_chosen_model_is_served_with_the_base():
     cells = ChosenCells(model="persistent-0", runtime_contract=ContractName.PERSISTENT)
     assert [model.name for model in cells.served(MODELS)] == ["base", "persistent-0"]
     held = [
@@ -64,7 +64,7 @@ def test_a_chosen_model_is_served_with_the_base_and_plays_alone():
     assert held == [("persistent-0", "persistent")]
 
 
-def test_a_model_that_the_study_lacks_is_refused_with_those_it_has():
+def test_an_unknown_model_is_refused_with_the_choices():
     with pytest.raises(UserError, match="no model 'persistent-7'; choose from base, persistent-0, stateless-0"):
         ChosenCells(model="persistent-7").served(MODELS)
 

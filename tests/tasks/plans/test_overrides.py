@@ -14,7 +14,7 @@ def levels(plan):
     return [(one.instances.bucket, one.variant, one.episode.tool_call_cap) for one in part.evaluations]
 
 
-def test_scope_of_a_stateless_block_is_a_factor_whose_usual_level_changes_no_digest():
+def test_the_usual_stateless_scope_changes_no_digest():
     plan = apply_overrides(SMOKE, Overrides(stateless_scopes=("process", "namespace")))
     arms = [(one.variant, one.episode.stateless_scope) for one in plan.parts[0].evaluations]
     assert arms == [(None, "process"), ("scope-namespace", "namespace")]
@@ -23,7 +23,7 @@ def test_scope_of_a_stateless_block_is_a_factor_whose_usual_level_changes_no_dig
     assert "stateless_scope" not in SMOKE.model_dump_json()
 
 
-def test_the_cap_is_a_factor_whose_first_level_is_the_study_s_own():
+def test_the_first_cap_is_the_study_s_own():
     assert levels(apply_overrides(PAPER, Overrides(tool_call_caps=(25, 80, "none")))) == [
         ("easy", None, 25),
         ("easy", "cap-80", 80),
@@ -68,12 +68,12 @@ def test_caps_that_make_no_factor_are_refused(caps, message):
         ({"parts": ("scratch-1", "scratch-1")}, "scratch-1 is named twice; name each once"),
     ],
 )
-def test_seeds_and_parts_that_are_none_or_named_twice_are_refused(fields, message):
+def test_empty_and_repeated_seeds_and_parts_are_refused(fields, message):
     with pytest.raises(ValidationError, match=message):
         Overrides(**fields)
 
 
-def test_what_the_overrides_make_is_held_against_the_plan_s_own_rules():
+def test_overridden_plans_are_validated_by_the_plan_s_own_rules():
     (part,) = SMOKE.parts
     longest = part.training.batch.max_length
     dataset = part.dataset.model_copy(update={"maximum_sequence_tokens": longest + 1})
@@ -141,12 +141,12 @@ def test_the_paper_s_own_teacher_may_have_its_key_elsewhere():
         (Overrides(base_model="Qwen/Qwen3-8B"), "trains from base 'scratch'"),
     ],
 )
-def test_an_override_that_would_change_nothing_is_refused_with_the_way_out(overrides, message):
+def test_an_override_without_effect_is_refused_with_the_way_out(overrides, message):
     with pytest.raises(UserError, match=message):
         apply_overrides(SMOKE, overrides)
 
 
-def test_parts_can_be_run_by_their_names_as_plans_of_their_own():
+def test_named_parts_are_a_plan_of_their_own():
     plan = resolve_plan("laptop_full", Overrides(parts=("scratch-2", "costly")))
     assert [part.name for part in plan.parts] == ["scratch-2", "costly"]
     assert plan.digest != resolve_plan("laptop_full").digest
@@ -158,20 +158,20 @@ def test_parts_named_in_any_order_are_one_plan():
     assert plan.digest == resolve_plan("laptop_full", Overrides(parts=("scratch-2", "costly"))).digest
 
 
-def test_a_part_that_the_plan_lacks_is_named_with_the_choices():
+def test_an_unknown_part_is_named_with_the_choices():
     with pytest.raises(UserError, match="plan laptop has no part 'costly'; choose from main"):
         resolve_plan("laptop", Overrides(parts=("costly",)))
 
 
 @pytest.mark.parametrize("name", ["smoke", "paper"])
-def test_a_study_that_goes_on_at_another_pace_keeps_its_digest(name):
+def test_a_study_at_another_pace_keeps_its_digest(name):
     slow, fast = (resolve_plan(name, Overrides(concurrency=count)) for count in (2, 9))
     assert slow != fast
     assert slow.digest == fast.digest == resolve_plan(name).digest
     assert slow.digest != resolve_plan(name, Overrides(concurrency=2, train_count=3)).digest
 
 
-def test_another_base_is_not_looked_for_at_the_commit_of_the_plan_s_own():
+def test_another_base_drops_the_revision_of_the_plan_s_own():
     plan = resolve_plan("paper")
     (part,) = plan.parts
     pinned = part.model_copy(update={"training": part.training.model_copy(update={"base_revision": "b968826"})})

@@ -84,7 +84,7 @@ def test_nothing_is_missing_where_all_is_there(endpoint, monkeypatch, tmp_path):
     check_needs(make_plan(endpoint, tmp_path), lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100")
 
 
-def test_a_worker_on_the_gpu_pool_is_as_good_as_a_gpu_for_training_there(endpoint, monkeypatch, tmp_path):
+def test_a_worker_on_the_gpu_pool_replaces_a_gpu_here(endpoint, monkeypatch, tmp_path):
     monkeypatch.setenv(KEY, "secret")
     plan = make_plan(endpoint, tmp_path)
     check_needs(plan, lambda: None, trains_here=False, find_gpu=lambda: None)
@@ -109,7 +109,7 @@ def test_a_training_is_handed_to_no_pool_that_nobody_serves(name):
     assert complaint(plan, gpu="H100", trains_here=False) == f"plan {name} cannot start; missing: {NO_WORKER}"
 
 
-def test_gpus_that_cannot_share_a_step_are_refused_before_a_teacher_plays():
+def test_gpus_that_cannot_share_a_step_are_refused():
     with pytest.raises(
         UserError, match=r"training paper cannot be shared by 3 GPUs: .* batch.accumulation, which is 16"
     ):
@@ -123,7 +123,7 @@ def test_a_hub_that_refuses_a_model_does_not_have_it(endpoint, monkeypatch):
     )
 
 
-def test_a_downloaded_model_is_missing_at_another_commit_than_the_plan_names(endpoint, monkeypatch, tmp_path):
+def test_a_downloaded_model_is_missing_at_another_commit(endpoint, monkeypatch, tmp_path):
     monkeypatch.setenv(KEY, "secret")
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "config.json").write_text("{}")
@@ -137,7 +137,7 @@ def test_a_downloaded_model_is_missing_at_another_commit_than_the_plan_names(end
     assert complaint(unpinned, gpu="H100", hub_url=endpoint).endswith(said)
 
 
-def test_a_gated_model_is_missing_only_to_who_may_not_have_it(endpoint, monkeypatch):
+def test_a_gated_model_is_missing_only_without_access(endpoint, monkeypatch):
     monkeypatch.setenv(KEY, "secret")
     monkeypatch.delenv("HF_TOKEN", raising=False)
     plan = make_plan(endpoint, GATED)

@@ -14,7 +14,7 @@ from carryover.tasks.running.limits import Prices
 SMOKE, PAPER = resolve_plan("smoke"), resolve_plan("paper")
 
 
-def test_the_paper_trains_on_1900_easy_and_evaluates_on_100_of_each_bucket():
+def test_the_paper_trains_on_1900_and_evaluates_on_100():
     counts = [(one.bucket, one.split, one.count) for one in PAPER.instance_sets()]
     assert counts == [("easy", "train", 1900), ("easy", "evaluation", 100), ("hard", "evaluation", 100)]
 
@@ -29,7 +29,7 @@ def test_the_paper_evaluates_its_base_beside_one_model_per_contract():
     ]
 
 
-def test_the_paper_runs_only_where_the_files_of_the_host_are_out_of_reach():
+def test_the_paper_requires_a_sandbox_without_host_files():
     assert PAPER.runtime.require_sandbox == "landlock+seccomp"
 
 
@@ -40,7 +40,7 @@ def test_the_rules_of_an_episode_are_those_of_the_paper():
         assert evaluation.episode.temperature == 0.2
 
 
-def test_tokens_and_not_the_clock_end_an_episode_of_the_paper():
+def test_tokens_rather_than_time_end_the_paper_s_episodes():
     (part,) = PAPER.parts
     for episode in (part.teacher.episode, *(evaluation.episode for evaluation in part.evaluations)):
         assert episode.max_tokens == EPISODE_TOKENS
@@ -54,7 +54,7 @@ def instance_sets(name):
     return plan.instance_sets() + list({base.instances: None for base in bases if base.instances is not None})
 
 
-def test_the_corpus_of_the_common_base_is_among_the_sets_that_are_looked_at():
+def test_the_common_base_s_corpus_is_a_checked_set():
     (corpus,) = set(instance_sets("laptop_full")) - set(resolve_plan("laptop_full").instance_sets())
     assert (corpus.split, corpus.first_seed) == ("train", PLAIN_SEED)
 
@@ -77,7 +77,7 @@ def test_no_instance_of_training_is_one_of_evaluation(name):
     assert not ids["train"] & ids["evaluation"]
 
 
-def test_the_laptop_study_has_one_seed_in_distribution_and_100_instances_per_cell():
+def test_the_laptop_study_has_one_seed_and_100_instances():
     (part,) = resolve_plan("laptop").parts
     assert len(part.training_seeds) == 1
     assert {(one.instances.bucket, one.instances.count) for one in part.evaluations} == {("small", 100)}

@@ -5,7 +5,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import StudyPart, StudyPlan
 
 
-def test_examples_longer_than_the_training_takes_are_refused_with_the_plan():
+def test_examples_beyond_max_length_are_refused_with_the_plan():
     fields = dict(laptop_part())
     fields["dataset"] = fields["dataset"].model_copy(update={"maximum_sequence_tokens": 8193})
     with pytest.raises(ValueError, match=r"8193 is beyond the training.s batch\.max_length 8192"):
@@ -25,7 +25,7 @@ def test_training_seeds_that_repeat_are_refused_with_the_plan():
         ({"lora": {"has_trained_embedding": True}}, "no adapter with an embedding of its own"),
     ],
 )
-def test_a_model_that_vllm_would_not_serve_is_refused_before_it_is_trained(training, message):
+def test_a_model_that_vllm_cannot_serve_is_refused_before_training(training, message):
     plan = resolve_plan("paper").model_dump()
     plan["parts"][0]["training"] |= training
     with pytest.raises(ValueError, match=message):

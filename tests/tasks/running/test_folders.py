@@ -33,7 +33,7 @@ def test_an_empty_name_is_none(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("given", ["zone", "./zone"])
-def test_a_landing_zone_named_from_the_working_directory_stays_where_it_is(given, tmp_path, monkeypatch):
+def test_a_relative_landing_zone_becomes_absolute(given, tmp_path, monkeypatch):
     monkeypatch.setenv(LANDING_VARIABLE, given)
     monkeypatch.chdir(tmp_path)
     assert name_folders().landing == str(tmp_path / "zone")
@@ -61,7 +61,7 @@ def test_threads_open_one_folder_at_once(tmp_path):
     assert opened == {tmp_path / "home"}
 
 
-def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(tmp_path):
+def test_an_unwritable_folder_is_named_with_the_way_out(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=f"cannot write to the data folder .*/file/home: .*{HOME_VARIABLE}"):
         open_folders(tmp_path / "file" / "home")
@@ -73,7 +73,7 @@ def test_naming_folders_makes_nothing(tmp_path):
     assert not folders.home.exists()
 
 
-def test_a_worker_lands_where_its_deployment_does_and_refuses_another_place(tmp_path, monkeypatch):
+def test_a_worker_refuses_another_landing_zone_than_its_deployment_s(tmp_path, monkeypatch):
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.delenv(LANDING_VARIABLE, raising=False)
     monkeypatch.setenv(DEPLOYED_VARIABLE, "")  # deployed without one

@@ -10,7 +10,7 @@ def test_cost_prices_fresh_cached_and_completion_tokens_apart():
 
 
 @pytest.mark.parametrize(("cached_prompt", "cost"), [(None, 0.5), (0.0, 0.05), (0.05, 0.095)])
-def test_cached_tokens_cost_as_much_as_fresh_ones_unless_they_have_a_price(cached_prompt, cost):
+def test_cached_tokens_without_a_price_cost_as_fresh_ones(cached_prompt, cost):
     spent = Spent(prompt_tokens=1_000_000, cached_prompt_tokens=900_000)
     assert Prices(prompt=0.5, cached_prompt=cached_prompt, completion=3.0).cost(spent) == pytest.approx(cost)
 
@@ -31,7 +31,7 @@ def test_meter_stops_at_the_cost_limit():
     meter.check(is_billed=False)
 
 
-def test_tokens_of_a_server_of_the_study_s_own_cost_nothing():
+def test_tokens_of_the_study_s_own_server_cost_nothing():
     meter = Meter(Spent(10**9, 0, 0), Spent(), Prices(prompt=1.0), max_tokens_total=None, max_cost=0.5)
     meter.add(Spent(10**9, 0, 0), is_billed=False)
     meter.check()
@@ -44,7 +44,7 @@ def test_no_limit_never_stops():
     meter.check()
 
 
-def test_a_meter_that_was_stopped_lets_nothing_start_and_says_why():
+def test_a_stopped_meter_lets_nothing_start_and_says_why():
     meter = Meter(Spent(), Spent(), Prices(), max_tokens_total=None, max_cost=None)
     first = RuntimeError("an interpreter broke its contract")
     meter.stop(first)

@@ -8,7 +8,7 @@ from carryover.tasks.running import progress as module
 from carryover.tasks.running.progress import RateColumn, no_bar, progress_bar, waiting_line
 
 
-def test_without_a_terminal_a_stage_is_one_line_at_its_end(capsys):
+def test_without_a_terminal_a_stage_ends_in_one_line(capsys):
     with progress_bar("teacher", 3, "episodes") as advance:
         advance(1)
         advance(2)
@@ -16,7 +16,7 @@ def test_without_a_terminal_a_stage_is_one_line_at_its_end(capsys):
     assert re.fullmatch(r"teacher: 3 of 3 episodes in \d+ s.*", line)
 
 
-def test_without_a_terminal_a_long_stage_tells_rate_and_remaining_time(capsys, monkeypatch):
+def test_long_stages_without_a_terminal_tell_rate_and_remaining_time(capsys, monkeypatch):
     monkeypatch.setattr(module, "PLAIN_INTERVAL_SECONDS", 0.0)
     with progress_bar("teacher", 3, "episodes") as advance:
         advance(1)
@@ -61,7 +61,7 @@ def test_waiting_says_what_for_once(capsys):
     assert capsys.readouterr().err == "starting a server\n"
 
 
-def test_on_a_terminal_bars_share_one_display_that_ends_with_the_last(monkeypatch):
+def test_bars_share_one_display_that_ends_with_the_last(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with progress_bar("first", 2, "episodes") as advance:
         with progress_bar("second", 1, "episodes") as other:

@@ -34,7 +34,7 @@ def test_an_edit_in_an_imported_package_counts(project):
     assert source_digest(["carryover.tasks.upper"]) != before
 
 
-def test_of_an_imported_module_count_the_names_that_are_used_and_what_has_effects(project):
+def test_used_names_and_statements_with_effects_count_of_an_import(project):
     lower = project / "tasks" / "lower" / "rule.py"
     (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.lower.rule import limit\n")
     text = "from math import floor, sqrt\nBASE = 1\ndef limit():\n    return sqrt(BASE)\ndef other():\n    return 2\n"
@@ -54,7 +54,7 @@ def test_of_an_imported_module_count_the_names_that_are_used_and_what_has_effect
     assert source_digest(["carryover.tasks.upper"]) != before
 
 
-def test_a_name_is_followed_through_the_module_that_passes_it_on(project):
+def test_a_name_is_followed_through_a_re_export(project):
     (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.middle.rule import LIMIT\n")
     (project / "tasks" / "middle").mkdir()
     (project / "tasks" / "middle" / "rule.py").write_text("from carryover.tasks.lower.rule import HERE, LIMIT\n")
