@@ -34,9 +34,14 @@ EPISODE_TOKENS = 1_000_000
 most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends on the machine and on its load."""
 
 
-@cache  # a start asks for its plan to answer without a server, to name and to tag its run, and to play it
-def resolve_plan(name: str, overrides: Overrides = Overrides()) -> StudyPlan:  # noqa: B008 - frozen
+def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
     """Return the named plan with overrides, of the source here; raise `UserError` for an unknown name or override."""
+    return _resolve((name, overrides or Overrides()))
+
+
+@cache  # a start asks for its plan to answer without a server, to name and to tag its run, and to play it
+def _resolve(chosen: tuple[str, Overrides]) -> StudyPlan:
+    name, overrides = chosen
     if name not in PLANS:
         raise UserError(f"unknown plan {name!r}; choose from {', '.join(PLANS)}")
     return apply_overrides(PLANS[name](current_source()), overrides)
