@@ -1,7 +1,8 @@
 """Every statistic of a plan, from the rows of `marts.episode_metrics` to rows of `statistics`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,32 +10,15 @@ import polars as pl
 
 from carryover.tasks.analysis.alignment import Arms, means
 from carryover.tasks.analysis.decisions import equivalence_rows, holm_family, smallest_detectable_difference
-from carryover.tasks.analysis.intervals import (
-    MeanStatistic,
-    all_intervals,
-    contrast,
-    difference,
-    itself,
-    ratio,
-    ratio_of_ratios,
-)
+from carryover.tasks.analysis.intervals import all_intervals, contrast, difference, itself, ratio, ratio_of_ratios
 from carryover.tasks.analysis.paired_tests import mcnemar_row, rank_test
 from carryover.tasks.analysis.replicates import replicate_rows
 from carryover.tasks.analysis.spec import (
-    BINARY_METRICS,
+    CELLS,
     COMPARISONS,
     COST_COMPARISONS,
-    DIFFERENCE_METRICS,
     INJECTION_COMPARISONS,
-    INTERACTION_METRICS,
-    INTERACTION_RATIO_METRICS,
-    MEAN_METRICS,
-    PP,
-    PS,
-    RANK_TEST_METRICS,
-    RATIO_METRICS,
-    SP,
-    SS,
+    METRICS,
     ComparedArm,
     Comparison,
     PlannedGroup,
@@ -43,6 +27,15 @@ from carryover.tasks.analysis.spec import (
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
 from carryover.tasks.running.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import StatisticRow
+
+_STATISTICS = {
+    "mean": itself,
+    "difference": difference,
+    "ratio": ratio,
+    "interaction": contrast,
+    "interaction_ratio": ratio_of_ratios,
+}
+"""Statistic of each analysis that gives intervals."""
 
 
 def compute_statistics(
@@ -88,42 +81,59 @@ def kept_statistics(
 
 def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[Iterator[StatisticRow]]:
     """Yield the analyses of one group: means, paired comparisons, interactions; each is computed as it is read."""
+    intervals = partial(_interval_rows, group, arms, spec)
+    paired = [(analysis, metric) for analysis in ("difference", "ratio") for metric in METRICS[analysis]]
     for arm in arms.present:
-        for metric in MEAN_METRICS:
-            yield _mean_rows(group, arms, arm, metric, spec)
-    for comparison in COMPARISONS:
-        if arms.has(comparison.a, comparison.b):
-            yield _comparison_rows(group, arms, comparison, spec)
+        for metric in METRICS["mean"]:
+            yield intervals(f"{arm.train or 'base'}->{arm.runtime}", [arm], analyses=[("mean", metric)])
+    for one in COMPARISONS:
+        if arms.has(one.a, one.b):
+            yield chain(intervals(one.group, [one.a, one.b], analyses=paired), _power_rows(group, arms, one, spec))
     family = [comparison for comparison in COMPARISONS if {comparison.a, comparison.b} <= arms.planned]
     yield equivalence_rows(group, arms, family, spec)
-    for metric in RANK_TEST_METRICS:
+    for metric in METRICS["wilcoxon"]:
         yield holm_family(map(partial(_rank_test_row, group, arms, metric), family))
-    for metric in BINARY_METRICS:
+    for metric in METRICS["mcnemar"]:
         yield holm_family(map(partial(mcnemar_row, group, arms, metric), family))
-    for comparison in (*COST_COMPARISONS, *INJECTION_COMPARISONS):
-        if arms.has(comparison.a, comparison.b):
-            yield _interval_rows(group, arms, comparison, spec)
-    if arms.has(PP, PS, SP, SS):
-        yield _interaction_rows(group, arms, spec)
-        yield holm_family(map(partial(_interaction_test, group, arms), INTERACTION_METRICS))
+    for one in (*COST_COMPARISONS, *INJECTION_COMPARISONS):
+        if arms.has(one.a, one.b):
+            yield intervals(one.group, [one.a, one.b], analyses=paired)
+    if arms.has(*CELLS):
+        analyses = [(name, metric) for name in ("interaction", "interaction_ratio") for metric in METRICS[name]]
+        yield intervals("train_x_runtime", CELLS, analyses=analyses)
+        yield holm_family(map(partial(_interaction_test, group, arms), METRICS["interaction"]))
     yield replicate_rows(group, arms, spec)
 
 
-def _mean_rows(
-    group: StatisticGroup, arms: Arms, arm: ComparedArm, metric: str, spec: StatisticsSpec
+def _interval_rows(
+    group: StatisticGroup,
+    arms: Arms,
+    spec: StatisticsSpec,
+    name: str,
+    compared: Sequence[ComparedArm],
+    *,
+    analyses: Iterable[tuple[str, str]],
 ) -> Iterator[StatisticRow]:
-    aligned = arms.align(metric, arm)
-    cell = f"{arm.train or 'base'}->{arm.runtime}"
-    for interval in all_intervals(aligned, itself, spec):
-        values = {"mean_a": interval.estimate, "confidence": spec.confidence, **interval._asdict()}
-        yield group.row("mean", cell, metric, arm, **values)
+    """Yield the intervals of each analysis and metric: of one arm's mean, of two arms, or of the 2x2's interaction."""
+    named = compared if len(compared) < 3 else ()
+    for analysis, metric in analyses:
+        aligned = arms.align(metric, *compared)
+        for interval in all_intervals(aligned, _STATISTICS[analysis], spec):
+            values = {"confidence": spec.confidence, **interval._asdict()}
+            match len(compared):
+                case 1:
+                    values["mean_a"] = interval.estimate
+                case 2:
+                    values |= means(aligned)
+                case _:
+                    values["verdict"] = interval.side(0.0 if analysis == "interaction" else 1.0)
+            yield group.row(analysis, name, metric, *named, **values)
 
 
-def _comparison_rows(
+def _power_rows(
     group: StatisticGroup, arms: Arms, comparison: Comparison, spec: StatisticsSpec
 ) -> Iterator[StatisticRow]:
-    """Yield the intervals of a comparison, and the smallest difference of scores that its sample could show."""
-    yield from _interval_rows(group, arms, comparison, spec)
+    """Yield the smallest difference of scores that a comparison's sample could show, if it has pairs."""
     scores = arms.align("score", comparison.a, comparison.b)
     if not scores.instance_count:
         return
@@ -132,37 +142,15 @@ def _comparison_rows(
     method = f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}"
     few = f"{differences.size} pairs, 2 are needed"
     equal = f"no spread: all {differences.size} differences are {differences[0]:g}"
-    values = {
-        "pair_count": differences.size,
-        "estimate": smallest,
-        "method": averaged_over_seeds(method, scores.seed_count),
-        "note": None if smallest is not None else few if differences.size < 2 else equal,
-    }
-    yield group.comparison_row("power", comparison, "score", **values)
-
-
-def _interval_rows(
-    group: StatisticGroup, arms: Arms, comparison: Comparison, spec: StatisticsSpec
-) -> Iterator[StatisticRow]:
-    wanted: list[tuple[str, str, MeanStatistic]] = [("difference", metric, difference) for metric in DIFFERENCE_METRICS]
-    wanted += [("ratio", metric, ratio) for metric in RATIO_METRICS]
-    for analysis, metric, statistic in wanted:
-        aligned = arms.align(metric, comparison.a, comparison.b)
-        for interval in all_intervals(aligned, statistic, spec):
-            values = {**means(aligned), "confidence": spec.confidence, **interval._asdict()}
-            yield group.comparison_row(analysis, comparison, metric, **values)
-
-
-def _interaction_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[StatisticRow]:
-    """Yield (P->P - P->S) - (S->P - S->S), and its ratio form (P->P / P->S) / (S->P / S->S), paired by instance."""
-    wanted: list[tuple[str, str, MeanStatistic]] = [("interaction", metric, contrast) for metric in INTERACTION_METRICS]
-    wanted += [("interaction_ratio", metric, ratio_of_ratios) for metric in INTERACTION_RATIO_METRICS]
-    for analysis, metric, statistic in wanted:
-        aligned = arms.align(metric, PP, PS, SP, SS)
-        for interval in all_intervals(aligned, statistic, spec):
-            side = interval.side(0.0 if analysis == "interaction" else 1.0)
-            values = {"verdict": side, "confidence": spec.confidence, **interval._asdict()}
-            yield group.row(analysis, "train_x_runtime", metric, **values)
+    yield group.comparison_row(
+        "power",
+        comparison,
+        "score",
+        pair_count=differences.size,
+        estimate=smallest,
+        method=averaged_over_seeds(method, scores.seed_count),
+        note=None if smallest is not None else few if differences.size < 2 else equal,
+    )
 
 
 def _rank_test_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comparison) -> StatisticRow:
@@ -171,5 +159,6 @@ def _rank_test_row(group: StatisticGroup, arms: Arms, metric: str, comparison: C
 
 
 def _interaction_test(group: StatisticGroup, arms: Arms, metric: str) -> StatisticRow:
-    test = rank_test(arms.align(metric, PP, PS, SP, SS), contrast)
-    return group.row("interaction_wilcoxon", "train_x_runtime", metric, **test)
+    return group.row(
+        "interaction_wilcoxon", "train_x_runtime", metric, **rank_test(arms.align(metric, *CELLS), contrast)
+    )

@@ -9,7 +9,7 @@ from scipy import stats
 from carryover.tasks.analysis.alignment import Arms
 from carryover.tasks.analysis.decisions import holm_family
 from carryover.tasks.analysis.paired_tests import signed_rank
-from carryover.tasks.analysis.spec import REPLICATE_METRICS, ComparedArm, StatisticsSpec
+from carryover.tasks.analysis.spec import METRICS, ComparedArm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
 from carryover.tasks.traces.result_rows import StatisticRow
 
@@ -51,7 +51,7 @@ def _pair_rows(
     group: StatisticGroup, name: str, arm: ComparedArm, played: pl.DataFrame, again: pl.DataFrame
 ) -> Iterator[StatisticRow]:
     pairs = played.join(again, on=["training_seed", "instance_id"], suffix="_again", nulls_equal=True)
-    for metric in REPLICATE_METRICS:
+    for metric in METRICS["replicates"]:
         both = pairs.select("instance_id", pl.col(metric, f"{metric}_again").cast(pl.Float64)).drop_nulls()
         # models of several training seeds share instances: an instance counts once, as its mean over them
         values = both.group_by("instance_id").mean().sort("instance_id").drop("instance_id").to_numpy()

@@ -57,6 +57,9 @@ SS = ComparedArm(ContractName.STATELESS, ContractName.STATELESS)
 BASE_P = ComparedArm(None, ContractName.PERSISTENT)
 BASE_S = ComparedArm(None, ContractName.STATELESS)
 
+CELLS = (PP, PS, SP, SS)
+"""The trained cells of the 2x2, in the order in which the interaction takes them."""
+
 COMPARISONS: tuple[Comparison, ...] = (
     Comparison("trained_vs_base", PP, BASE_P),
     Comparison("trained_vs_base", SS, BASE_S),
@@ -98,36 +101,24 @@ INJECTION_COMPARISONS: tuple[Comparison, ...] = tuple(
 )
 """The contrasts of the study of four contracts."""
 
-MEAN_METRICS: tuple[str, ...] = (
-    "score", "is_solved", "total_tokens", "prompt_tokens", "completion_tokens", "tokens_per_turn", "step_count",
-    "missing_name_count", "has_missing_name", "context_lifespan", "interpreter_lifespan", "imports_per_step",
-    "state_utilization", "redefinitions_per_step",
-)  # fmt: skip
-"""Metrics whose mean per cell gets an interval."""
-
-DIFFERENCE_METRICS: tuple[str, ...] = (
-    "score", "total_tokens", "completion_tokens", "missing_name_count", "has_missing_name", "imports_per_step",
-    "state_utilization",
-)  # fmt: skip
-"""Metrics whose paired difference gets an interval."""
-
-RANK_TEST_METRICS: tuple[str, ...] = ("score", "total_tokens")
-"""Metrics whose paired differences are tested by Wilcoxon."""
-
-RATIO_METRICS: tuple[str, ...] = ("total_tokens", "completion_tokens", "tokens_per_turn")
-"""Metrics whose ratio of means gets an interval."""
-
-BINARY_METRICS: tuple[str, ...] = ("is_solved", "has_missing_name")
-"""Outcomes compared by McNemar's exact test."""
-
-INTERACTION_METRICS: tuple[str, ...] = ("score", "total_tokens", "missing_name_count", "imports_per_step")
-"""Metrics of the train x runtime interaction."""
-
-INTERACTION_RATIO_METRICS: tuple[str, ...] = ("total_tokens",)
-"""Metrics whose interaction is also stated as a ratio of ratios."""
-
-REPLICATE_METRICS: tuple[str, ...] = (
-    "score", "total_tokens", "completion_tokens", "step_count", "missing_name_count", "imports_per_step",
-    "state_utilization",
-)  # fmt: skip
-"""Metrics whose replicates are tested against each other."""
+METRICS: dict[str, tuple[str, ...]] = {
+    "mean": (
+        "score", "is_solved", "total_tokens", "prompt_tokens", "completion_tokens", "tokens_per_turn", "step_count",
+        "missing_name_count", "has_missing_name", "context_lifespan", "interpreter_lifespan", "imports_per_step",
+        "state_utilization", "redefinitions_per_step",
+    ),
+    "difference": (
+        "score", "total_tokens", "completion_tokens", "missing_name_count", "has_missing_name", "imports_per_step",
+        "state_utilization",
+    ),
+    "ratio": ("total_tokens", "completion_tokens", "tokens_per_turn"),
+    "wilcoxon": ("score", "total_tokens"),
+    "mcnemar": ("is_solved", "has_missing_name"),
+    "interaction": ("score", "total_tokens", "missing_name_count", "imports_per_step"),
+    "interaction_ratio": ("total_tokens",),
+    "replicates": (
+        "score", "total_tokens", "completion_tokens", "step_count", "missing_name_count", "imports_per_step",
+        "state_utilization",
+    ),
+}  # fmt: skip
+"""Metrics of each analysis, by its name in the table `statistics`."""

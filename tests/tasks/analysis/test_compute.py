@@ -9,11 +9,9 @@ from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.analysis.spec import (
     BASE_P,
     BASE_S,
-    BINARY_METRICS,
-    MEAN_METRICS,
+    METRICS,
     PP,
     PS,
-    REPLICATE_METRICS,
     SP,
     SS,
     PlannedGroup,
@@ -39,7 +37,7 @@ def episodes(seeds=(0,), **values):
     for (train, runtime), (scores, tokens) in CELLS.items():
         for seed in seeds if train else (None,):
             for index, (score, token_count) in enumerate(zip(scores, tokens, strict=True), start=1):
-                row = dict.fromkeys([*MEAN_METRICS, *BINARY_METRICS], 0) | {
+                row = dict.fromkeys([*METRICS["mean"], *METRICS["mcnemar"]], 0) | {
                     "plan_digest": "plan",
                     "purpose": "evaluation",
                     "is_counted": True,
@@ -79,7 +77,7 @@ def test_the_analyses_are_shown_as_they_are_computed():
     (bar,) = bars.shown
     # of either bucket: means of 5 cells, 7 comparisons, their equivalence, their rank tests and yes/no tests,
     # 3 costs, two analyses of the interaction and one of replicates
-    count = 5 * len(MEAN_METRICS) + 7 + 1 + 2 + len(BINARY_METRICS) + 3 + 2 + 1
+    count = 5 * len(METRICS["mean"]) + 7 + 1 + 2 + len(METRICS["mcnemar"]) + 3 + 2 + 1
     assert (bar.label, bar.unit, bar.total, bar.done) == ("statistics", "analyses", 2 * count, 2 * count)
 
 
@@ -146,7 +144,7 @@ def test_comparisons_that_the_plan_names_count_where_a_cell_has_no_episodes():
     assert {row.p_holm for row in tested} == {1.0}  # 9 x 1/8, where seven comparisons alone give 7/8
     replicates = [row for row in rows if row.analysis == "replicates"]
     assert {(row.pair_count, row.p_value) for row in replicates} == {(0, None)}
-    assert len(replicates) == 4 * len(REPLICATE_METRICS)
+    assert len(replicates) == 4 * len(METRICS["replicates"])
 
 
 def test_token_ratio_of_means_is_against_the_aligned_cell(rows):

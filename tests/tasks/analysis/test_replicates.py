@@ -3,7 +3,7 @@ import pytest
 
 from carryover.tasks.analysis.alignment import Arms
 from carryover.tasks.analysis.replicates import replicate_rows
-from carryover.tasks.analysis.spec import BASE_P, PP, REPLICATE_METRICS, SS, StatisticsSpec
+from carryover.tasks.analysis.spec import BASE_P, METRICS, PP, SS, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 
 GROUP = StatisticGroup("run", "plan", "a-a", "scratch", "declared", "names", "small")
@@ -14,7 +14,7 @@ def played(*tokens):
     rows = []
     for replicate, counts in enumerate(tokens):
         for number, count in enumerate(counts):
-            row = {**dict.fromkeys(REPLICATE_METRICS, 1.0), "total_tokens": count, "replicate": replicate}
+            row = {**dict.fromkeys(METRICS["replicates"], 1.0), "total_tokens": count, "replicate": replicate}
             rows.append(row | {"training_seed": 1, "instance_id": f"i{number}"})
     return pl.DataFrame(rows)
 
