@@ -6,9 +6,8 @@ from carryover.storage.study.stages import note_instances
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.knapsack.instance import instance_rows
-from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.sampling import sample_instance, validate
 from carryover.tasks.knapsack.spec import open_bucket
-from carryover.tasks.knapsack.validate import validate
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import InstanceSetSpec

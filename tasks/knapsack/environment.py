@@ -171,13 +171,9 @@ def describe_tools() -> list[dict[str, str]]:
     for name in TOOL_NAMES:
         function = getattr(KnapsackEnvironment, name)
         signature = inspect.signature(function)
-        parameters = [each for each in signature.parameters.values() if each.name != "self"]
-        described.append(
-            {
-                "call": name,
-                "arguments": ", ".join(f"{one.name}: {inspect.formatannotation(one.annotation)}" for one in parameters),
-                "returns": inspect.formatannotation(signature.return_annotation),
-                "summary": (inspect.getdoc(function) or "").partition("\n")[0],
-            }
-        )
+        _, *parameters = signature.parameters.values()
+        arguments = (f"{one.name}: {inspect.formatannotation(one.annotation)}" for one in parameters)
+        returns, summary = inspect.formatannotation(signature.return_annotation), inspect.getdoc(function) or ""
+        row = {"call": name, "arguments": ", ".join(arguments), "returns": returns}
+        described.append(row | {"summary": summary.partition("\n")[0]})
     return described

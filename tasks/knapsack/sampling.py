@@ -1,11 +1,11 @@
-"""Drawing instances: a function of bucket and seed, with the authors' rejection rules."""
+"""Drawing instances, a function of bucket and seed with the authors' rejection rules, solving and validating them."""
 
 import hashlib
 import math
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from carryover.tasks.knapsack.environment import KnapsackEnvironment, Outcome
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KnapsackSpec
 from carryover.tasks.running.errors import UserError
@@ -17,32 +17,14 @@ SMALLEST_BUDGET = 5
 """Lower end of the inspection budget (arXiv 2603.01209, A.5)."""
 
 
-class Draw(NamedTuple):
-    """One attempt, before the rules are asked."""
-
-    items: tuple[Item, ...]
-    """In order of drawing: the first one always has an allowed class."""
-    allowed_classes: tuple[str, ...]
-    capacity: int
-    optimum: Packing
-
-
 def sample_instance(spec: KnapsackSpec, seed: int) -> Instance:
     """Return the instance of a seed; raise `UserError` when 200 attempts are all rejected."""
     rejections: list[str] = []
     for attempt in range(MAXIMUM_ATTEMPTS):
-        draw = draw_attempt(spec, random.Random(seed + attempt * ATTEMPT_STRIDE))
+        draw = draw_attempt(spec, seed, attempt)
         rejection = find_rejection(spec, draw)
         if rejection is None:
-            return Instance(
-                spec=spec,
-                seed=seed,
-                items=tuple(sorted(draw.items, key=lambda item: item.item_id)),
-                capacity=draw.capacity,
-                inspection_budget=inspection_budget(spec, draw),
-                allowed_classes=draw.allowed_classes,
-                optimum=draw.optimum,
-            )
+            return draw.model_copy(update={"inspection_budget": inspection_budget(spec, draw)})
         rejections.append(rejection)
     counts = ", ".join(f"{reason} {rejections.count(reason)}" for reason in sorted(set(rejections)))
     raise UserError(
@@ -51,8 +33,9 @@ def sample_instance(spec: KnapsackSpec, seed: int) -> Instance:
     )
 
 
-def draw_attempt(spec: KnapsackSpec, generator: random.Random) -> Draw:
-    """Draw items, allowed classes and capacity, and solve the result."""
+def draw_attempt(spec: KnapsackSpec, seed: int, attempt: int) -> Instance:
+    """Draw items, allowed classes and capacity, and solve the result; it has no inspection budget yet."""
+    generator = random.Random(seed + attempt * ATTEMPT_STRIDE)
     item_count = generator.randint(*spec.item_count)
     allowed = tuple(sorted(generator.sample(spec.classes, spec.allowed_class_count)))
     item_ids: dict[str, None] = {}  # in order of drawing
@@ -74,15 +57,22 @@ def draw_attempt(spec: KnapsackSpec, generator: random.Random) -> Draw:
     allowed_items = [item for item in items if item.item_class in allowed]
     ratio = generator.uniform(*spec.capacity_ratio)
     capacity = max(1, round(ratio * sum(item.weight for item in allowed_items)))
-    return Draw(items, allowed, capacity, solve(allowed_items, capacity))
+    return Instance(
+        spec=spec,
+        seed=seed,
+        items=tuple(sorted(items, key=lambda item: item.item_id)),
+        capacity=capacity,
+        inspection_budget=0,
+        allowed_classes=allowed,
+        optimum=solve(allowed_items, capacity),
+    )
 
 
-def find_rejection(spec: KnapsackSpec, draw: Draw) -> str | None:
+def find_rejection(spec: KnapsackSpec, draw: Instance) -> str | None:
     """Return the first rule that the draw breaks, or None for a draw to keep (arXiv 2603.01209, appendix A)."""
-    allowed_items = [item for item in draw.items if item.item_class in draw.allowed_classes]
-    if len(allowed_items) < spec.minimum_allowed_items:
+    if len(draw.allowed_items) < spec.minimum_allowed_items:
         return "few_allowed"
-    if draw.capacity < min(item.weight for item in allowed_items):
+    if draw.capacity < min(item.weight for item in draw.allowed_items):
         return "capacity_too_small"  # the paper rejects; the authors' code raises the capacity
     if len(draw.optimum.item_ids) < spec.minimum_optimal_items:
         return "small_optimum"
@@ -92,7 +82,7 @@ def find_rejection(spec: KnapsackSpec, draw: Draw) -> str | None:
     return None
 
 
-def inspection_budget(spec: KnapsackSpec, draw: Draw) -> int:
+def inspection_budget(spec: KnapsackSpec, draw: Instance) -> int:
     """Return the number of distinct items that may be inspected (arXiv 2603.01209, A.5).
 
     1.5 times the number of items that a full knapsack holds, over the share of items that are allowed, at least 1.1
@@ -105,7 +95,7 @@ def inspection_budget(spec: KnapsackSpec, draw: Draw) -> int:
         allowed_share = spec.allowed_class_count / len(spec.classes)
     else:
         mean_weight = sum(item.weight for item in draw.items) / item_count
-        allowed_share = sum(item.item_class in draw.allowed_classes for item in draw.items) / item_count
+        allowed_share = len(draw.allowed_items) / item_count
     estimate = 1.5 * draw.capacity / mean_weight / allowed_share
     floor = 1.1 * len(draw.optimum.item_ids)
     return min(max(math.ceil(max(estimate, floor)), SMALLEST_BUDGET), item_count)
@@ -139,3 +129,26 @@ def solve(items: Sequence[Item], capacity: int) -> Packing:
         value=best[capacity],
         weight=sum(item.weight for item in chosen),
     )
+
+
+def validate(instance: Instance) -> Outcome:
+    """Check an instance without a model: replay its optimal set and return the outcome, which has score 1.
+
+    Raises `UserError` when the stored optimum is not the exact one, does not fit the inspection budget, or
+    does not score 1, and `ToolRuntimeException` when the environment refuses one of its items.
+    """
+    place, optimum, budget = f"instance {instance.instance_id}", instance.optimum, instance.inspection_budget
+    exact = solve(instance.allowed_items, instance.capacity).value
+    if exact != optimum.value:
+        raise UserError(f"{place}: stored optimum {optimum.value}, exact optimum {exact}; sample it again")
+    if (count := len(optimum.item_ids)) > budget:
+        raise UserError(f"{place}: the optimal set has {count} items, more than the inspection budget of {budget}")
+    environment = KnapsackEnvironment(instance)
+    for item_id in optimum.item_ids:
+        environment.inspect(item_id)
+        environment.take_item(item_id)
+    environment.finish()
+    outcome = environment.outcome()
+    if outcome.score != 1.0:
+        raise UserError(f"{place}: replaying the optimal set scores {outcome.score}, not 1")
+    return outcome

@@ -61,7 +61,7 @@ def test_an_argument_of_another_type_is_an_invocation_error():
         make_environment().tools["take_item"](3)
 
 
-def test_errors_of_taking_come_in_an_order_that_hides_uninspected_items():
+def test_the_order_of_taking_errors_hides_uninspected_items():
     environment = make_environment()
     with pytest.raises(ToolRuntimeException, match="Unknown item_id: 'x'"):
         environment.take_item("x")

@@ -4,13 +4,8 @@ import statistics
 
 import pytest
 
-from carryover.tasks.knapsack.instance import Item, Packing
-from carryover.tasks.knapsack.sampling import (
-    Draw,
-    find_rejection,
-    inspection_budget,
-    sample_instance,
-)
+from carryover.tasks.knapsack.instance import Instance, Item, Packing
+from carryover.tasks.knapsack.sampling import find_rejection, inspection_budget, sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.running.errors import UserError
 
@@ -26,7 +21,15 @@ def make_draw(weights=(10, 10, 10, 10, 10), values=(30, 30, 40, 20, 20), capacit
         value=sum(values[index] for index in optimal),
         weight=sum(weights[index] for index in optimal),
     )
-    return Draw(items=(*items, *others), allowed_classes=("A",), capacity=capacity, optimum=optimum)
+    return Instance(
+        spec=KNAPSACK["easy"],
+        seed=0,
+        items=(*items, *others),
+        capacity=capacity,
+        inspection_budget=0,
+        allowed_classes=("A",),
+        optimum=optimum,
+    )
 
 
 def test_an_instance_is_a_function_of_its_seed_alone():
@@ -78,7 +81,7 @@ def test_an_optimal_set_of_two_is_rejected():
     assert find_rejection(KNAPSACK["easy"], make_draw(optimal=(0, 2))) == "small_optimum"
 
 
-def test_an_item_of_more_than_two_fifths_of_the_optimum_is_rejected():
+def test_an_item_above_two_fifths_of_the_optimum_is_rejected():
     assert find_rejection(KNAPSACK["easy"], make_draw(values=(30, 30, 40, 20, 20))) is None
     assert find_rejection(KNAPSACK["easy"], make_draw(values=(30, 30, 41, 20, 20))) == "dominance"
 
@@ -105,7 +108,7 @@ def test_the_instance_budget_uses_the_items_themselves():
     assert inspection_budget(KNAPSACK["easy"], make_draw(capacity=20, other_count=15)) == math.ceil(0.6 * 20)
 
 
-def test_the_budget_is_never_below_five_nor_above_the_item_count():
+def test_the_budget_lies_between_five_and_the_item_count():
     assert inspection_budget(KNAPSACK["easy"], make_draw(capacity=5, optimal=(0,))) == 5
     assert inspection_budget(KNAPSACK["easy"], make_draw(capacity=100)) == 5
     assert inspection_budget(KNAPSACK["easy"], make_draw(capacity=100, other_count=2)) == 7

@@ -16,7 +16,7 @@ def test_the_hard_bucket_has_the_ranges_of_the_paper():
 
 
 @pytest.mark.parametrize("bucket", ["small", "small_large"])
-def test_the_cap_of_a_small_bucket_leaves_room_for_a_block_over_every_item(bucket):
+def test_caps_of_small_buckets_allow_every_item_in_one_block(bucket):
     spec = KNAPSACK[bucket]
 
     assert spec.tool_call_cap is not None

@@ -1,9 +1,8 @@
 import pytest
 
 from carryover.tasks.knapsack.instance import Packing
-from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.sampling import sample_instance, validate
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.knapsack.validate import validate
 from carryover.tasks.running.errors import UserError
 
 
