@@ -17,7 +17,7 @@ two of them as `.tar.gz`. `scripts/main_table.py` takes a spec with one entry pe
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import fmean, median
@@ -63,34 +63,32 @@ def write_authors(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
     return paths
 
 
-def summarise_results(documents: Iterable[AuthorsDocuments]) -> dict[str, Any]:
+def summarise_results(documents: Sequence[AuthorsDocuments]) -> dict[str, Any]:
     """Return means over the episodes of one condition, under the repository's names.
 
     `metrics` holds mean, median, minimum and maximum of every number of the results, the score (in [0, 1]) among them;
     an episode without a score counts as executed and unsolved, and in no metric. Times are seconds.
     """
-    solved_count = 0
-    columns: dict[str, list[float]] = defaultdict(list)
+    results = [document.result.get("result", {}) for document in documents]
     metrics: dict[str, list[float]] = defaultdict(list)
-    for document in documents:
-        result = document.result.get("result") or {}
-        solved_count += result.get("is_solved") is True
-        columns["runtime"].append(document.result["finished_at"] - document.result["started_at"])
-        columns["steps"].append(document.trace["summary"]["num_steps"])
-        columns["total_tokens"].append(document.trace["summary"]["token_usage"]["total_tokens"])
+    for result in results:
         for name, value in {**result.get("metrics", {}), "score": result.get("score")}.items():
             if value is not None:
                 metrics[name].append(value)
-    executed_count = len(columns["runtime"])
+    seconds = [document.result["finished_at"] - document.result["started_at"] for document in documents]
+    summaries = [document.trace["summary"] for document in documents]
+    solved = [result.get("is_solved") is True for result in results]
     return {
-        "average_is_solved": solved_count / executed_count,
-        **{f"average_{name}": fmean(values) for name, values in columns.items()},
+        "average_is_solved": fmean(solved),
+        "average_runtime": fmean(seconds),
+        "average_steps": fmean(summary["num_steps"] for summary in summaries),
+        "average_total_tokens": fmean(summary["token_usage"]["total_tokens"] for summary in summaries),
         "metrics": {
             name: {"mean": fmean(values), "median": median(values), "min": min(values), "max": max(values)}
             for name, values in metrics.items()
         },
-        "num_tasks_executed": executed_count,
-        "num_tasks_solved": solved_count,
+        "num_tasks_executed": len(documents),
+        "num_tasks_solved": sum(solved),
     }
 
 
@@ -119,19 +117,16 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
     }
     instance = trace.instance
     optimal_value = instance.optimal_value if instance else None
-    result = {
-        "is_solved": episode.is_solved,
-        "score": episode.score,
-        "metrics": {
-            "agent_value": episode.value_taken,
-            "optimal_value": optimal_value,
-            "optimality_gap": None if optimal_value is None else optimal_value - episode.value_taken,
-            "weight_used": episode.weight_taken,
-            "capacity": instance.capacity if instance else None,
-            "items_taken_count": episode.taken_count,
-            "inspected_count": episode.inspected_count,
-        },
+    metrics = {
+        "agent_value": episode.value_taken,
+        "optimal_value": optimal_value,
+        "optimality_gap": None if optimal_value is None else optimal_value - episode.value_taken,
+        "weight_used": episode.weight_taken,
+        "capacity": instance.capacity if instance else None,
+        "items_taken_count": episode.taken_count,
+        "inspected_count": episode.inspected_count,
     }
+    result = {"is_solved": episode.is_solved, "score": episode.score, "metrics": metrics}
     declared = {"runtime": episode.runtime_contract, "shown": episode.shown_contract, "trained": episode.train_contract}
     return AuthorsDocuments(
         trace={
@@ -161,17 +156,16 @@ def _events(trace: RecordedTrace, finished_at: datetime) -> Iterator[dict[str, A
         step = step_of.get(turn.turn)
         called_at, clock = clock, clock + timedelta(seconds=turn.model_seconds)
         usage = _usage(turn.prompt_tokens, turn.completion_tokens)
-        call = {"timestamp": called_at.isoformat(), "prompt_tokens": usage["prompt_tokens"]}
+        call = {"timestamp": called_at.isoformat(), "prompt_tokens": turn.prompt_tokens}
         yield _event("ModelCallEvent", clock, call)
         response = {name: usage[name] for name in ("completion_tokens", "total_tokens")}
         yield _event("ModelResponseEvent", clock, {"timestamp": clock.isoformat()} | response)
         clock += timedelta(seconds=step.execution_seconds if step else 0.0)
         if step is None:  # its block did not run: it has no code, and is not among `num_steps`
-            told = read_observation(turn.observation) if turn.observation else None
-            outcome = {"success": False, "result": None, "output": "", "error": (told and told.error) or NO_BLOCK}
+            error = read_observation(turn.observation or "").error or NO_BLOCK
+            outcome = {"success": False, "result": None, "output": "", "error": error}
         else:
-            shown = {"result": step.result, "output": step.output, "error": step.error}
-            outcome = {"success": step.error is None, **shown}
+            outcome = {"success": step.error is None, "result": step.result, "output": step.output, "error": step.error}
         if outcome["error"]:
             yield _event("ErrorEvent", clock, {"error": outcome["error"]})
         data = {

@@ -8,6 +8,7 @@ repository counts it as a step; a model call that failed is a turn with an empty
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,16 +118,10 @@ def authors_trace(trace: Mapping[str, Any], result: Mapping[str, Any], instance_
 def _turns(events: list[Mapping[str, Any]]) -> Iterator[ImportedTurn]:
     """Yield one turn per model response, with the step that it led to, if any, and one per model call that failed."""
     pending: ImportedTurn | None = None
-    failed_call: str | None = None
     prompt_tokens = 0
-    for event in events:
-        data, kind = event["data"], event["type"]
-        # an error that ended the episode stands in the result, and before the finish event that says so
-        is_ending = kind == "FinishEvent" and data.get("reason") not in ("finish_tool", "max_turns")
-        if failed_call is not None and not is_ending:
-            yield ImportedTurn("", None, error=failed_call, is_model_error=True)
-        failed_call = None
-        match kind:
+    for event, following in zip_longest(events, events[1:]):
+        data = event["data"]
+        match event["type"]:
             case "ModelCallEvent":
                 prompt_tokens = data.get("prompt_tokens") or 0
             case "ModelResponseEvent":
@@ -134,15 +129,18 @@ def _turns(events: list[Mapping[str, Any]]) -> Iterator[ImportedTurn]:
                     yield pending
                 completion_tokens = data.get("completion_tokens") or 0
                 prompt_tokens = (data.get("total_tokens") or prompt_tokens + completion_tokens) - completion_tokens
-                pending = ImportedTurn("", None, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
-            case "ErrorEvent" if pending is None:
-                failed_call = data["error"]
+                pending = ImportedTurn(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+            case "ErrorEvent" if pending is not None:
+                pending = pending._replace(error=data["error"])
             case "ErrorEvent":
-                pending = pending._replace(error=data["error"]) if pending else None
+                # an error that ended the episode stands in the result, and before the finish event that says so
+                is_last = following is not None and following["type"] == "FinishEvent"
+                if not is_last or following["data"].get("reason") in ("finish_tool", "max_turns"):
+                    yield ImportedTurn(error=data["error"], is_model_error=True)
             case "StepEvent":
                 outcome = data["interpreter_result"] or {}
                 result = outcome.get("result")
-                yield (pending or ImportedTurn("", None))._replace(
+                yield (pending or ImportedTurn())._replace(
                     assistant_text=data["assistant_text"],
                     code=data["code"],
                     output=outcome.get("output") or "",
@@ -152,8 +150,6 @@ def _turns(events: list[Mapping[str, Any]]) -> Iterator[ImportedTurn]:
                 pending = None
     if pending is not None:
         yield pending
-    if failed_call is not None:
-        yield ImportedTurn("", None, error=failed_call, is_model_error=True)
 
 
 def _time(text: str) -> datetime:

@@ -3,10 +3,10 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_origin
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
@@ -22,25 +22,24 @@ from carryover.tasks.traces.rows import (
     ErrorRow,
     FinishReason,
     NameEventRow,
+    Row,
     StepRow,
     TurnRow,
 )
 from carryover.tasks.traces.walker import ParsedBlock
 
-UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""Start of an episode whose recording names none."""
 _TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")
-_OF_TURN = ("assistant_text", "observation", "prompt_tokens", "completion_tokens")
 _CAP_ERROR = HARMLESS_ERRORS[1]
 _MISSING_NAME = ("nameerror", "unboundlocalerror", "is not defined")
+_ABSENT = {bool: False, int: 0, float: 0.0}
 _ERROR_TYPE = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Died|Timeout))\b", re.MULTILINE)
 
 
 class ImportedTurn(NamedTuple):
     """A reply with what running its block did, as far as the recording says."""
 
-    assistant_text: str
-    code: str | None
+    assistant_text: str = ""
+    code: str | None = None
     """The executed block; null if none ran."""
     output: str = ""
     result: str | None = None
@@ -62,7 +61,8 @@ class ImportedTrace(NamedTuple):
     opening: tuple[Message, ...]
     turns: tuple[ImportedTurn, ...]
     finish_reason: FinishReason
-    started_at: datetime = UNKNOWN_TIME
+    started_at: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    """Start; 1970 where the recording names none."""
     wall_seconds: float = 0.0
     score: float | None = None
     is_solved: bool = False
@@ -116,16 +116,16 @@ def import_trace(trace: ImportedTrace, setting: ImportSetting) -> ImportedRows:
     ids = {"run_id": setting.run_id, "episode_id": episode_id}
     steps, errors, events = [], [], []
     for turn, recorded in enumerate(trace.turns, start=1):
+        place = {**ids, "turn": turn, "step": None if recorded.code is None else len(steps) + 1}
         if recorded.code is not None:
             parsed = parse_block(recorded.code, TOOL_NAMES)
             after = () if is_stateless else recorded.last_step_globals
-            steps.append(_step(ids, len(steps) + 1, turn, recorded, parsed, alive_before=alive, alive_after=after))
+            steps.append(_step(place | {"active_globals_before": alive}, recorded, parsed, after))
             events += name_event_rows(parsed, **ids, step=len(steps), active_globals_before=alive)
             alive = after or ()
         if recorded.error:
-            errors.append(_error(ids, turn, len(steps), recorded))
-    opening = json.dumps([message.model_dump() for message in trace.opening])
-    first = ImportedTurn(assistant_text="", code=None, observation=opening)
+            errors.append(_error(place, recorded, recorded.error))
+    first = ImportedTurn(observation=json.dumps([message.model_dump() for message in trace.opening]))
     return ImportedRows(
         episode=_episode(ids, trace, steps, setting),
         turns=tuple(_turn(ids, turn, recorded) for turn, recorded in enumerate((first, *trace.turns))),
@@ -143,7 +143,7 @@ def read_opening(told: Iterable[tuple[str, str]], agent: str) -> tuple[Message, 
 
 def read_turn(reply: LintReply, code: str | None, **counts: int) -> ImportedTurn:
     """Return a reply and what followed it as a turn; `code` is the block that ran, `counts` its tokens."""
-    told = read_observation(reply.observation) if reply.observation else ImportedTurn("", None)
+    told = read_observation(reply.observation) if reply.observation else ImportedTurn()
     return told._replace(assistant_text=reply.text, code=code, **counts)
 
 
@@ -162,11 +162,9 @@ def read_observation(observation: str) -> ImportedTurn:
     if isinstance(content, dict) and isinstance(content.get("observation"), dict):
         content = content["observation"]
     if not isinstance(content, dict):
-        return ImportedTurn("", None, output=observation, observation=observation)
+        return ImportedTurn(output=observation, observation=observation)
     result = content.get("result")
     return ImportedTurn(
-        assistant_text="",
-        code=None,
         output=str(content.get("output") or ""),
         result=result if result is None or isinstance(result, str) else json.dumps(result),
         error=str(content["error"]) if content.get("error") else None,
@@ -190,106 +188,68 @@ def error_type(error: str) -> str:
 
 def _episode(ids: dict[str, str], trace: ImportedTrace, steps: Sequence[StepRow], setting: ImportSetting) -> EpisodeRow:
     contract = trace.runtime_contract or setting.runtime_contract
-    prompt_tokens = sum(turn.prompt_tokens for turn in trace.turns)
-    completion_tokens = sum(turn.completion_tokens for turn in trace.turns)
-    told = setting.model_dump() | trace._asdict()
-    columns = {name: told[name] for name in EpisodeRow.model_fields if name in told}
-    columns |= {
-        **ids,
-        "plan_digest": setting.plan,
-        "base": setting.episode_base,
-        "model_digest": None,
-        "train_contract": trace.train_contract or setting.train_contract,
-        "runtime_contract": contract,
-        "shown_contract": contract,
-        "visibility": "declared",
-        "header": "names",
-        "split": setting.episode_split,
-        "is_out_of_distribution": False,
-        "training_seed": None,
-        "replicate": 0,
-        "attempt": 0,
-        "turn_count": len(trace.turns),
-        "step_count": len(steps),
-        "call_site_count": sum(step.call_site_count for step in steps),
-        "executed_call_count": 0,
-        "prompt_tokens": prompt_tokens if trace.prompt_tokens is None else trace.prompt_tokens,
-        "cached_prompt_tokens": 0,
-        "completion_tokens": completion_tokens if trace.completion_tokens is None else trace.completion_tokens,
-        "token_source": "imported",
-        "training_tokens": None,
-        "injected_fault_count": 0,
-        "model_seconds": 0.0,
-        "execution_seconds": 0.0,
-        "contract_json": json.dumps({"contract": contract, "source": "import"}),
-        "sandbox_level": "unknown",
-        "backend": "imported",
-        "is_contract_verified": False,
-    }
-    return EpisodeRow(**columns)
+    values = setting.model_dump() | trace._asdict() | ids
+    for tokens in ("prompt_tokens", "completion_tokens"):
+        if values[tokens] is None:
+            values[tokens] = sum(getattr(turn, tokens) for turn in trace.turns)
+    return _row(
+        EpisodeRow,
+        values,
+        plan_digest=setting.plan,
+        base=setting.episode_base,
+        train_contract=trace.train_contract or setting.train_contract,
+        runtime_contract=contract,
+        shown_contract=contract,
+        visibility="declared",
+        header="names",
+        split=setting.episode_split,
+        turn_count=len(trace.turns),
+        step_count=len(steps),
+        call_site_count=sum(step.call_site_count for step in steps),
+        token_source="imported",
+        contract_json=json.dumps({"contract": contract, "source": "import"}),
+        sandbox_level="unknown",
+        backend="imported",
+    )
 
 
 def _turn(ids: dict[str, str], turn: int, recorded: ImportedTurn) -> TurnRow:
-    return TurnRow(
-        **ids,
+    return _row(
+        TurnRow,
+        recorded._asdict() | ids,
         turn=turn,
-        **{name: getattr(recorded, name) for name in _OF_TURN},
         block_count=parse_reply(recorded.assistant_text).block_count,
         has_system_note="system_note" in (recorded.observation or "") and turn > 0,
         model_finish_reason="" if turn == 0 else "stop",
-        cached_prompt_tokens=0,
-        decoding_seed=None,
-        model_seconds=0.0,
-        active_globals=(),
         last_step_globals=(),
     )
 
 
-def _step(
-    ids: dict[str, str],
-    number: int,
-    turn: int,
-    recorded: ImportedTurn,
-    parsed: ParsedBlock,
-    *,
-    alive_before: tuple[str, ...],
-    alive_after: tuple[str, ...] | None,
-) -> StepRow:
-    return StepRow(
-        **ids,
-        step=number,
-        turn=turn,
-        code=recorded.code or "",
-        **{name: getattr(recorded, name) for name in ("output", "result", "error")},
-        **{name: getattr(parsed, name) for name in ("is_parsed", "import_count", "call_site_count")},
+def _step(place: dict[str, Any], recorded: ImportedTurn, parsed: ParsedBlock, alive: tuple[str, ...] | None) -> StepRow:
+    return _row(
+        StepRow,
+        recorded._asdict() | parsed._asdict() | place,
         error_kind=error_kind(recorded.error) if recorded.error else None,
         error_type=error_type(recorded.error) if recorded.error else None,
-        executed_call_count=0,
-        active_globals_before=alive_before,
-        active_globals=alive_after or (),
+        active_globals=alive or (),
         last_step_globals=recorded.last_step_globals or (),
-        state_event="unknown" if alive_after is None else "kept",
-        state_hash=None,
-        injected_fault=None,
-        execution_seconds=0.0,
+        state_event="unknown" if alive is None else "kept",
     )
 
 
-def _error(ids: dict[str, str], turn: int, step: int, recorded: ImportedTurn) -> ErrorRow:
-    error = recorded.error or ""
-    has_step = recorded.code is not None
+def _error(place: dict[str, Any], recorded: ImportedTurn, error: str) -> ErrorRow:
     without_step = ErrorKind.MODEL if recorded.is_model_error else ErrorKind.PROTOCOL
-    kind = error_kind(error) if has_step else without_step
-    lowered = error.lower()
-    return ErrorRow(
-        **ids,
-        turn=turn,
-        error_index=0,
-        step=step if has_step else None,
-        kind=kind,
-        error_type=error_type(error),
-        message=error,
-        is_caught=False,
-        is_injected=False,
-        is_missing_name=kind is ErrorKind.INTERPRETER and any(phrase in lowered for phrase in _MISSING_NAME),
+    kind = without_step if recorded.code is None else error_kind(error)
+    is_missing_name = kind is ErrorKind.INTERPRETER and any(phrase in error.lower() for phrase in _MISSING_NAME)
+    return _row(
+        ErrorRow, place, kind=kind, error_type=error_type(error), message=error, is_missing_name=is_missing_name
     )
+
+
+def _row(model: type[Row], known: Mapping[str, Any], **values: Any) -> Any:
+    """Return a row of these values, else of the known ones; a column that no recording has is 0, empty or null."""
+    columns = {**known, **values}
+    for name, field in model.model_fields.items():
+        if field.is_required() and name not in columns:
+            columns[name] = () if get_origin(field.annotation) is tuple else _ABSENT.get(field.annotation)
+    return model(**{name: value for name, value in columns.items() if name in model.model_fields})

@@ -183,7 +183,7 @@ def test_foreign_endings_are_exported_as_they_came(played, reason):
     assert documents.result["status"] == ("completed" if reason in ("max_steps", "length") else "error")
 
 
-def test_replies_whose_block_did_not_run_are_turns_without_a_step(tmp_path):
+def test_replies_without_an_executed_block_are_turns_without_a_step(tmp_path):
     silent = {"turn": 1, "assistant_text": "Hm.", "code": None, "interpreter_result": None}
     error = "Error: You emitted multiple code blocks."
     double = {
@@ -216,7 +216,7 @@ def test_replies_whose_block_did_not_run_are_turns_without_a_step(tmp_path):
     assert rows.steps[0].turn == 4
 
 
-def test_the_error_that_ended_an_episode_is_no_turn_of_it(tmp_path):
+def test_an_error_that_ended_the_episode_is_not_a_turn(tmp_path):
     boom = {"type": "ErrorEvent", "data": {"error": "boom"}}
     ending = {"type": "FinishEvent", "data": {"reason": "error"}}
     write_pair(
@@ -236,7 +236,7 @@ def test_the_time_is_the_benchmarks_where_it_is_there(tmp_path):
     assert [rows.episode.wall_seconds for rows in read_authors(tmp_path, SETTING)] == [12.5, 0.0]
 
 
-def test_a_task_is_a_known_instance_where_the_result_fits_it(tmp_path):
+def test_a_task_is_the_known_instance_that_its_result_describes(tmp_path):
     metrics = {"capacity": 40, "optimal_value": 90}
     write_pair(tmp_path, authors_trace([step("finish()")]), {"result": {"score": 1.0, "metrics": metrics}})
     known = KnownInstance("knapsack-0000000007", 40, 90)
@@ -264,7 +264,7 @@ def test_files_of_another_layout_are_named(tmp_path):
         list(read_authors(tmp_path, SETTING))
 
 
-def test_an_episode_that_ran_out_of_time_has_no_finish_event(played):
+def test_a_timed_out_episode_has_no_finish_event(played):
     trace = played.traces()[0]
     late = trace._replace(episode=trace.episode.model_copy(update={"finish_reason": FinishReason.TIMEOUT}))
     documents = authors_documents(late)

@@ -129,7 +129,7 @@ def half_interval(scores):
     return (means[4874] - means[125]) / 2
 
 
-def test_half_the_interval_differs_from_table_2_by_less_than_a_tenth_of_a_point():
+def test_interval_half_widths_agree_with_the_authors_within_a_tenth():
     folder = find_results("laptop")
     with open_results(folder) as results:
         rows = results.sql(table_query("table_02").sql, plan_digest=folder.name).arrow().to_pylist()

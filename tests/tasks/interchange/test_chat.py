@@ -88,7 +88,7 @@ def test_names_that_a_conversation_lists_are_kept_and_others_unknown():
         assert live == ["ids" in names[1]]
 
 
-def test_the_id_of_an_import_is_of_its_text_and_neither_of_its_end_nor_of_the_names_that_it_lists():
+def test_an_imported_id_ignores_ending_and_listed_names():
     def imported_id(**changes):
         return import_trace(chat_trace({"messages": REUSING} | changes, "chat-1"), SETTING).episode.episode_id
 
@@ -114,14 +114,14 @@ def test_names_of_our_own_exports_come_back(played):
         ({"train_contract": 3, "messages": REUSING}, r"line 1 of .*a.jsonl has as `train_contract` 3"),
     ],
 )
-def test_a_record_that_cannot_be_taken_in_is_named_with_its_place(tmp_path, record, message):
+def test_an_invalid_record_is_named_with_its_place(tmp_path, record, message):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(record))
     with pytest.raises(UserError, match=message):
         list(read_chat(path, SETTING))
 
 
-def test_a_call_of_a_tool_without_content_is_a_reply_without_a_block():
+def test_a_tool_call_without_content_is_a_reply_without_block():
     call = {"role": "assistant", "tool_calls": [{"id": "1"}]}
     trace = chat_trace({"messages": [call, {"role": "tool", "content": [{"type": "text", "text": "1"}]}]}, "chat-1")
     assert [(turn.assistant_text, turn.code, turn.output) for turn in trace.turns] == [("", None, "1")]
@@ -151,7 +151,7 @@ def test_a_foreign_conversation_shows_its_outputs_as_it_can():
     ]
 
 
-def test_a_tool_call_is_what_ran_and_all_that_answers_it_is_read():
+def test_a_tool_call_is_read_with_all_its_answers():
     call = {"function": {"name": "python", "arguments": '{"code": "n = 1"}'}}
     messages = [
         {"role": "user", "content": "Go."},

@@ -24,7 +24,7 @@ def test_files_are_named_by_task_and_folders_by_condition(played):
     assert (again.name, again.folder) == (trace.name, f"{trace.folder}-replicate2")
 
 
-def test_what_makes_an_episode_another_one_makes_its_file_another_one(played):
+def test_different_episodes_have_different_files(played):
     trace = played.traces()[0]
     changes = {
         "plan_digest": "other",
