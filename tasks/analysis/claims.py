@@ -32,27 +32,16 @@ def published_claims(run_id: str) -> list[ClaimRow]:
     errata = published_table("errata", text=True).rows(named=True)
     told = published_table("text_claims", text=True).drop("unit", "source").rows(named=True)
     listed = [*errata, *({"paper": "S", **row} for row in told)]
-    listed += [
-        {
-            **{name: getattr(value, name) for name in ("paper", "claim", "place", "tolerance", "verdict")},
-            "published": printed_numbers()[value.cells[0]],
-            # a whole number with all its digits, any other to eight
-            "recomputed": f"{value.recomputed:{'.0f' if float(value.recomputed).is_integer() else '.8g'}}",
-        }
-        for value in recomputations()
-    ]
-    listed += [
-        {
-            **dict(zip(("paper", "place"), PRINTED[cell.file], strict=True)),
-            "claim": claim_of_cell(cell),
-            "published": printed,
-            "recomputed": None,
-            "tolerance": half_last_digit(printed),
-            "verdict": "unverifiable",
-            "note": "taken as printed: what other numbers say of it, if any do, is a claim of theirs",
-        }
-        for cell, printed in numbers_taken_as_printed()
-    ]
+    for value in recomputations():
+        digits = ".0f" if float(value.recomputed).is_integer() else ".8g"  # all of a whole number, else eight
+        texts = {"published": printed_numbers()[value.cells[0]], "recomputed": f"{value.recomputed:{digits}}"}
+        named = {name: getattr(value, name) for name in ("paper", "claim", "place", "tolerance", "verdict")}
+        listed.append(named | texts)
+    for cell, printed in numbers_taken_as_printed():
+        paper, place = PRINTED[cell.file]
+        row = {"paper": paper, "place": place, "claim": claim_of_cell(cell), "published": printed, "recomputed": None}
+        note = "taken as printed: what other numbers say of it, if any do, is a claim of theirs"
+        listed.append(row | {"tolerance": half_last_digit(printed), "verdict": "unverifiable", "note": note})
     return [ClaimRow(run_id=run_id, **{**row, "paper": PAPERS[row["paper"]]}) for row in listed]
 
 

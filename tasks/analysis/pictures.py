@@ -56,11 +56,9 @@ def cells_svg(cells: Cells, title: str) -> str:
                 "words": f"{train_words}, {runtime_words}",
                 "is_aligned": train == runtime,
                 "colour": COLOURS[train],
-                "values": cell,
-                "lines": cell and _words(cell),
+                "values": cells.get(f"{train}->{runtime}"),
             }
             for runtime, runtime_words in COLUMNS
-            for cell in [cells.get(f"{train}->{runtime}")]
         ]
         for train, train_words in ROWS
     ]
@@ -69,6 +67,7 @@ def cells_svg(cells: Cells, title: str) -> str:
         title=title,
         title_lines=wrap(title, 48),
         rows=rows,
+        words=_words,
         most_tokens=_most_tokens(cells),
         missing_colour=MISSING_COLOUR,
     )

@@ -41,11 +41,8 @@ def recomputations() -> Iterator[Recomputation]:
 def _study_scores() -> Iterator[Recomputation]:
     """Yield what Table 2 repeats from Tables 7 to 10, and the differences of Tables 7 and 8."""
     turns = {cell_label(row): row["total_turns"] for file in ("table9", "table10") for row in _rows(file)}
-    scores: dict[str, float] = {}
-    steps: dict[str, float] = {}
-    for row in _rows("table2"):
-        label = cell_label(row)
-        scores[label], steps[label] = row["score_pct"], row["n_tasks"] * row["mean_steps"]
+    cells = {cell_label(row): row for row in _rows("table2")}
+    for label, row in cells.items():
         computed = row["score_pct"] / (row["mean_total_tokens"] / 1000)
         yield of_rows("table2", f"score per 1k tokens, {label}", [row], "score_per_1k_tokens", computed, within=0.005)
         if label in turns:
@@ -53,8 +50,8 @@ def _study_scores() -> Iterator[Recomputation]:
             yield of_rows("table2", claim, [row], "mean_steps", mean, within=0.005)
     for file in ("table9", "table10"):
         for row in _rows(file):
-            claim = f"total turns are those of Table 2, {cell_label(row)}"
-            yield of_rows(file, claim, [row], "total_turns", steps[cell_label(row)], within=0.5)
+            cell, claim = cells[cell_label(row)], f"total turns are those of Table 2, {cell_label(row)}"
+            yield of_rows(file, claim, [row], "total_turns", cell["n_tasks"] * cell["mean_steps"], within=0.5)
     means: dict[str, float] = {}
     for file in ("table7", "table8"):
         printed_in: dict[str, list[Cell]] = {}
@@ -67,12 +64,12 @@ def _study_scores() -> Iterator[Recomputation]:
                 label = f"{arm}, {row['split']}"
                 means.setdefault(label, row[column])
                 printed_in.setdefault(label, []).append(printed_cell(file, row, column))
-        for label, cells in printed_in.items():
-            claim = "mean of {} is that of Table 2, {}".format(*label.split(", "))
-            yield Recomputation(*PRINTED[file], claim, means[label], scores[label], 0.05, tuple(cells))
-    for row in _rows("table2"):
-        claim = f"score is the mean of Tables 7 and 8, {cell_label(row)}"
-        yield of_rows("table2", claim, [row], "score_pct", means[cell_label(row)], within=0.05)
+        for label, places in printed_in.items():
+            claim, score = "mean of {} is that of Table 2, {}".format(*label.split(", ")), cells[label]["score_pct"]
+            yield Recomputation(*PRINTED[file], claim, means[label], score, 0.05, tuple(places))
+    for label, row in cells.items():
+        claim = f"score is the mean of Tables 7 and 8, {label}"
+        yield of_rows("table2", claim, [row], "score_pct", means[label], within=0.05)
 
 
 def _study_counts() -> Iterator[Recomputation]:
@@ -126,13 +123,14 @@ def _cave_benchmarks() -> Iterator[Recomputation]:
     for (model, arm), group in published_table("cave_table2").group_by("model", "arm", maintain_order=True):
         rows = group.rows(named=True)
         for row in rows:
-            where = f"{model}, {arm}, {row['run']}"
-            for what, claim in (("correct", "correct answers add up"), ("total", "questions add up")):
+            for what, words in (("correct", "correct answers"), ("total", "questions")):
+                claim = f"{words} add up, {model}, {arm}, {row['run']}"
                 total = sum(row[f"{kind}_{what}"] for kind in kinds)
-                yield of_rows("cave_table2", f"{claim}, {where}", [row], f"overall_{what}", total, within=0)
+                yield of_rows("cave_table2", claim, [row], f"overall_{what}", total, within=0)
         share = 100 * sum(row["overall_correct"] for row in rows) / sum(row["overall_total"] for row in rows)
-        claim = f"mean share correct, {model}, {arm}"
-        yield of_rows("cave_table2", claim, rows, "avg_pct_published", share, within=0.05)
+        yield of_rows(
+            "cave_table2", f"mean share correct, {model}, {arm}", rows, "avg_pct_published", share, within=0.05
+        )
         against = shares.setdefault(model, rows[0]["avg_pct_published"])
         if arm != "function_calling":
             gain = rows[0]["avg_pct_published"] - against
@@ -149,9 +147,10 @@ def _cave_states() -> Iterator[Recomputation]:
                 claim = _words(f"share of {points} points, {what} {row['condition']}, {model}")
                 yield of_rows("cave_table3", claim, [row], "success_pct", nearest, within=0.05)
         mean = fmean(row["success_pct"] for row in rows if row["condition"] != "average")
-        averages = [row for row in rows if row["condition"] == "average"]
-        claim = f"mean over conditions, {what}, {model}"
-        yield of_rows("cave_table3", claim, averages, "success_pct", mean, within=0.05)
+        average = [row for row in rows if row["condition"] == "average"]
+        yield of_rows(
+            "cave_table3", f"mean over conditions, {what}, {model}", average, "success_pct", mean, within=0.05
+        )
 
 
 def _cave_costs() -> Iterator[Recomputation]:
@@ -171,9 +170,8 @@ def _cave_costs() -> Iterator[Recomputation]:
         if method == "caveagent":
             against, where = rows[category, "codeact_style"], f"CodeAct, {category}"
             gain = row["success_rate_pct"] - against["success_rate_pct"]
-            change = 100 * (row["total_tokens"] / against["total_tokens"] - 1)
             yield of_rows("cave_table5", f"gain over {where}", [row], "success_gain_published_points", gain, within=0.5)
-            claim = f"tokens against {where}"
+            claim, change = f"tokens against {where}", 100 * (row["total_tokens"] / against["total_tokens"] - 1)
             yield of_rows("cave_table5", claim, [row], "token_change_published_pct", change, within=0.5)
 
 

@@ -19,9 +19,6 @@ from carryover.tasks.running.contract_name import LETTERS
 
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 
-Layout = Literal["study", "plain"]
-"""Layout of rows: as a table of the study, or as they are."""
-
 SECTION_COLUMNS = (
     "variant", "base", "visibility", "header", "bucket", "text_format", "retention", "matching", "measured_on",
     "suite", "instruction", "model_name", "played_by", "tokens_counted_by",
@@ -34,7 +31,6 @@ LABEL_COLUMNS = (("condition",), ("train_a", "runtime_a", "train_b", "runtime_b"
 NO_ROWS = "no rows for this plan"
 """Text below the title of an empty table."""
 
-TERMINAL_WIDTH = 160
 COLUMN_GAP = 3
 """Characters between the columns of a terminal's table."""
 
@@ -132,8 +128,8 @@ def render_table(
     table_format: TableFormat,
     *,
     title: str = "",
-    layout: Layout = "study",
-    width: int = TERMINAL_WIDTH,
+    layout: Literal["study", "plain"] = "study",
+    width: int = 160,
 ) -> str:
     """Return a table as text; CSV keeps every column and all digits, lists as JSON; the others are laid out to be read.
 
@@ -145,10 +141,9 @@ def render_table(
     if table_format == "csv":
         dump = partial(json.dumps, default=str, ensure_ascii=False)
         nested = [column for column in frame.iter_columns() if column.dtype.is_nested()]
-        texts = ([None if value is None else dump(value) for value in column.to_list()] for column in nested)
-        return frame.with_columns(
-            pl.Series(column.name, text, pl.String) for column, text in zip(nested, texts, strict=True)
-        ).write_csv()
+        texts = ([value if value is None else dump(value) for value in column.to_list()] for column in nested)
+        named = (pl.Series(column.name, text, pl.String) for column, text in zip(nested, texts, strict=True))
+        return frame.with_columns(named).write_csv()
     parts, title = sheets(frame, name) if layout == "study" else [plain_sheet(frame)], title or name
     if table_format == "rich":
         console = Console(file=StringIO(), width=width)
@@ -176,9 +171,9 @@ def plain_sheet(frame: pl.DataFrame) -> Sheet:
 
 def sheets(frame: pl.DataFrame, name: str = "") -> list[Sheet]:
     """Return a table's groups as sheets of text, in the order of their rows."""
-    section_columns = [column for column in SECTION_COLUMNS if column in frame.columns]
     if frame.is_empty():
         return []
+    section_columns = [column for column in SECTION_COLUMNS if column in frame.columns]
     if name == "mechanism":  # its rows are groups, so they stand on one sheet
         settings = [describe_setting(**row) for row in frame.select(section_columns).iter_rows(named=True)]
         measured_on = ", ".join(frame["measured_on"].unique(maintain_order=True))
@@ -205,10 +200,10 @@ def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
             named = [column for column in label_columns if column in kept.columns]
             labels = pl.Series("label", [_label(*row) for row in kept.select(named).rows()], pl.String)
             labelled = text.drop(named, "qwen3_8b_split", strict=False).with_columns(labels)
-            names = [column for column in labelled.columns if column in WORD_COLUMNS]
-            if labels.is_unique().all() or labelled.select("label", *names).is_unique().all():
-                blocks = [] if labels.is_unique().all() else names
-                return _labelled_sheet(caption, measured_on, blocks, labelled, next(iter(splits), None))
+            words = [column for column in labelled.columns if column in WORD_COLUMNS]
+            names = [] if labels.is_unique().all() else words
+            if labelled.select("label", *names).is_unique().all():
+                return _labelled_sheet(caption, measured_on, names, labelled, next(iter(splits), None))
     caption = ", ".join(part for part in (measured_on, caption) if part)
     return Sheet(caption, tuple(map(heading, text.columns)), tuple(text.rows()))
 

@@ -56,7 +56,7 @@ def test_all_but_three_recomputed_values_hold():
     }
 
 
-def test_every_claim_has_a_key_of_its_own_and_names_its_paper():
+def test_claim_keys_are_unique_and_name_the_paper():
     claims = published_claims("run")
     assert len({(claim.paper, claim.claim, claim.place) for claim in claims}) == len(claims)
     assert {claim.paper for claim in claims} == {"arXiv 2603.01209", "arXiv 2601.01569"}
@@ -69,7 +69,7 @@ def test_a_share_is_the_nearest_that_so_many_points_give():
     assert (mean.published, mean.recomputed, mean.verdict) == (98.7, 98.75, "holds")
 
 
-def test_every_claim_has_a_tolerance_or_says_why_it_has_none():
+def test_every_claim_has_a_tolerance_or_a_reason_for_none():
     without = [claim for claim in published_claims("run") if claim.tolerance is None]
     assert {claim.no_tolerance_reason for claim in without} == {"words", "lost"}
     assert all(claim.note for claim in without)
@@ -97,7 +97,7 @@ def test_every_table_of_both_papers_is_among_the_claims():
         assert numbers - told == set()
 
 
-def test_every_number_of_every_published_file_has_a_claim_of_its_own():
+def test_every_published_number_has_exactly_one_claim():
     told = {(claim.place, claim.claim): claim.published for claim in published_claims("run")}
     names = {claim for _, claim in told}
     recomputed = {cell: (each.place, each.claim) for each in recomputations() for cell in each.cells}
@@ -116,7 +116,7 @@ def test_every_number_of_every_published_file_has_a_claim_of_its_own():
                     assert [float(told[claim] or "nan") for claim in claims] == [value], cell
 
 
-def test_every_published_file_is_of_printed_numbers_of_words_or_of_what_others_print():
+def test_every_published_file_is_accounted_for():
     names = {file.name.removesuffix(".csv") for file in (files("carryover.sql") / "published").iterdir()}
     assert names - set(PRINTED) == {"errata", "text_claims", "table4", "table6", "terminations_derived"}
     told = {(claim.claim, claim.place) for claim in published_claims("run")}
@@ -142,7 +142,7 @@ def test_a_number_that_nothing_gives_is_taken_as_printed(cell, place, claim, pub
     assert (row.published, row.recomputed, row.tolerance, row.verdict) == (published, None, tolerance, "unverifiable")
 
 
-def test_table_2_is_held_against_the_means_and_turns_of_other_tables_and_a_class_against_its_share():
+def test_tables_2_and_3_are_compared_with_other_places():
     score = recomputed("Table 2", "score is the mean of Tables 7 and 8, P->S, hard")
     assert (score.published, score.recomputed, score.verdict) == (68.2, 68.21, "holds")
     steps = recomputed("Table 2", "steps are the turns of Tables 9 and 10, P->S, hard")
@@ -151,7 +151,7 @@ def test_table_2_is_held_against_the_means_and_turns_of_other_tables_and_a_class
     assert (share.published, share.recomputed, share.verdict) == (49, pytest.approx(0.57 * 86), "holds")
 
 
-def test_a_mean_that_nothing_published_gives_is_unverifiable_with_half_its_last_digit_for_a_tolerance():
+def test_an_unverifiable_mean_has_half_its_last_digit_as_tolerance():
     claims = {claim.claim: claim for claim in study_claims("Table 1")}
     assert len(claims) == 7 * 2
     assert {(claim.verdict, claim.recomputed) for claim in claims.values()} == {("unverifiable", None)}
@@ -163,7 +163,7 @@ def test_a_mean_that_nothing_published_gives_is_unverifiable_with_half_its_last_
     assert {name: (claims[name].published, claims[name].tolerance) for name in tolerances} == tolerances
 
 
-def test_every_call_and_every_signal_of_tables_4_and_6_has_a_verdict():
+def test_calls_and_signals_of_tables_4_and_6_have_verdicts():
     verdicts = {
         place: {re.split(": | ends", claim.claim)[0]: claim.verdict for claim in study_claims(place)}
         for place in ("Table 4", "Table 6")

@@ -46,7 +46,7 @@ def words(svg: str) -> str:
     )
 
 
-def test_figure_2_heads_our_panel_with_the_scale_and_the_other_with_model_and_split():
+def test_figure_2_panels_name_scale_or_model_and_split():
     base = POINT | {"model": "base", "condition": "common->S", "qwen3_8b_score_pct": None}
     (drawing,) = draw_figure_2(pl.DataFrame([POINT, base], infer_schema_length=None))
     assert drawing.name == "figure_2_main_common_declared_names"

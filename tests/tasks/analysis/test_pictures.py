@@ -53,7 +53,7 @@ def test_the_picture_is_well_formed_and_escapes_its_title():
     assert "imports/step 0.00, state use unknown" in found
 
 
-def test_a_bar_is_as_long_as_its_share_of_the_highest_interval():
+def test_bar_length_is_the_share_of_the_highest_interval():
     svg = cells_svg(STUDY, "title")
     bars = dict(re.findall(r'width="([0-9.]+)" height="12" fill="(#[0-9a-f]+)"', svg))
     # 156 wide: 100 % of the episodes; 200 and 500 of 1,000 tokens

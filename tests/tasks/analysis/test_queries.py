@@ -9,7 +9,7 @@ def test_a_table_is_found_by_its_number(name):
     assert table_query(name).name == "table_02"
 
 
-def test_a_table_has_its_first_line_as_title_and_names_its_parameters():
+def test_a_table_query_has_title_and_parameters():
     query = table_query("table_04")
     assert query.title.startswith("Table 4: the tools' own signatures")
     assert query.parameters == ("tools_json",)

@@ -24,7 +24,7 @@ CELLS = pl.DataFrame(
 READINGS = pl.DataFrame({"metric": ["avg_steps"], "measured_on": ["smoke, not Qwen3-8B"], "p_value": [0.0004]})
 
 
-def test_a_table_of_cells_has_a_column_per_cell_and_a_sheet_per_group():
+def test_cells_are_columns_and_groups_are_sheets():
     first, second = sheets(CELLS)
     assert first.caption == "variant main, bucket small"
     assert first.header == ("laptop, not Qwen3-8B", "P→P", "P→S")
@@ -36,19 +36,19 @@ def test_a_table_of_cells_has_a_column_per_cell_and_a_sheet_per_group():
     assert second.rows == (("score %", "50.0"), ("mean total tokens", "1.00"))
 
 
-def test_words_stand_to_the_left_also_where_most_of_them_begin_with_a_digit():
+def test_words_that_begin_with_digits_are_left_aligned():
     words = ["10, 11, 49, 16 of 86", "15 episodes separate both cells of the table"]
     (sheet,) = sheets(pl.DataFrame({"claim": ["a", "b"], "recomputed": words, "tolerance": [0.5, 0.1]}))
     assert sheet.number_columns() == [False, False, True]
 
 
 @pytest.mark.parametrize("digest", ["9c4ad967263848f0", "ac4ad967263848f0", "1234567890123456"])
-def test_a_digest_stands_to_the_left_whichever_character_it_begins_with(digest):
+def test_digests_are_left_aligned_whatever_their_first_character(digest):
     (sheet,) = sheets(pl.DataFrame({"dataset_id": [digest] * 2, "metric": ["yield", "tokens"], "value": [1234, 5]}))
     assert sheet.number_columns() == [False, False, True]
 
 
-def test_a_table_with_several_rows_per_cell_has_a_block_of_rows_per_number():
+def test_several_rows_per_cell_become_a_block_per_number():
     frame = pl.DataFrame(
         {
             "bucket": ["small"] * 3,
@@ -101,7 +101,7 @@ def test_comparisons_are_labelled_by_their_arms():
     assert sheets(frame)[0].header == ("", "P→S : base→S")
 
 
-def test_other_tables_keep_their_rows_and_say_at_which_scale_they_were_measured():
+def test_other_tables_keep_their_rows_and_name_their_scale():
     assert sheets(READINGS)[0] == ("smoke, not Qwen3-8B", ("metric", "p value"), (("avg steps", "<0.001"),))
 
 
