@@ -23,7 +23,7 @@ class Aligned(NamedTuple):
     """A metric of several arms on the same draws and instances; NaN in one arm is NaN in all."""
 
     training_seeds: tuple[int | None, ...]
-    """Training seed of each row; several rows share one where there are replicates."""
+    """Training seed of each row; several rows share one where there are replicates, which come in order."""
     instance_ids: tuple[str, ...]
     arms: tuple[Values, ...]
 
@@ -37,12 +37,6 @@ class Aligned(NamedTuple):
         """Distinct training seeds."""
         return len(set(self.training_seeds))
 
-    def first_draws(self) -> "Aligned":
-        """Return the first replicate of each training seed alone: rows of a seed are in the order of replicates."""
-        first = [row for row, seed in enumerate(self.training_seeds) if seed not in self.training_seeds[:row]]
-        seeds = tuple(self.training_seeds[row] for row in first)
-        return Aligned(seeds, self.instance_ids, tuple(arm[first] for arm in self.arms))
-
     def per_instance(self) -> tuple[Values, ...]:
         """Return each arm's mean per instance over seeds and replicates, for instances that have one."""
         present = ~np.isnan(self.arms[0]).all(axis=0)
@@ -52,12 +46,11 @@ class Aligned(NamedTuple):
         """Return each arm's values by training seed and instance, averaged over replicates."""
         seeds = sorted(set(self.training_seeds), key=lambda seed: -1 if seed is None else seed)
         rows = [[index for index, own in enumerate(self.training_seeds) if own == seed] for seed in seeds]
-
-        def mean_where_present(values: Values) -> Values:
-            counts = (~np.isnan(values)).sum(axis=0)
-            return np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), np.nan)
-
-        return tuple(np.stack([mean_where_present(values[index]) for index in rows]) for values in self.arms)
+        with np.errstate(invalid="ignore"):  # 0 / 0, the mean of no replicate, is NaN
+            return tuple(
+                np.stack([np.nansum(arm[own], axis=0) / (~np.isnan(arm[own])).sum(axis=0) for own in rows])
+                for arm in self.arms
+            )
 
     def seed_means(self) -> list[tuple[float, ...]]:
         """Return the arms' means over instances under each training seed alone, for seeds that have values."""
@@ -74,33 +67,29 @@ class Arms:
     def __init__(self, episodes: pl.DataFrame, planned: PlannedGroup = PlannedGroup()) -> None:  # noqa: B008 - a tuple
         parts = episodes.partition_by("train_contract", "runtime_contract", as_dict=True)
         self._frames = {ComparedArm(train, runtime): frame for (train, runtime), frame in parts.items()}
-        self._none = episodes.clear()
         self._tables: dict[tuple[ComparedArm, str], ArmTable] = {}
+        self.present = sorted(self._frames, key=lambda arm: (arm.train or "", arm.runtime))
+        """Arms with episodes, in a fixed order."""
         self.planned = planned.arms | self._frames.keys()
         """Arms that the plan plays, whether they have episodes or not."""
         trained = episodes.filter(pl.col("train_contract").is_not_null())
         self.replicates = sorted({*range(planned.replicates), *trained["replicate"]})
         """Replicates of the trained arms, likewise."""
 
-    @property
-    def present(self) -> list[ComparedArm]:
-        """Arms with episodes, in a fixed order."""
-        return sorted(self._frames, key=lambda arm: (arm.train or "", arm.runtime))
-
     def has(self, *arms: ComparedArm) -> bool:
         """Tell whether all given arms have episodes."""
         return all(arm in self._frames for arm in arms)
 
-    def episodes(self, arm: ComparedArm) -> pl.DataFrame:
-        """Return an arm's episodes; empty if it was not played."""
-        return self._frames.get(arm, self._none)
+    def table(self, metric: str, arm: ComparedArm) -> ArmTable:
+        """Return a metric of an arm by draw and instance; empty if it was not played."""
+        if (arm, metric) not in self._tables:
+            frame = self._frames.get(arm)
+            self._tables[arm, metric] = {} if frame is None else arm_table(frame, metric)
+        return self._tables[arm, metric]
 
     def align(self, metric: str, *arms: ComparedArm) -> Aligned:
         """Return a metric of the arms on the draws and instances that they share."""
-        for arm in arms:
-            if (arm, metric) not in self._tables:
-                self._tables[arm, metric] = arm_table(self.episodes(arm), metric)
-        return align([self._tables[arm, metric] for arm in arms])
+        return align([self.table(metric, arm) for arm in arms])
 
 
 def means(aligned: Aligned) -> dict[str, float | None]:
@@ -116,9 +105,8 @@ def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
     `ValueError` for two.
     """
     table: ArmTable = {}
-    measured = pl.col(metric).cast(pl.Float64)
-    rows = episodes.select("training_seed", "replicate", "instance_id", measured).rows()
-    for training_seed, replicate, instance_id, value in rows:
+    columns = episodes.select("training_seed", "replicate", "instance_id", pl.col(metric).cast(pl.Float64))
+    for training_seed, replicate, instance_id, value in columns.rows():
         values = table.setdefault((training_seed, replicate), {})
         if instance_id in values:
             twice = f"(training seed, replicate, instance) {(training_seed, replicate, instance_id)}"
@@ -144,8 +132,4 @@ def align(arms: Sequence[ArmTable]) -> Aligned:
         [[[(values_of(arm, draw) or {}).get(i, np.nan) for i in instance_ids] for draw in draws] for arm in arms]
     ).reshape(len(arms), len(draws), len(instance_ids))
     is_missing = np.isnan(values).any(axis=0)
-    return Aligned(
-        training_seeds=tuple(seed for seed, _ in draws),
-        instance_ids=tuple(instance_ids),
-        arms=tuple(np.where(is_missing, np.nan, own) for own in values),
-    )
+    return Aligned(tuple(seed for seed, _ in draws), tuple(instance_ids), tuple(np.where(is_missing, np.nan, values)))

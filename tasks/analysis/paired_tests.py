@@ -1,6 +1,6 @@
 """Paired tests: Wilcoxon's signed-rank and McNemar's exact test."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -32,14 +32,16 @@ def signed_rank(differences: Values) -> SignedRank:
     """Test paired differences, two-sided; zeros dropped, no continuity correction (arXiv 2603.01209, Tables 7 and 8).
 
     Differences are rounded to nine decimals first, so that equal scores computed in different ways are ties. The
-    distribution is the one that SciPy chooses by default, as the authors' script leaves it (`choose_method`).
+    distribution is SciPy's default, as in the authors' script: exact for up to 50 pairs without ties and zeros, all
+    permutations of signs for up to 13 pairs with some, and the normal approximation otherwise.
     """
     rounded = np.round(differences, 9)
     nonzero = rounded[rounded != 0]
     if nonzero.size < 2:
         note = f"no test: {nonzero.size} of {rounded.size} differences are not zero, 2 are needed"
         return SignedRank(rounded.size, nonzero.size, None, None, None, None, "wilcoxon signed-rank, not run", note)
-    method = choose_method(rounded)
+    is_exact = rounded.size <= 50 and np.unique(np.abs(nonzero)).size == rounded.size
+    method = "exact" if is_exact else "permutation" if rounded.size <= 13 else "asymptotic"
     distribution: Any = stats.PermutationMethod() if method == "permutation" else method
     result: Any = stats.wilcoxon(rounded, zero_method="wilcox", correction=False, method=distribution)
     ranks = stats.rankdata(np.abs(nonzero))
@@ -54,19 +56,6 @@ def signed_rank(differences: Values) -> SignedRank:
         method=f"wilcoxon signed-rank, {method}, zero_method wilcox, no continuity correction, two-sided",
         note=None,
     )
-
-
-def choose_method(differences: Values) -> Literal["exact", "permutation", "asymptotic"]:
-    """Return the distribution that SciPy's default takes; zeros count as pairs here, although they are dropped later.
-
-    Exact for up to 50 pairs without ties and zeros, all permutations of signs for up to 13 pairs with some, and the
-    normal approximation otherwise.
-    """
-    nonzero = differences[differences != 0]
-    has_ties_or_zeros = np.unique(np.abs(nonzero)).size < differences.size
-    if differences.size <= 50 and not has_ties_or_zeros:
-        return "exact"
-    return "permutation" if differences.size <= 13 else "asymptotic"
 
 
 class McNemar(NamedTuple):
@@ -108,7 +97,8 @@ def rank_test(aligned: Aligned, statistic: MeanStatistic) -> dict[str, Any]:
     if aligned.seed_count > 1:
         signs = [np.sign(statistic(*means)) for means in aligned.seed_means()]
         same = signs.count(np.sign(estimate or 0))
-        note = _joined(note, f"{same} of {len(signs)} training seeds alone have the estimate's sign")
+        agreeing = f"{same} of {len(signs)} training seeds alone have the estimate's sign"
+        note = f"{note}; {agreeing}" if note else agreeing
     method = averaged_over_seeds(test.method, aligned.seed_count)
     return {**test._asdict(), "estimate": estimate, "method": method, "note": note}
 
@@ -116,26 +106,23 @@ def rank_test(aligned: Aligned, statistic: MeanStatistic) -> dict[str, Any]:
 def mcnemar_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comparison) -> StatisticRow:
     """Return the exact test of a yes/no outcome, of the first replicate of each training seed; the others repeat it."""
     pair = arms.align(metric, comparison.a, comparison.b)
-    first = pair.first_draws()
-    test = mcnemar_exact(*first.arms)
-    a, b = (values[~np.isnan(first.arms[0])] for values in first.arms)
-    seeds = first.seed_count
-    counted = f"the majority of its pairs over {seeds} training seeds" if seeds > 1 else "its pair"
-    left_out = len(pair.training_seeds) - len(first.training_seeds)
+    seeds = pair.training_seeds
+    first = [row for row, seed in enumerate(seeds) if seed not in seeds[:row]]
+    a, b = (arm[first] for arm in pair.arms)
+    test = mcnemar_exact(a, b)
+    counted = f"the majority of its pairs over {len(first)} training seeds" if len(first) > 1 else "its pair"
+    left_out = len(seeds) - len(first)
+    notes = [test.note, f"first replicate of a seed only, {left_out} further left out" if left_out else None]
     return group.comparison_row(
         "mcnemar",
         comparison,
         metric,
         pair_count=test.instance_count,
         nonzero_count=test.only_a_count + test.only_b_count,
-        mean_a=float(a.mean()) if a.size else None,
-        mean_b=float(b.mean()) if b.size else None,
+        mean_a=float(np.nanmean(a)) if test.instance_count else None,
+        mean_b=float(np.nanmean(b)) if test.instance_count else None,
         statistic=float(test.only_a_count),
         p_value=test.p_value,
         method=f"{test.method}, one value per instance: {counted}",
-        note=_joined(test.note, f"first replicate of a seed only, {left_out} further left out" * bool(left_out)),
+        note="; ".join(filter(None, notes)) or None,
     )
-
-
-def _joined(*notes: str | None) -> str | None:
-    return "; ".join(note for note in notes if note) or None

@@ -106,7 +106,7 @@ def test_a_cell_has_its_mean_with_an_interval(rows):
     assert 0.4 <= row.low < 0.7 < row.high <= 1.0
 
 
-def test_wilcoxon_row_has_both_means_the_difference_and_both_effect_sizes(rows):
+def test_wilcoxon_row_has_means_difference_and_both_effect_sizes(rows):
     row = one(rows, "wilcoxon", "native_vs_mismatched", "score", arms="P->P P->S")
     # differences 0.1, 0.2, 0.3, -0.4: the known answer of test_rank_tests
     assert (row.pair_count, row.nonzero_count, row.statistic, row.p_value) == (4, 4, 4.0, 0.875)
@@ -115,7 +115,7 @@ def test_wilcoxon_row_has_both_means_the_difference_and_both_effect_sizes(rows):
     assert (row.effect_size, row.effect_size_authors) == (pytest.approx(0.2), pytest.approx(0.6))
 
 
-def test_one_nonzero_difference_is_not_tested_and_the_row_says_so(rows):
+def test_one_nonzero_difference_is_not_tested_and_noted(rows):
     row = one(rows, "wilcoxon", "fixed_runtime", "score", arms="P->P S->P")
     assert (row.nonzero_count, row.p_value, row.p_holm) == (1, None, None)
     assert row.note == "no test: 1 of 4 differences are not zero, 2 are needed"
@@ -132,7 +132,7 @@ def test_holm_corrects_over_all_comparisons_of_the_plan(rows):
     ]
 
 
-def test_comparisons_that_the_plan_names_count_where_a_cell_has_no_episodes():
+def test_planned_comparisons_count_even_without_episodes():
     arms = frozenset({PP, PS, SP, SS, BASE_P, BASE_S})
     planned = {("main", "common", "declared", "names", "small"): PlannedGroup(arms, replicates=2)}
     rows = compute_statistics(episodes(), plan_digest="plan", run_id="run", spec=SPEC, planned=planned)
@@ -175,7 +175,7 @@ def test_equivalence_and_power_stand_beside_each_comparison(rows):
     assert (row.estimate, row.note) == (None, "no spread: all 4 differences are 0")
 
 
-def test_interaction_is_the_difference_of_differences_and_the_ratio_of_ratios(rows):
+def test_interaction_is_difference_of_differences_and_ratio_of_ratios(rows):
     row = one(rows, "interaction", "train_x_runtime", "total_tokens", method="bootstrap percentile")
     # (100 - 300) - (200 - 200)
     assert (row.estimate, row.verdict) == (-200.0, "below 0")
@@ -244,7 +244,7 @@ def test_every_interval_names_its_kind(rows):
     assert {row.interval_kind for row in rows if row.analysis in ("wilcoxon", "mcnemar", "power")} == {None}
 
 
-def test_interaction_of_a_metric_that_is_always_zero_has_no_test_and_no_ratio(rows):
+def test_an_always_zero_metric_has_no_interaction_test_or_ratio(rows):
     row = one(rows, "interaction", "train_x_runtime", "imports_per_step", method="bootstrap percentile")
     assert (row.estimate, row.low, row.high) == (0.0, 0.0, 0.0)
     test = one(rows, "interaction_wilcoxon", "train_x_runtime", "imports_per_step")
@@ -271,7 +271,7 @@ def test_other_plans_teachers_and_repeated_attempts_are_left_out():
         assert compute_statistics(episodes(**values), plan_digest="plan", run_id="run", spec=SPEC) == []
 
 
-def test_several_seeds_are_resampled_by_intervals_and_averaged_within_an_instance_by_tests():
+def test_intervals_resample_seeds_and_tests_average_them_within_an_instance():
     rows = compute_statistics(episodes(seeds=(0, 1)), plan_digest="plan", run_id="run", spec=SPEC)
     row = one(rows, "difference", "native_vs_mismatched", "score", arms="P->P P->S", method="bootstrap percentile")
     assert "2 training seeds x 4 instances" in row.method
@@ -289,7 +289,7 @@ def test_several_seeds_are_resampled_by_intervals_and_averaged_within_an_instanc
     assert row.method.endswith(OVER_SEEDS)
 
 
-def test_a_model_that_disagrees_with_the_others_is_seen_beside_their_test():
+def test_a_test_notes_how_many_seeds_disagree():
     # under seed 1 P->P gains what it loses under seed 2, and twice as much under seed 0
     is_pp = (pl.col("train_contract") == "persistent") & (pl.col("runtime_contract") == "persistent")
     shift = pl.col("training_seed").replace_strict({0: 0.2, 1: 0.1, 2: -0.1}, default=0.0)
@@ -313,7 +313,7 @@ def test_replicates_of_one_seed_are_one_pair_of_mcnemar():
     assert row.method == "mcnemar exact, binomial, two-sided, one value per instance: its pair"
 
 
-def test_equivalence_over_several_seeds_is_decided_by_the_interval_that_resamples_them():
+def test_equivalence_over_seeds_is_decided_by_resampling_them():
     # P->P is 0.04 better on every instance under one seed and 0.04 worse under the other: instances alone show no
     # spread, while a quarter of the resamples hold one seed twice, so that the interval is +-0.04
     is_pp = (pl.col("train_contract") == "persistent") & (pl.col("runtime_contract") == "persistent")
@@ -345,7 +345,7 @@ def test_equivalence_over_several_seeds_says_which_resamples_are_left_out():
     assert row.note.endswith("resamples are undefined and left out")
 
 
-def test_a_decision_on_more_training_seeds_takes_the_place_of_the_one_before():
+def test_a_decision_on_more_training_seeds_replaces_the_earlier_one():
     first, later = (
         one(
             compute_statistics(episodes(seeds=seeds), plan_digest="plan", run_id="run", spec=SPEC),

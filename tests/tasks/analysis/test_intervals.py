@@ -79,7 +79,7 @@ def test_without_variation_bca_says_why_there_is_none():
 
 
 @pytest.mark.parametrize(("seeds", "rows"), [((0,), [[1, 2, 3]]), ((0, 1), [[1, 2, 3], [4, 5, 6]])])
-def test_arms_that_are_equal_everywhere_have_no_bca_and_say_so(seeds, rows):
+def test_arms_equal_everywhere_have_no_bca_and_a_note(seeds, rows):
     percentile, accelerated = bootstrap_intervals(aligned(rows, rows, seeds=seeds), ratio, SPEC)
     assert (percentile.low, percentile.high, percentile.note) == (1.0, 1.0, None)
     assert (accelerated.low, accelerated.note) == (None, "all resamples are equal")
@@ -139,7 +139,7 @@ def test_the_t_interval_over_seeds_has_one_value_per_seed():
     assert (interval.low, interval.high) == (pytest.approx(2 - 4.302653 / 3**0.5), pytest.approx(2 + 4.302653 / 3**0.5))
 
 
-def test_the_t_interval_of_a_ratio_is_symmetric_on_the_log_scale():
+def test_t_interval_of_a_ratio_is_symmetric_on_log_scale():
     pairs = aligned([[2, 2], [8, 8]], [[1, 1], [1, 1]], seeds=(1, 2))
     interval = seed_interval(pairs, ratio_of_means, 0.95)
     assert interval.estimate == pytest.approx(4)

@@ -56,7 +56,7 @@ def test_equal_scores_computed_in_different_ways_are_zero_differences():
 
 
 @pytest.mark.parametrize("differences", [[0.0, 0.0, 5.0], [0.0, 0.0], []])
-def test_fewer_than_two_differences_are_not_tested_and_the_row_says_so(differences):
+def test_fewer_than_two_differences_are_not_tested_and_noted(differences):
     result = signed_rank(np.array(differences))
     assert result[2:6] == (None, None, None, None)
     assert (
@@ -77,7 +77,7 @@ def test_mcnemar_without_a_discordant_pair_is_not_run():
     assert mcnemar_exact(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]])).note == "no test: no instance is discordant"
 
 
-def test_pairs_of_several_seeds_on_one_instance_count_once_by_their_majority():
+def test_pairs_of_one_instance_count_once_by_majority():
     missing = np.nan
     # by instance: twice only a; a, b and neither; once only b, one pair missing; both; no pair at all
     a = np.array([[1, 1, 0, 1, missing], [1, 0, missing, 1, missing], [0, 0, 0, 1, missing]], dtype=float)

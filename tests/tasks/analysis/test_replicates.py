@@ -29,7 +29,7 @@ def rows_of(frames):
     return list(replicate_rows(GROUP, Arms(pl.concat(arms)), StatisticsSpec()))
 
 
-def test_the_share_of_rejections_counts_the_tests_that_could_be_made():
+def test_the_rejection_share_counts_only_tests_that_ran():
     rows = rows_of({PP: played([110] * 8, range(100, 108))})
     tokens = next(row for row in rows if row.metric == "total_tokens")
     assert tokens.p_value == pytest.approx(2 / 2**8)  # all of eight differences have one sign
@@ -54,7 +54,7 @@ def test_replicates_that_differ_to_both_sides_do_not_reject():
     assert (rows[-1].pair_count, rows[-1].estimate, rows[-1].low) == (1, 0.0, 0.0)
 
 
-def test_every_pair_of_replicates_is_a_test_and_no_replicate_is_in_two():
+def test_each_replicate_is_in_one_pair():
     high, low = [110] * 8, range(100, 108)
     rows = rows_of({PP: played(high, low, low, low, high)})
     tokens = [row for row in rows if row.metric == "total_tokens"]
