@@ -25,7 +25,7 @@ def converse(messages) -> str:
     return block(f"notes[{turn}] = {note!r}\nprint('stored', len(notes), 'x' * 700)", thought="y" * 200)
 
 
-def test_three_hundred_turns_in_a_small_window_still_know_turn_one(open_agent, watched):
+def test_turn_one_survives_three_hundred_turns_in_a_small_window(open_agent, watched):
     model = watched(scripted_by(converse))
     agent = open_agent(model, spec=AgentSpec(context_window=WINDOW))
     agent.inject("notes", {})

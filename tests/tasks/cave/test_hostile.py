@@ -89,7 +89,7 @@ def hostile(open_agent, either_runtime, mark) -> Agent:
     return agent
 
 
-def test_hostile_objects_come_back_as_plain_data_or_not_at_all(hostile, mark):
+def test_hostile_objects_return_as_plain_data_or_not_at_all(hostile, mark):
     modules = set(sys.modules)
     for name in NAMES:
         try:
@@ -125,7 +125,7 @@ def test_hostile_state_is_saved_and_resumed_without_effect(hostile, either_runti
     assert not mark.exists()
 
 
-def test_type_that_a_block_defines_anew_runs_no_code_of_the_hosts(open_agent, either_runtime):
+def test_a_redefined_type_runs_no_code_on_the_host(open_agent, either_runtime):
     agent = open_agent(block("forged = Point.__new__(Point)\nforged.x = 'text'"), "Done.", on=either_runtime)
     agent.inject("Point", Point)
     agent.ask("Forge one.")

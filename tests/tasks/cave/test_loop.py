@@ -35,7 +35,7 @@ def test_backticks_inside_a_string_do_not_end_a_block(open_agent, watched):
     assert "```ok" in model.shown()
 
 
-def test_only_the_first_block_runs_and_what_follows_it_is_forgotten(open_agent, watched):
+def test_only_the_first_block_runs_and_the_rest_is_dropped(open_agent, watched):
     model = watched(scripted(block("print('first')") + "\nOutput: made up\n" + block("print('second')"), "Done."))
     open_agent(model).ask("Go.")
     assert "first" in model.shown()
@@ -162,7 +162,7 @@ def test_stream_yields_events_on_the_callers_loop(open_agent):
     assert asyncio.run(collect()) == [Asked, Replied, Observed, Replied, Answer]
 
 
-def test_watcher_sees_an_observation_before_the_next_reply_is_asked_for(open_agent):
+def test_watcher_sees_an_observation_before_the_next_request(open_agent):
     seen = []
     model = scripted_by(lambda messages: seen.append("asked") or (block("1") if len(messages) == 2 else "Done."))
     open_agent(model).ask("Go.", watch=lambda event: seen.append(type(event).__name__))

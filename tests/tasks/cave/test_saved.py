@@ -62,7 +62,7 @@ def test_saved_file_holds_messages_inputs_and_journal_in_one_file(open_agent, sa
     assert [done["kind"] for done in record["journal"]] == ["installed", "ran"]
 
 
-def test_function_that_is_not_given_again_is_named_to_the_model(open_agent, watched, save_file, fork_tree):
+def test_a_function_not_given_again_is_named_to_the_model(open_agent, watched, save_file, fork_tree):
     agent = open_agent(block("x = double(4)"), "Done.")
     agent.inject("double", double)
     agent.ask("Go.")
@@ -88,7 +88,7 @@ def test_what_comes_out_otherwise_is_named_to_the_model(open_agent, watched, sav
     assert "these steps showed something else: 1 (output, state_hash, variable started)" in model.shown()
 
 
-def test_name_that_does_not_come_back_is_named_to_the_model(open_agent, watched, save_file, fork_tree):
+def test_a_lost_name_is_named_to_the_model(open_agent, watched, save_file, fork_tree):
     first_time = "import time\nif time.time() < {limit}: fleeting = 1\nkept = 2"
     agent = open_agent(block(first_time.format(limit=time.time() + 5)), "Done.")
     agent.ask("Go.")
@@ -195,7 +195,7 @@ def test_file_that_is_no_saved_agent_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("room", [1, 40, 500, 1000])
-def test_write_that_failed_half_way_spoils_neither_the_file_nor_the_next_write(open_agent, save_file, fork_tree, room):
+def test_a_failed_write_spoils_neither_file_nor_next_write(open_agent, save_file, fork_tree, room):
     """The disk is full for a question, whatever part of a line had room."""
     steps = [text for number in range(3) for text in (block(f"x = {number}"), "Done.")]
     agent = open_agent(*steps, save_to=save_file)

@@ -68,7 +68,7 @@ def test_branch_reads_a_skill_for_itself(open_agent, skills):
     assert "to_euros" not in {entry.name for entry in agent.runtime.interpreter.injected}
 
 
-def test_other_files_of_a_skill_are_read_by_name_and_none_outside_it(open_agent, watched, skills):
+def test_skill_files_are_read_by_name_within_the_skill_only(open_agent, watched, skills):
     reading = 'print(use_skill("currency", "rates.md"))\nuse_skill("currency", "../../secret")'
     model = watched(scripted(block(reading), "Done."))
     open_agent(model, skills=skills).ask("Go.")

@@ -86,7 +86,7 @@ def test_peers_take_turns_in_the_given_order(open_agent):
     assert order == ["first", "second", "third", "first", "third", "third"]
 
 
-def test_peers_that_are_asked_at_once_run_one_block_at_a_time(open_agent):
+def test_peers_asked_at_once_run_one_block_at_a_time(open_agent):
     host = open_agent(block("count = 0"), "Ready.")
     host.ask("Begin.")
     code = "before = count\nfor _ in range(10_000): pass\ncount = before + 1"
@@ -108,7 +108,7 @@ def test_example_of_a_newsroom_runs():
     assert newsroom.main().to_dict("list") == {"city": ["bonn", "kiel"], "price": [10.0, 30.0]}
 
 
-def test_in_the_town_everybody_sees_the_weather_and_finds_the_new_place_at_once():
+def test_town_agents_share_weather_and_new_places_at_once():
     outputs = []
 
     def watch(agent, event) -> None:

@@ -198,7 +198,7 @@ class Hanging(Oracle):
 
 
 @pytest.mark.parametrize("arm", ["persistent_code", "json"])
-def test_what_the_clock_ends_is_an_error_that_is_tried_again(fork_tree, arm):
+def test_a_timeout_is_an_error_that_is_retried(fork_tree, arm):
     setting = Setting(AgentSpec(timeout_seconds=0.5), fork_tree, "run", "plan", "smoke")
     played = asyncio.run(play(CaseEpisode(COUNTER, arm, 0), Hanging(script(COUNTER, ARMS[arm])), setting))
     assert played.recorded.episode.finish_reason == played.turns[-1].finish_reason == "error"
