@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,6 @@ def _table_rows(path: Path) -> Iterator[tuple[str, Any]]:
         table = pyarrow.parquet.ParquetFile(path)
     except pa.ArrowInvalid as error:
         raise UserError(f"{path} is not Parquet: {error}") from error
-    number = 0
-    for batch in table.iter_batches(batch_size=256):
-        for record in batch.to_pylist():
-            number += 1
-            yield f"row {number} of {path}", record
+    records = chain.from_iterable(batch.to_pylist() for batch in table.iter_batches(batch_size=256))
+    for number, record in enumerate(records, start=1):
+        yield f"row {number} of {path}", record

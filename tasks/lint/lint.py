@@ -118,12 +118,11 @@ def lint_trace(trace: CodeTrace, *, tools: Collection[str] | None = None) -> Tra
     )
     unbound = frozenset(name for name in unbound if not _HISTORY.fullmatch(name))
     starred = _star_names(blocks, unbound)
-    walk = _Walk((unbound if tools is None else frozenset(tools)) - starred, starred)
+    walk = _Walk((unbound if tools is None else frozenset(tools)) - starred)
     for block, executed in zip(blocks, trace.blocks, strict=True):
-        walk.enter(block)
+        walk.enter(block, starred if block.has_star_import else frozenset())
         walk.seen |= words_of(executed.code) | words_of(executed.observation)
-    carried, early = sorted(set(walk.carried)), sorted(set(walk.early))
-    restated = sum(count_lexemes(statement.source) for statement in walk.restated)
+    carried = sorted(set(walk.carried))
     tokens = sum(map(count_lexemes, (*trace.replies, *trace.called_codes)))
     count = max(len(blocks), 1)
     unjudged_count = sum(not block.is_judged for block in blocks)
@@ -132,27 +131,28 @@ def lint_trace(trace: CodeTrace, *, tools: Collection[str] | None = None) -> Tra
         contradiction = (
             f"declared {trace.declared_contract}, but later blocks read {', '.join(carried)} of earlier ones"
         )
-    elif trace.declared_contract == ContractName.PERSISTENT and walk.restating_blocks and not carried:
+    elif trace.declared_contract == ContractName.PERSISTENT and walk.has_restating_block and not carried:
         contradiction = "declared persistent, but later blocks only repeat what earlier ones left"
+    idiom = walk.idiom(len(blocks), unjudged_count + trace.unread_count)
     return TraceLint(
         trace_id=trace.trace_id,
         declared_contract=trace.declared_contract,
         block_count=len(blocks),
         unjudged_count=unjudged_count,
         unread_count=trace.unread_count,
-        idiom=walk.idiom(len(blocks), unjudged_count + trace.unread_count),
-        is_stateless_safe=bool(blocks) and not (walk.leaning_blocks or unjudged_count or trace.unread_count),
+        idiom=idiom,
+        is_stateless_safe=idiom in ("single_block", "stateless_safe"),
         carried_read_count=len(walk.carried),
         carried_names=tuple(carried),
         early_read_count=len(walk.early),
-        early_names=tuple(early),
+        early_names=tuple(sorted(set(walk.early))),
         reimport_count=walk.reimport_count,
         redefinition_count=walk.redefinition_count,
         reimports_per_block=walk.reimport_count / count,
         redefinitions_per_block=walk.redefinition_count / count,
         token_count=tokens,
-        restated_token_count=restated,
-        restated_share=restated / tokens if tokens else 0.0,
+        restated_token_count=walk.restated_token_count,
+        restated_share=walk.restated_token_count / tokens if tokens else 0.0,
         contradiction=contradiction,
     )
 
@@ -160,52 +160,47 @@ def lint_trace(trace: CodeTrace, *, tools: Collection[str] | None = None) -> Tra
 class _Walk:
     """The names of a trace, block after block, as a persistent interpreter would have them."""
 
-    def __init__(self, provided: frozenset[str], starred: frozenset[str]) -> None:
+    def __init__(self, provided: frozenset[str]) -> None:
         self._provided = provided
-        self._starred = starred
-        self._has_star = False
+        self._has_begun = False
         self._bound: set[str] = set()
         self._imported: set[str] = set()
         self._imported_names: set[str] = set()
+        self._starred: frozenset[str] = frozenset()
         self._shapes: set[str] = set()
         self.seen: set[str] = set()
         self.carried: list[str] = []
         self.early: list[str] = []
-        self.restated: list[Statement] = []
         self.reimport_count = 0
         self.redefinition_count = 0
-        self.leaning_blocks = 0
-        self.restating_blocks = 0
-        self.has_begun = False
+        self.restated_token_count = 0
+        self.has_restating_block = False
 
-    def enter(self, block: LintBlock) -> None:
-        """Count what a block takes from the ones before it, then add what it leaves."""
-        known = self._bound | self._imported_names
-        served = self._starred if block.has_star_import else frozenset[str]()
-        inherited = known | (self._starred if self._has_star else set())
-        if self.has_begun:
-            inherited |= {name for name in block.reads if _HISTORY.fullmatch(name)}
-        carried = sorted((block.reads - served) & inherited)
+    def enter(self, block: LintBlock, starred: frozenset[str]) -> None:
+        """Count what a block takes from the ones before it, then add what it leaves; `starred` its `import *` binds."""
+        reads = block.reads - starred
+        inherited = self._bound | self._imported_names | self._starred
+        if self._has_begun:
+            inherited |= {name for name in reads if _HISTORY.fullmatch(name)}
+        carried = reads & inherited
         self.carried += carried
-        early = sorted((block.reads - served - inherited - self._provided) | block.dead_reads)
-        self.early += early
+        self.early += (reads - inherited - self._provided) | block.dead_reads
         self.reimport_count += len(block.imports & self._imported)
         self.redefinition_count += len((block.binds & self._bound) - block.reads - {"_"})
-        restated = [statement for statement in block.statements if self._restates(statement)]
-        self.restated += restated
-        self.leaning_blocks += bool(carried or early)
-        self.restating_blocks += bool(restated) and not carried
+        restated = [statement.source for statement in block.statements if self._restates(statement)]
+        self.restated_token_count += sum(map(count_lexemes, restated))
+        self.has_restating_block |= bool(restated) and not carried
         self._bound = (self._bound - block.deletes) | block.binds
         self._imported |= block.imports
         self._imported_names = (self._imported_names - block.deletes) | block.imported_names
-        self._has_star = self._has_star or block.has_star_import
-        self.has_begun = True
+        self._starred |= starred
+        self._has_begun = True
         self._shapes |= {statement.shape for statement in block.statements if statement.shape}
 
     def idiom(self, block_count: int, unjudged_count: int) -> Idiom:
         """Return how the trace treats its interpreter."""
-        if self.leaning_blocks:
-            return "mixed" if self.restating_blocks else "needs_persistence"
+        if self.carried or self.early:
+            return "mixed" if self.has_restating_block else "needs_persistence"
         if not block_count:
             return "no_code"
         if unjudged_count:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
-
 from carryover.tasks.lint.chat_records import chat_records, read_json
 from carryover.tasks.lint.trace import (
     CodeTrace,
@@ -23,33 +21,22 @@ _CONTRACT_FIELDS = ("shown_contract", "contract", "runtime_contract", "runtime")
 
 def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[CodeTrace]:
     """Yield our own episodes as traces, ordered by id; the declared contract is the one that the model was shown."""
-    # read once: the source of a lazy frame may not support concurrent readers
-    told = lazy(turns).select("episode_id", "turn", "assistant_text", pl.col("observation").fill_null("")).cache()
-    replies = (
-        told.filter(pl.col("turn") > 0)
-        .sort("episode_id", "turn")
-        .group_by("episode_id", maintain_order=True)
-        .agg("assistant_text")
-    )
-    blocks = (
-        lazy(steps)
-        .select("episode_id", "step", "turn", "code")
-        .join(told.select("episode_id", "turn", "observation"), on=["episode_id", "turn"], how="left")
-        .sort("episode_id", "step")
-        .group_by("episode_id", maintain_order=True)
-        .agg("code", pl.col("observation").fill_null(""))
-    )
-    frame = (
-        lazy(episodes)
-        .select("episode_id", "shown_contract")
-        .join(replies, on="episode_id", how="left")
-        .join(blocks, on="episode_id", how="left")
-        .sort("episode_id")
+    linted = lazy(episodes).select("episode_id", "shown_contract").sort("episode_id").collect()
+    turns_of, steps_of = (
+        lazy(frame)
+        .join(linted.lazy(), on="episode_id", how="semi")
+        .sort(order)
+        .select("episode_id", "turn", *texts)
         .collect()
+        .rows_by_key("episode_id")
+        for frame, order, *texts in ((turns, "turn", "assistant_text", "observation"), (steps, "step", "code"))
     )
-    for episode_id, contract, texts, codes, observations in frame.iter_rows():
-        executed = tuple(map(ExecutedBlock, codes or (), observations or ()))
-        yield CodeTrace(episode_id, contract_name(contract), tuple(texts or ()), executed)
+    for episode_id, contract in linted.rows():
+        told = turns_of.get(episode_id, ())
+        replies = tuple(text for turn, text, _ in told if turn > 0)
+        observation_of = {turn: observation or "" for turn, _, observation in told}
+        blocks = (ExecutedBlock(code, observation_of.get(turn, "")) for turn, code in steps_of.get(episode_id, ()))
+        yield CodeTrace(episode_id, contract_name(contract), replies, tuple(blocks))
 
 
 def read_traces(path: Path, declared_contract: str | None = None) -> Iterator[CodeTrace]:

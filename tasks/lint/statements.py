@@ -75,20 +75,15 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
         return LintBlock()
     state = _follow(parsed.events)
     events = [event for event in parsed.events if event.kind != "read" or event.sequence in state.outer]
-    groups: list[list[ast.stmt]] = []
-    for node in plain.original.body:
-        if groups and _first_line(node) <= _last_line(groups[-1][-1]):
-            groups[-1].append(node)
+    groups: list[list[tuple[ast.stmt, ast.stmt]]] = []  # each statement as it is written, and in plain Python
+    for pair in zip(plain.original.body, parse_python(plain_code).body, strict=True):
+        if groups and _first_line(pair[0]) <= _last_line(groups[-1][-1][0]):
+            groups[-1].append(pair)
         else:
-            groups.append([node])
-    spans = iter(parse_python(plain_code).body)
-    lines = [[next(spans) for _ in nodes] for nodes in groups]
+            groups.append([pair])
     return LintBlock(
         is_judged=not plain.is_opaque,
-        statements=tuple(
-            _statement(plain.source, nodes, events, (_first_line(span[0]), _last_line(span[-1])))
-            for nodes, span in zip(groups, lines, strict=True)
-        ),
+        statements=tuple(_statement(plain.source, group, events) for group in groups),
         binds=_names(events, "bind") - state.deleted,
         deletes=state.deleted,
         reads=_names(events, "read") - frozenset(tools) - state.dead,
@@ -131,10 +126,9 @@ def _follow(events: Collection[NameEvent]) -> _Followed:
     return _Followed(frozenset(outer), frozenset(deleted), frozenset(dead))
 
 
-def _statement(
-    code: str, nodes: list[ast.stmt], events: Collection[NameEvent], plain_lines: tuple[int, int]
-) -> Statement:
-    inside = [event for event in events if plain_lines[0] <= event.line <= plain_lines[1]]
+def _statement(code: str, group: list[tuple[ast.stmt, ast.stmt]], events: Collection[NameEvent]) -> Statement:
+    nodes, plain = zip(*group, strict=True)
+    inside = [event for event in events if _first_line(plain[0]) <= event.line <= _last_line(plain[-1])]
     return Statement(
         source="\n".join(code.splitlines()[_first_line(nodes[0]) - 1 : _last_line(nodes[-1])]),
         binds=_names(inside, "bind"),
@@ -142,25 +136,22 @@ def _statement(
         imports=_names(inside, "import"),
         data=frozenset[str]().union(*map(_data, nodes)),
         shape="" if any(isinstance(node, _PASSING) for node in nodes) else "; ".join(map(ast.dump, nodes)),
-        is_declaration=all(map(_is_declaration, nodes)),
+        is_declaration=all(isinstance(node, _DECLARING) or _literal(node) is not None for node in nodes),
     )
 
 
-def _is_declaration(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        return node.value is not None and not any(isinstance(part, _COMPUTED) for part in ast.walk(node.value))
-    return isinstance(node, _DECLARING)
+def _literal(node: ast.stmt) -> ast.expr | None:
+    """Return the value that a statement assigns, if nothing in it is computed."""
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    return None if value is None or any(isinstance(part, _COMPUTED) for part in ast.walk(value)) else value
 
 
 def _data(node: ast.stmt) -> frozenset[str]:
     """Return the words of a collection that is assigned literally; empty for a short one or for anything computed."""
-    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    value = _literal(node)
     if not isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict):
         return frozenset()
-    parts = list(ast.walk(value))
-    if any(isinstance(part, _COMPUTED) for part in parts):
-        return frozenset()
-    constants = [str(part.value) for part in parts if isinstance(part, ast.Constant)]
+    constants = [str(part.value) for part in ast.walk(value) if isinstance(part, ast.Constant)]
     return words_of(" ".join(constants)) if len(constants) >= DATA_CONSTANTS else frozenset()
 
 

@@ -85,13 +85,13 @@ def test_a_name_used_before_it_could_exist():
     assert found.carried_read_count == 0
 
 
-def test_names_never_bound_are_the_harness_where_its_tools_are_unknown():
+def test_unbound_names_count_as_tools_where_tools_are_unknown():
     blocks = ("print(search('x'), later)", "later = 1")
     assert lint(*blocks, tools=None).early_names == ("later",)
     assert lint(*blocks, tools=TOOLS).early_names == ("later", "search")
 
 
-def test_a_block_that_reads_what_nothing_bound_does_not_stand_alone():
+def test_a_block_that_reads_unbound_names_is_not_safe():
     found = lint("print(total)", "print('done')")
     assert (found.early_names, found.carried_read_count) == (("total",), 0)
     assert (found.is_stateless_safe, found.idiom) == (False, "needs_persistence")
@@ -213,7 +213,7 @@ def test_a_trace_without_blocks_has_no_rates():
     assert found.declared_contract == "stateless"
 
 
-def test_data_that_an_earlier_block_printed_is_restated_under_any_name():
+def test_data_printed_earlier_is_restated_under_any_name():
     replies = ["```\nprint(list_items())\n```", "```\ntable = {'a': [1, 22]}\nprint(table)\n```"]
     copied = lint_trace(trace_of(*replies, observation='{"output": "a weighs 1, value 22"}'), tools=TOOLS)
     assert copied.restated_token_count == count_lexemes("table = {'a': [1, 22]}")

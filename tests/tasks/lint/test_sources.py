@@ -138,7 +138,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_file_of_another_layout_is_named_with_its_place_and_the_way_out(tmp_path, name):
+def test_an_unsupported_layout_is_refused_with_place_and_way_out(tmp_path, name):
     content, message = FOREIGN[name]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=message):
