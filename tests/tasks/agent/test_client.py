@@ -2,6 +2,7 @@
 
 import asyncio
 
+import openai
 import pytest
 
 from carryover.tasks.agent.client import EndpointClientSpec, open_client
@@ -17,14 +18,20 @@ TEACHER = Condition(
 
 
 @pytest.mark.parametrize("ending", [None, RuntimeError("stopped")])
-def test_endpoint_connections_are_closed_on_every_exit(ending):
-    opened = []
+def test_endpoint_connections_are_closed_on_every_exit(ending, monkeypatch):
+    closed = []
+    close = openai.AsyncOpenAI.close
+
+    async def noting(connections):
+        closed.append(connections)
+        await close(connections)
+
+    monkeypatch.setattr(openai.AsyncOpenAI, "close", noting)
 
     async def use():
         async with open_client(SPEC, TEACHER) as client:
             assert isinstance(client, OpenAIClient)
-            opened.append(client._client)
-            assert not client._client.is_closed()
+            assert not closed
             if ending is not None:
                 raise ending
 
@@ -33,4 +40,4 @@ def test_endpoint_connections_are_closed_on_every_exit(ending):
     else:
         with pytest.raises(RuntimeError, match="stopped"):
             asyncio.run(use())
-    assert opened[0].is_closed()
+    assert [connections.is_closed() for connections in closed] == [True]

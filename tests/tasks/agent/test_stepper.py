@@ -1,5 +1,7 @@
 """The interpreter's side of an episode, where recording fails."""
 
+import copy
+
 import pytest
 
 from carryover.tasks.agent.recorder import EpisodeRecorder
@@ -29,10 +31,14 @@ def test_interpreter_ends_although_its_last_events_cannot_be_recorded(runtime):
         faults=None,
         instance_id="instance",
     )
-    stepper.open(runtime, EpisodeSpec(), salt="")
-    interpreter = stepper._interpreter
-    assert isinstance(interpreter, Interpreter)
+    opened: list[Interpreter] = []
+    open_interpreter = runtime.open_interpreter
+    noting = copy.copy(runtime)
+    noting.open_interpreter = lambda *a, **options: opened.append(open_interpreter(*a, **options)) or opened[-1]
+    stepper.open(noting, EpisodeSpec(), salt="")
+    (interpreter,) = opened
     interpreter.snapshot().close()
     with pytest.raises(OSError, match="no space left"):
         stepper.close()
-    assert interpreter._is_closed
+    with pytest.raises(ValueError, match="the interpreter is closed"):
+        interpreter.run_block("1")
