@@ -32,7 +32,7 @@ UNKNOWN_SHAPE = "Base model of unknown size: memory is not estimated, and the ho
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
     """Print an estimate of every stage of a plan, running none; raise `UserError` for a setting that cannot work."""
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
-    sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportArgumentType]
+    sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportCallIssue]
     told = [_cells(row) for row in [*rows, StageEstimate("all, one after the other", "", *sums)]]
     cells = pl.DataFrame(told, COLUMNS, orient="row").drop(["cost"] if limits.prices.is_free else [])
     title = f"{plan.name} (plan {plan.digest}): estimates, nothing was run"
@@ -83,11 +83,8 @@ def print_study(plan: StudyPlan) -> None:
     folders = name_folders()
     typer.echo(f"\n{plan.name}: {plan.label} (plan {plan.digest})")
     with Warehouse.open(folders.warehouse) as warehouse:
-
-        def query(name: str, plan_digest: str) -> pl.DataFrame:
-            return read_table(warehouse, table_query(name), plan_digest)
-
-        typer.echo(study_summary(query, plan_digest=plan.digest), nl=False)
+        summary = study_summary(lambda name: read_table(warehouse, table_query(name), plan.digest))
+        typer.echo(summary, nl=False)
         ((failed_count,),) = warehouse.sql(command_sql("failed_count"), plan_digest=plan.digest).rows()
     if failed_count:
         again = count_failed_episodes(LandingZone(folders.landing), plan)

@@ -18,21 +18,18 @@ def describe_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> 
 
 
 def _differences(name: str, first: Any, second: Any) -> Iterator[str]:
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        for key in sorted(first.keys() | second.keys()):
-            inner = f"{name}.{key}" if name else str(key)
-            yield from _differences(inner, first.get(key, ABSENT), second.get(key, ABSENT))
-    elif (
-        isinstance(first, list)
-        and isinstance(second, list)
-        and (len(first) == len(second) or any(isinstance(value, Mapping) for value in [*first, *second]))
-    ):
-        if len(first) != len(second):
-            yield f"number of {name}: {len(first)} in the first, {len(second)} in the second"
-        for place, (left, right) in enumerate(zip(first, second, strict=False)):
-            yield from _differences(f"{name}[{place}]", left, right)
-    elif first != second:
-        yield f"{name}: {_tell(first)} in the first, {_tell(second)} in the second"
+    match first, second:
+        case Mapping(), Mapping():
+            for key in sorted(first.keys() | second.keys()):
+                inner = f"{name}.{key}" if name else str(key)
+                yield from _differences(inner, first.get(key, ABSENT), second.get(key, ABSENT))
+        case list(), list() if len(first) == len(second) or any(isinstance(each, Mapping) for each in first + second):
+            if len(first) != len(second):
+                yield f"number of {name}: {len(first)} in the first, {len(second)} in the second"
+            for place, (left, right) in enumerate(zip(first, second, strict=False)):
+                yield from _differences(f"{name}[{place}]", left, right)
+        case _ if first != second:
+            yield f"{name}: {_tell(first)} in the first, {_tell(second)} in the second"
 
 
 def _tell(value: Any) -> str:

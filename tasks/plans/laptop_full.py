@@ -71,13 +71,7 @@ def teacher_episode(**changes: Any) -> EpisodeSpec:
 
 
 def evaluation(
-    bucket: str = "small",
-    *,
-    count: int = 100,
-    max_turns: int | None = None,
-    tool_call_cap: int | None = None,
-    has_base_rows: bool = False,
-    **fields: Any,
+    bucket: str = "small", *, count: int = 100, max_turns: int = 0, tool_call_cap: int = 0, **fields: Any
 ) -> EvaluationSpec:
     """Return an evaluation on fresh instances of a bucket, with the bucket's own turns and cap where none are given."""
     return EvaluationSpec(
@@ -89,8 +83,7 @@ def evaluation(
             tool_call_cap=tool_call_cap or KNAPSACK[bucket].tool_call_cap,
             max_completion_tokens=320,
         ),
-        has_base_rows=has_base_rows,
-        **fields,
+        **{"has_base_rows": False, **fields},
     )
 
 
@@ -101,14 +94,13 @@ def untrained_evaluation(bucket: str = "small", *, count: int = 100) -> Evaluati
 
 def common_part(**changes: Any) -> StudyPart:
     """Return the recipe on a base that knows neither idiom, with an adapter per contract (the paper's protocol)."""
-    own_base = OwnBaseSpec(
-        corpus="plain",
-        instances=InstanceSetSpec(bucket="small", split="train", count=1500, first_seed=PLAIN_SEED),
-        training=TRAINING["laptop_base"],
-    )
     fields: dict[str, Any] = {
         "base": "common",
-        "own_base": own_base,
+        "own_base": OwnBaseSpec(
+            corpus="plain",
+            instances=InstanceSetSpec(bucket="small", split="train", count=1500, first_seed=PLAIN_SEED),
+            training=TRAINING["laptop_base"],
+        ),
         # one pass, some 0.9 million tokens per arm
         "training": TRAINING["laptop_common"].model_copy(update={"epochs": 1.0}),
         "evaluations": (evaluation(has_base_rows=True),),

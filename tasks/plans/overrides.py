@@ -16,9 +16,10 @@ from carryover.tasks.sft.spec import Attention
 
 
 def _name_known_parts(schema: dict[str, Any]) -> None:
-    from carryover.tasks.plans.presets import known_parts  # presets are resolved with overrides
+    from carryover.tasks.plans.presets import PLANS  # presets are resolved with overrides
 
-    schema["anyOf"][0]["items"] = {"enum": known_parts()}
+    names = dict.fromkeys(part.name for plan in PLANS.values() for part in plan("").parts)
+    schema["anyOf"][0]["items"] = {"enum": list(names)}
 
 
 Spec = TypeVar("Spec", bound=BaseModel)

@@ -25,8 +25,6 @@ BYTES_PER_EPISODE = 100_000
 NAMED_MODELS = 5
 """Models of an endpoint that a complaint names."""
 
-_NOBODY_BEHIND = (502, 503, 504)
-_REFUSED = (401, 403)
 _BAD_KEY = re.compile(rb"(?i)api.?key")
 """Google's answer to a wrong key: status 400, with the key named."""
 
@@ -53,10 +51,9 @@ def check_needs(
     if not trains_here and (lack := gpu_pool_lacks()) is not None:
         needs.append(lack)  # the training would wait for it for ever
     elif trains_here and any(part.training.is_for_gpu for part in plan.parts) and find_gpu() is None:
-        if gpu_pool_lacks() is None:
-            needs.append("a GPU (a worker on the work pool 'gpu' is online: pass --train-on gpu_pool)")
-        else:
-            needs.append("a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool)")
+        idle = "a GPU (a worker on the work pool 'gpu' is online: pass --train-on gpu_pool)"
+        none = "a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool)"
+        needs.append(idle if gpu_pool_lacks() is None else none)
     if plan.serving.engine == "vllm" and find_gpu() is None:
         needs.append("a GPU here for vllm to serve the models (or name a running server with --endpoint-url)")
     # Room for episodes; a training looks after its own when it starts.
@@ -78,8 +75,7 @@ def check_teachers(plan: StudyPlan) -> None:
 
 
 def _refuse(plan: StudyPlan, needs: Iterable[str]) -> None:
-    missing = list(dict.fromkeys(needs))
-    if missing:
+    if missing := dict.fromkeys(needs):
         raise UserError(f"plan {plan.name} cannot start; missing: {'; '.join(missing)}")
 
 
@@ -137,12 +133,12 @@ def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: s
     lacks = [f"{whose} key in {place_of_key(key_variable)}"] if key_variable is not None and not key else []
     address = f"{base_url.rstrip('/')}/models"
     answer = ask(address, key or None)
-    if isinstance(answer, NoAnswer) or answer.status in _NOBODY_BEHIND:
+    if isinstance(answer, NoAnswer) or answer.status in (502, 503, 504):  # a gateway with nobody behind it
         reason = answer.reason if isinstance(answer, NoAnswer) else f"HTTP {answer.status}"
         return [*lacks, f"an answer from {whose} endpoint {base_url} ({reason})"]
     if lacks:
         return lacks
-    if answer.status in _REFUSED or (answer.status == 400 and _BAD_KEY.search(answer.body)):
+    if answer.status in (401, 403) or (answer.status == 400 and _BAD_KEY.search(answer.body)):
         shown = "without one" if key_variable is None else f"to the one in {place_of_key(key_variable)}"
         return [f"{whose} key: {base_url} answers HTTP {answer.status} {shown}"]
     try:  # Google lists its models with a prefix that requests leave out

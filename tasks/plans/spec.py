@@ -24,12 +24,6 @@ BaseName = Literal["scratch", "common", "both", "hub"]
 
 FRAME_MODULES = ("json", "pandas", "pyarrow")
 """Modules that injected frames are made of, and `json`, which pandas brings along."""
-SCALE_LABEL: dict[Scale, str] = {
-    "smoke": "smoke, numbers without meaning",
-    "laptop": "laptop, not Qwen3-8B",
-    "paper": "paper scale",
-}
-"""Names of a plan's own numbers in tables."""
 
 
 class InstanceSetSpec(FrozenModel):
@@ -209,7 +203,8 @@ class StudyPlan(FrozenModel):
     @property
     def label(self) -> str:
         """Name of the plan's own numbers in tables."""
-        return SCALE_LABEL[self.scale]
+        labels = {"smoke": "smoke, numbers without meaning", "laptop": "laptop, not Qwen3-8B", "paper": "paper scale"}
+        return labels[self.scale]
 
     def is_billed(self, purpose: Purpose) -> bool:
         """Whether endpoints of a purpose bill their tokens: those given by URL do, the study's own servers do not."""
