@@ -28,7 +28,6 @@ OUTCOME = ("transcript_digest", "finish_reason", "score")
 """Columns equal in identical episodes: scores may change without a reply, if an environment or a scoring did."""
 LEAST_SHARE = 0.9
 """Share of the baseline's episodes, or of a first night's, below which nothing is said of a cell."""
-
 ENVIRONMENT = ("python", "system", "machine", "gpu", "packages")
 """Fields of a run's environment that can change a reply; its command line cannot."""
 PARTS = ("code", "prompt", "contract", "environment", "server", "weights")
@@ -110,13 +109,15 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> dict[
     is_same = [pl.col(name).eq_missing(pl.col(f"{name}_before")) for name in OUTCOME]
     pairs = ended.join(baseline, on=[*CELL, *PAIR], suffix="_before", nulls_equal=True)
     identity = _identify(frame, night.facts[night.run_id])
+    known = {name: canonical_json(value).encode() for name, value in identity.items() if value is not None}
+    digests = dict.fromkeys(PARTS) | {name: hashlib.sha256(text).hexdigest()[:16] for name, text in known.items()}
     values: dict[str, Any] = {
         **frame.select(CELL).row(0, named=True),
         "pair_count": pairs.height,
         "unpaired_count": baseline.height - pairs.height,
         "identical_count": pairs.drop_nulls("transcript_digest").filter(is_same).height,
         "differing": (),
-        "identity_json": json.dumps({name: _digest(value) for name, value in identity.items()}),
+        "identity_json": json.dumps(digests),
         "score_p_value": None,
         "token_p_value": None,
         "method": "no baseline",
@@ -180,10 +181,6 @@ def _differences(identity: Identity, baseline: Identity) -> tuple[tuple[str, ...
     return tuple(names), "; ".join(sentences[:SENTENCES]) + more if sentences else None
 
 
-def _digest(value: Any) -> str | None:
-    return None if value is None else hashlib.sha256(canonical_json(value).encode()).hexdigest()[:16]
-
-
 def _verdict(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
     """Return the verdict from corrected p-values and effect sizes."""
     paired, unpaired = cell["pair_count"], cell["unpaired_count"]
@@ -211,12 +208,9 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     if set(counts) == {"first"}:
         return f"{told}: the baseline of this series"
-    is_identical = set(counts) == {"identical"}
-    if is_identical:
+    if is_identical := set(counts) == {"identical"}:
         told = f"all {len(verdicts)} cells equal their baseline to the token"
-    if names:
-        return f"{told}; not as for the baseline: {', '.join(names)}"
-    if is_identical:
-        return told
+    if names or is_identical:
+        return f"{told}; not as for the baseline: {', '.join(names)}" if names else told
     told += f", and nothing else differs: {', '.join(name for name in PARTS if name not in unknown)} are the baseline's"
     return f"{told}; not compared where unknown: {', '.join(sorted(unknown))}" if unknown else told

@@ -68,18 +68,16 @@ def explained(source: str, what: str) -> Iterator[None]:
         while cause := causes[-1].__cause__ or causes[-1].__context__:
             causes.append(cause)
         if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in causes):
-            raise UserError(
-                f"the disk is full while {what} {source} is read into the hub's cache; free some space or set HF_HOME "
-                "to a folder on another disk"
-            ) from error
-        if any(isinstance(each, GatedRepoError) for each in causes):
-            raise UserError(
-                f"{what} {source} is gated on the hub; accept its licence there and set HF_TOKEN, or name a local copy"
-            ) from error
-        place = "in that folder" if is_local(source) else "on the hub, or the hub cannot be reached"
-        raise UserError(
-            f"no usable {what} {source} {place} ({first_line(error)}); name another folder or hub id"
-        ) from error
+            said = f"the disk is full while {what} {source} is read into the hub's cache"
+            remedy = "free some space or set HF_HOME to a folder on another disk"
+        elif any(isinstance(each, GatedRepoError) for each in causes):
+            said = f"{what} {source} is gated on the hub"
+            remedy = "accept its licence there and set HF_TOKEN, or name a local copy"
+        else:
+            place = "in that folder" if is_local(source) else "on the hub, or the hub cannot be reached"
+            said = f"no usable {what} {source} {place} ({first_line(error)})"
+            remedy = "name another folder or hub id"
+        raise UserError(f"{said}; {remedy}") from error
 
 
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":

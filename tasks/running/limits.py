@@ -10,7 +10,7 @@ from carryover.tasks.running.errors import UserError
 from carryover.tasks.running.frozen_model import FrozenModel
 
 _interrupted: set[str] = set()
-"""Runs that end at the next check: the thread that waits for workers cannot stop theirs."""
+"""Interrupted runs, by which the waiting thread notifies the workers."""
 
 
 class Prices(FrozenModel):
@@ -43,11 +43,6 @@ class Spent(NamedTuple):
     prompt_tokens: int = 0
     cached_prompt_tokens: int = 0
     completion_tokens: int = 0
-
-    @property
-    def total(self) -> int:
-        """Prompt and completion tokens."""
-        return self.prompt_tokens + self.completion_tokens
 
     def plus(self, other: "Spent") -> "Spent":
         """Return the sum by kind."""
@@ -91,9 +86,10 @@ class Meter:
         with self._lock:
             if self._failure is not None:
                 raise self._failure
-            spent, cost = self.spent, self.prices.cost(self.billed)
-        if self.max_tokens_total is not None and spent.total >= self.max_tokens_total:
-            met = f"{spent.total:,} tokens are spent of max_tokens_total {self.max_tokens_total:,}"
+            tokens = self.spent.prompt_tokens + self.spent.completion_tokens
+            cost = self.prices.cost(self.billed)
+        if self.max_tokens_total is not None and tokens >= self.max_tokens_total:
+            met = f"{tokens:,} tokens are spent of max_tokens_total {self.max_tokens_total:,}"
         elif is_billed and self.max_cost is not None and cost >= self.max_cost:
             met = f"{cost:.2f} is spent of max_cost {self.max_cost:.2f}"
         else:

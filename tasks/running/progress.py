@@ -21,7 +21,6 @@ class Advance(Protocol):
 
     def __call__(self, count: int, detail: str = "") -> None:
         """Advance by `count` units; `detail` follows the label until the next call."""
-        ...
 
 
 class OpenBar(Protocol):
