@@ -1,4 +1,5 @@
 -- one row per signal that ends an episode, with its category of arXiv 2603.01209, Table 6
+select *
 from (
     values
         ('finish_tool', 'normal', 'normal'),

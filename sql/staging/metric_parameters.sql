@@ -5,6 +5,7 @@
 -- requires_live: whether a use counts only if the interpreter still held the name
 -- redefinition_unit: sites counts every binding of a name already held; names counts each such name once per step
 -- counts_nameless: whether an episode without user names has lifespans of 0, or none and no part in their means
+select *
 from (
     values
         -- the paper's formulas are lost: gap 2 and + 1 are inferred from its Tables 9 and 10 (sql/README.md)
