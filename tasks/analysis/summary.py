@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from io import StringIO
-from typing import Any
 
 import polars as pl
 from rich.console import Console
@@ -31,12 +30,12 @@ ELSEWHERE = (
 )
 
 
-def study_summary(query: Callable[..., pl.DataFrame], **parameters: Any) -> str:
+def study_summary(query: Callable[[str], pl.DataFrame]) -> str:
     """Return the main setting of a study as text of at most 100 columns and 40 lines.
 
-    `query(name, **parameters)` returns the rows of a file of `sql/tables`, e.g. for `plan_digest="..."`.
+    `query(name)` returns the rows of a file of `sql/tables`.
     """
-    settings, cells = query("mechanism", **parameters), query("cells", **parameters)
+    settings, cells = query("mechanism"), query("cells")
     if settings.is_empty():
         return f"{findings(settings)[0]}\n"
     setting = settings.row(0, named=True)

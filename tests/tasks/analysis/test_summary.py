@@ -68,7 +68,7 @@ def test_without_an_interval_nothing_is_claimed():
 
 def test_a_summary_fits_one_screen_of_100_columns():
     frames = {"mechanism": pl.DataFrame([SETTING]), "cells": pl.DataFrame([CELL])}
-    text = study_summary(lambda name, plan_digest: frames[name], plan_digest="plan")
+    text = study_summary(lambda name: frames[name])
     lines = text.splitlines()
     assert max(map(len, lines)) <= 100
     assert len(lines) <= 40
