@@ -42,8 +42,8 @@ class Interrupted(Holdings):
         self.happens = happens
         self.looked = threading.Event()
 
-    def excess_bytes(self, root: int, limit_bytes: int) -> int:
-        excess = super().excess_bytes(root, limit_bytes)
+    def excess_bytes(self, root_process: int, limit_bytes: int) -> int:
+        excess = super().excess_bytes(root_process, limit_bytes)
         self.happens()
         self.looked.set()
         return excess
