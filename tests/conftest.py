@@ -121,11 +121,13 @@ def no_bucket_of_its_own() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def bucket_address(no_bucket_of_its_own: None) -> Iterator[str]:
     """The address of an object store that begins empty."""
+    import httpx
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    httpx.post(f"http://{host}:{port}/moto-api/reset").raise_for_status()  # servers of a process share their buckets
     yield f"http://{host}:{port}"
     server.stop()
 

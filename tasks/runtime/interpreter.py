@@ -163,7 +163,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return value
 
     def variables(self) -> dict[str, str]:
-        """Return the type's name of every user variable of the next block; raise `StateLostError` without a process.
+        """Return the type's name of every user variable of the next block; raise `StateLostError` if no process holds it.
 
         Injected variables are included.
         """

@@ -1,4 +1,4 @@
-"""Lifetimes of bindings: a policy object per contract, and the only place where contracts differ."""
+"""Lifetimes of bindings: a policy object per contract, the only place where contracts differ; and what a block binds."""
 
 import ast
 from collections.abc import Iterator

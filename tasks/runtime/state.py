@@ -30,7 +30,7 @@ class Memory(NamedTuple):
 _NOTHING = Memory((), {}, None, ())
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class EpisodeSnapshot:
     """A state of an episode: a frozen process where the backend has one, and the blocks that lead to it."""
 

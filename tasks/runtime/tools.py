@@ -173,7 +173,7 @@ class ToolTable:
 
     def error_kind(self, uncaught: int | None) -> typing.Literal["interpreter", "tool", "cap"]:
         """Tell where the error that ended the block came from."""
-        if uncaught is None or not 1 <= uncaught <= len(self._calls) or not self._calls[uncaught - 1].error_type:
+        if uncaught is None or not 1 <= uncaught <= len(self._calls) or self._calls[uncaught - 1].error_type is None:
             return "interpreter"
         return "cap" if self._calls[uncaught - 1].error_type == ToolCallLimitError.__name__ else "tool"
 

@@ -22,7 +22,7 @@ OpenRoot = Callable[[int], Node]
 
 
 class Root(FrozenProcess):
-    """An episode's root: what blocks forked, which may not end with it, is ended before."""
+    """An episode's root. It ends strays before itself: they may outlive it."""
 
     def _end(self) -> None:
         WATCHER.leave(self.node)

@@ -22,36 +22,38 @@ def end_strays(root: Node) -> None:
 def end_all(root: Node) -> None:
     """End an episode, also where a handle of one of its processes cannot be opened."""
     try:
-        _end_descendants(root, set())
+        _end_descendants(root, set(), seconds=0.0)
     finally:
         root.end()
 
 
-def _end_descendants(root: Node, kept: set[int]) -> None:
+def _end_descendants(root: Node, kept: set[int], seconds: float = _GIVE_UP_SECONDS) -> None:
     """End what descends from a root, by handles: a number is another's as soon as its process has ended.
 
     Stopping comes before killing: a stopped process cannot fork, and the process limit bounds how many there are.
     What is listed below a root that is alive after the listing descends from it. A handle that was opened before the
     listing either means the process that is listed there, or one that has ended, which no signal reaches.
     """
-    deadline = time.monotonic() + _GIVE_UP_SECONDS
+    deadline = time.monotonic() + seconds
     stopped: dict[int, int] = {}
     with contextlib.ExitStack() as opened:
         handles: dict[int, int | None] = {}
         rounds_left = _LEAST_ROUNDS
-        while rounds_left > 0 or time.monotonic() < deadline:
-            rounds_left -= 1
-            found = set(descendants(root.process_id())) - kept - stopped.keys()
-            if not found or not root.is_alive():
-                break
-            for process in found:
-                handle = handles.pop(process, None)
-                if handle is None:
-                    handles[process] = _open(process, opened)
-                elif _signal(handle, signal.SIGSTOP):
-                    stopped[process] = handle
-        for handle in stopped.values():
-            _signal(handle, signal.SIGKILL)
+        try:
+            while rounds_left > 0 or time.monotonic() < deadline:
+                rounds_left -= 1
+                found = set(descendants(root.process_id())) - kept - stopped.keys()
+                if not found or not root.is_alive():
+                    break
+                for process in found:
+                    handle = handles.pop(process, None)
+                    if handle is None:
+                        handles[process] = _open(process, opened)
+                    elif _signal(handle, signal.SIGSTOP):
+                        stopped[process] = handle
+        finally:
+            for handle in stopped.values():
+                _signal(handle, signal.SIGKILL)
 
 
 def put_strays_last(root: Node) -> None:

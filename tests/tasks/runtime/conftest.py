@@ -120,20 +120,15 @@ def limited() -> Limited:
 
 @pytest.fixture
 def roots(monkeypatch: pytest.MonkeyPatch) -> set[Node]:
-    """The roots of episodes whose memory is watched between steps."""
+    """The roots of episodes whose memory was watched between steps."""
     watched: set[Node] = set()
-    watch, leave = WATCHER.watch, WATCHER.leave
+    watch = WATCHER.watch
 
-    def noting_watch(root: Node, limit_bytes: int) -> None:
+    def noting(root: Node, limit_bytes: int) -> None:
         watched.add(root)
         watch(root, limit_bytes)
 
-    def noting_leave(root: Node) -> None:
-        watched.discard(root)
-        leave(root)
-
-    monkeypatch.setattr(WATCHER, "watch", noting_watch)
-    monkeypatch.setattr(WATCHER, "leave", noting_leave)
+    monkeypatch.setattr(WATCHER, "watch", noting)
     return watched
 
 

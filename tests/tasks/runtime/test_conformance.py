@@ -128,7 +128,7 @@ except BaseException: {answer}
 
 
 @pytest.mark.parametrize(("answer", "error_type"), [("pass", None), ("raise ValueError('own')", "ValueError")])
-def test_block_that_ignores_its_interrupt_ends_with_its_forks(open_one, contract, limited, answer, error_type):
+def test_swallowed_interrupt_is_told_and_ends_forks(open_one, contract, limited, answer, error_type):
     interpreter = open_one(contract)
     with limited(interpreter):
         result = interpreter.run_block(SWALLOWS.format(answer=answer))
@@ -147,7 +147,7 @@ def test_sleeping_block_is_interrupted(open_one, contract, limited):
 
 
 @pytest.mark.parametrize("ending", ["", "os._exit(0)"])
-def test_output_of_every_origin_survives_a_kill(open_one, contract, ending):
+def test_output_of_every_origin_is_captured(open_one, contract, ending):
     code = """
 import ctypes, os, subprocess, sys, threading
 print("print")

@@ -119,7 +119,7 @@ def test_stateless_interpreter_branches_and_restores_to_nothing(open_one):
     other.close()
 
 
-def test_copy_of_a_past_state_does_not_wait_for_the_next_block(open_fork_tree, roots):
+def test_copy_of_a_past_state_ends_with_the_next_block(open_fork_tree, roots):
     interpreter = open_fork_tree("persistent")
     interpreter.run_block("x = 1")
     assert interpreter.verify_contract()  # waits for the copy

@@ -139,7 +139,7 @@ X86_64 = Architecture(
     audit=0xC000003E,
     prlimit=302,
     seccomp=317,
-    listed=(72, 16, 28),
+    listed=(72, 16, 28),  # fcntl, ioctl, madvise
     numbers={name: number for name, (number, _) in _DENIED.items()},
     foreign_bit=0x40000000,
 )
@@ -147,7 +147,7 @@ AARCH64 = Architecture(
     audit=0xC00000B7,
     prlimit=261,
     seccomp=277,
-    listed=(25, 29, 233),
+    listed=(25, 29, 233),  # fcntl, ioctl, madvise
     numbers={name: number for name, (_, number) in _DENIED.items() if number is not None},
 )
 ARCHITECTURES = {"x86_64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}

@@ -15,7 +15,7 @@ from tests.tasks.runtime.opened import engine_of
 def test_engine_whose_processes_cannot_be_forked_ends_its_root(fork_tree, contract, monkeypatch):
     roots = []
 
-    def refuse(root: Node, _output: Any) -> None:
+    def refuse(root: Node, *_: Any) -> None:
         roots.append(root)
         raise NodeGoneError("gone")
 

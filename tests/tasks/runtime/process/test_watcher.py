@@ -8,7 +8,7 @@ import pytest
 
 from carryover.tasks.runtime.process.memory import Holdings
 from carryover.tasks.runtime.process.node import Node
-from carryover.tasks.runtime.process.watcher import Watcher
+from carryover.tasks.runtime.process.watcher import WATCHER
 from tests.tasks.runtime.process.started import FORKS, Renumbered, has_ended, started
 
 
@@ -51,16 +51,15 @@ class Interrupted(Holdings):
 
 def test_episode_over_its_memory_ends_with_its_forks():
     with started(FORKS) as (root, child):
-        Watcher().watch(root, 0)
+        WATCHER.watch(root, 0)
         assert has_ended(root.handle)
         assert has_ended(child)
 
 
 def test_episode_that_is_left_during_a_look_is_let_alone():
     with started() as (root, _):
-        watcher = Watcher()
-        root.holdings = holdings = Interrupted(lambda: watcher.leave(root))
-        watcher.watch(root, 0)
+        root.holdings = holdings = Interrupted(lambda: WATCHER.leave(root))
+        WATCHER.watch(root, 0)
         assert holdings.looked.wait(60)
         assert not has_ended(root.handle, 0.2)
 
@@ -69,10 +68,9 @@ def test_who_leaves_while_an_episode_is_ended_waits_for_that():
     with started(kind=Recorded) as (root, _):
         assert isinstance(root, Recorded)
         root.notes = []
-        watcher = Watcher()
 
         def leave() -> None:
-            watcher.leave(root)
+            WATCHER.leave(root)
             root.notes.append("left")
 
         class Interrupts(logging.Handler):
@@ -87,7 +85,7 @@ def test_who_leaves_while_an_episode_is_ended_waits_for_that():
         handler = Interrupts()
         logger.addHandler(handler)
         try:
-            watcher.watch(root, 0)
+            WATCHER.watch(root, 0)
             assert has_ended(root.handle)
             leaving.join()
         finally:
@@ -102,26 +100,28 @@ def test_reused_number_of_an_ended_root_ends_nobody():
         assert has_ended(root.handle)
         root.other = innocent
         root.holdings = holdings = Interrupted(lambda: None)
-        Watcher().watch(root, 0)
+        WATCHER.watch(root, 0)
         assert holdings.looked.wait(60)
         assert not has_ended(innocent.handle, 0.2)
         assert not has_ended(child, 0)
 
 
 def test_refused_look_is_told_and_the_others_go_on(caplog: pytest.LogCaptureFixture):
-    watcher = Watcher()
     with started(kind=Denied) as (denied, _), started() as (root, _):
-        watcher.watch(denied, 0)
-        watcher.watch(root, 0)
+        WATCHER.watch(denied, 0)
+        WATCHER.watch(root, 0)
         assert has_ended(root.handle)
         assert denied.is_alive()
-        watcher.leave(denied)
+        WATCHER.leave(denied)
     assert "could not be read: not allowed" in caplog.text
 
 
 def test_closed_episode_is_looked_at_no_more(open_one, roots):
     interpreter = open_one("persistent")
     interpreter.run_block("1")
-    assert len(roots) == 1
+    (root,) = roots
+    root.holdings = holdings = Interrupted(lambda: None)
+    assert holdings.looked.wait(60)
     interpreter.close()
-    assert not roots
+    holdings.looked.clear()
+    assert not holdings.looked.wait(2)  # the second look is due half a second after the first
