@@ -24,7 +24,7 @@ from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.running.errors import UserError
 
 
-@flow("reevaluation")
+@flow("reevaluation", tasks_at_once=8)  # the few episodes of one cell leave an endpoint idle
 def reevaluate_model(
     scale: PlanName = "laptop",
     limits: Limits = Limits(),  # noqa: B008 - frozen

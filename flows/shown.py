@@ -47,10 +47,10 @@ def keep_to_a_line(record: logging.LogRecord) -> bool:
     return "Engine execution exited" not in record.getMessage()
 
 
-def flow(stage: str) -> Callable[[Callable[P, R]], Flow[P, R]]:
+def flow(stage: str, tasks_at_once: int = 2) -> Callable[[Callable[P, R]], Flow[P, R]]:
     """Return a decorator that makes a function a flow, which tags its run with plan and stage, its tasks with the plan.
 
-    Two tasks run at a time. A run of a deployment that fails with a user error ends as `Failed` with that line, without
+    A run of a deployment that fails with a user error ends as `Failed` with that line, without
     a traceback.
     """
     for name in ("prefect.flow_runs", "prefect.task_runs"):
@@ -78,7 +78,7 @@ def flow(stage: str) -> Callable[[Callable[P, R]], Flow[P, R]]:
                     raise  # the caller reports it
                 return cast(R, Failed(message=one_line(error)))
 
-        runner: Any = ThreadPoolTaskRunner(max_workers=2)  # tasks wait for processes, so threads are enough
+        runner: Any = ThreadPoolTaskRunner(max_workers=tasks_at_once)  # tasks wait for processes, so threads are enough
         return Flow(call, function.__name__.replace("_", "-"), flow_run_name=name_run, task_runner=runner)
 
     return decorate

@@ -23,7 +23,8 @@ def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
 
     A thread of its own keeps the artifact up to date: episodes are played on an event loop that must not wait.
     """
-    progress, is_over = StageProgress(label, total, unit), threading.Event()
+    progress = StageProgress(label, total, unit)
+    is_over = threading.Event()
 
     def advance(count: int, detail: str = "") -> None:
         bar(count, detail)

@@ -6,6 +6,7 @@ with published_ratios as (
             train_semantics = 'persistent' and runtime_semantics = 'persistent'
         ) over (partition by split) as token_ratio
     from staging.published_cells
+    where model = 'sft'
 )
 
 select

@@ -64,8 +64,8 @@ def gate_and_land(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     Raise `UserError` where traces are missing or the data checks fail; what these found lands, passed or not.
     """
     zone = LandingZone(run.landing)
+    is_asked = pl.col("episode_id").is_in(trace_ids(run, part, tokenizer))  # what lands from here on is not judged
     _refuse_missing_traces(run, part, tokenizer, zone)
-    is_asked = pl.col("episode_id").is_in(trace_ids(run, part, tokenizer))
     episodes, *others = (zone.scan(table).filter(is_asked) for table in ("episodes", "turns", "steps", "errors"))
     prepared = prepare_dataset(
         episodes.with_columns(plan_digest=pl.lit(run.plan.digest)),  # as those of one plan

@@ -215,8 +215,15 @@ class EpisodeRecorder:
         for call in calls:
             if call.error_type is not None and call.is_caught:  # one that it did not catch is the block's own
                 kind = ErrorKind.CAP if call.error_type == "ToolCallLimitError" else ErrorKind.TOOL
-                told, marks = call.error_message or "", {"is_caught": True, "is_injected": call.is_injected}
-                self.record_turn_error(turn, kind, call.error_type, told, step=call.step, **marks)
+                self.record_turn_error(
+                    turn,
+                    kind,
+                    call.error_type,
+                    call.error_message or "",
+                    step=call.step,
+                    is_caught=True,
+                    is_injected=call.is_injected,
+                )
         self.dropped_names.difference_update(result.last_step_globals)  # what is bound again is no longer missing
         if error is not None:
             for rule, name, line in error.violations:
@@ -235,7 +242,13 @@ class EpisodeRecorder:
 
     def finish(self, fields: Mapping[str, Any], stop: Exception | None = None) -> RecordedEpisode:
         """Return the episode with its row, made of the counts and of `fields`."""
-        episode, steps, calls = EpisodeRow(**self._ids, **self.counts, **fields), self._steps, self._tool_calls
         return RecordedEpisode(
-            episode, self._turns, steps, self._name_events, calls, self.errors, self._runtime_events, stop
+            EpisodeRow(**self._ids, **self.counts, **fields),
+            self._turns,
+            self._steps,
+            self._name_events,
+            self._tool_calls,
+            self.errors,
+            self._runtime_events,
+            stop,
         )

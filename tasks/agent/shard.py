@@ -44,6 +44,7 @@ async def run_shard(
                     if recorded.stop is not None:
                         failures.append(recorded.stop)
                     on_recorded(recorded)
+                    del recorded  # its rows, before the wait for the next episode
                 except Exception as error:  # noqa: BLE001 - raised below, once the episodes beside it have ended
                     failures.append(error)
 

@@ -50,7 +50,8 @@ def _study_scores() -> Iterator[Recomputation]:
             yield of_rows("table2", claim, [row], "mean_steps", mean, within=0.005)
     for file in ("table9", "table10"):
         for row in _rows(file):
-            cell, claim = cells[cell_label(row)], f"total turns are those of Table 2, {cell_label(row)}"
+            cell = cells[cell_label(row)]
+            claim = f"total turns are those of Table 2, {cell_label(row)}"
             yield of_rows(file, claim, [row], "total_turns", cell["n_tasks"] * cell["mean_steps"], within=0.5)
     means: dict[str, float] = {}
     for file in ("table7", "table8"):
@@ -65,8 +66,8 @@ def _study_scores() -> Iterator[Recomputation]:
                 means.setdefault(label, row[column])
                 printed_in.setdefault(label, []).append(printed_cell(file, row, column))
         for label, places in printed_in.items():
-            claim, score = "mean of {} is that of Table 2, {}".format(*label.split(", ")), cells[label]["score_pct"]
-            yield Recomputation(*PRINTED[file], claim, means[label], score, 0.05, tuple(places))
+            claim = "mean of {} is that of Table 2, {}".format(*label.split(", "))
+            yield Recomputation(*PRINTED[file], claim, means[label], cells[label]["score_pct"], 0.05, tuple(places))
     for label, row in cells.items():
         claim = f"score is the mean of Tables 7 and 8, {label}"
         yield of_rows("table2", claim, [row], "score_pct", means[label], within=0.05)
@@ -171,8 +172,10 @@ def _cave_costs() -> Iterator[Recomputation]:
             against, where = rows[category, "codeact_style"], f"CodeAct, {category}"
             gain = row["success_rate_pct"] - against["success_rate_pct"]
             yield of_rows("cave_table5", f"gain over {where}", [row], "success_gain_published_points", gain, within=0.5)
-            claim, change = f"tokens against {where}", 100 * (row["total_tokens"] / against["total_tokens"] - 1)
-            yield of_rows("cave_table5", claim, [row], "token_change_published_pct", change, within=0.5)
+            change = 100 * (row["total_tokens"] / against["total_tokens"] - 1)
+            yield of_rows(
+                "cave_table5", f"tokens against {where}", [row], "token_change_published_pct", change, within=0.5
+            )
 
 
 def _rows(file: str) -> list[dict[str, Any]]:

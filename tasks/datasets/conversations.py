@@ -34,7 +34,10 @@ class Conversation(BaseModel):
 
     def template_messages(self) -> list[dict[str, Any]]:
         """Return the messages as a chat template takes them; `weight` only where it is 0."""
-        return [message.model_dump(exclude_defaults=True) for message in self.messages]
+        return [
+            message.model_dump(include={"role", "content", "weight"}, exclude_defaults=True)
+            for message in self.messages
+        ]
 
 
 def write_conversations(path: Path, conversations: Iterable[Conversation]) -> int:

@@ -35,7 +35,7 @@ class Candidate:
     threshold: float | None
     status: Literal["retained", "skipped", "unprocessed"] = "unprocessed"
     truncation: Truncation | None = None
-    """The training text; in the end that of a retained trace only."""
+    """The training text; None unless the trace is retained, once `select` has run."""
 
     @property
     def messages(self) -> tuple[TrainingMessage, ...]:
@@ -112,7 +112,7 @@ def _keep(groups: list[list[Candidate]], limit: int, prepare: Prepare) -> None:
     for start, group in enumerate(groups):
         if kept == limit:
             return
-        if _is_good(group) and group[0].truncation is None:
+        if _is_good(group) and group[0].truncation is None:  # it is not prepared yet
             hopeful = islice(filter(_is_good, groups[start:]), limit - kept)
             prepare([candidate for each in hopeful for candidate in each])
         is_kept = _is_good(group)

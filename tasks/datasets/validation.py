@@ -23,7 +23,7 @@ _ATTEMPT_OF = ("plan_digest", "variant", "runtime_contract", "instance_id", "rep
 
 
 def rules(spec: ValidationSpec) -> tuple[Check, ...]:
-    """Return the checks in the order in which the first failing one decides, by the reason that each gives.
+    """Return the checks in order; the first that fails names the reason.
 
     The first two say something about the recording, not about the teacher, so the gate holds more traces to them.
     `zombie_loop` is Table 5's repetitive recovery loop.

@@ -32,6 +32,13 @@ _TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")
 _CAP_ERROR = HARMLESS_ERRORS[1]
 _MISSING_NAME = ("nameerror", "unboundlocalerror", "is not defined")
 _ABSENT = {bool: False, int: 0, float: 0.0}
+_UNRECORDED = {
+    "active_globals", "attempt", "cached_prompt_tokens", "decoding_seed", "error_index", "executed_call_count",
+    "execution_seconds", "injected_fault", "injected_fault_count", "is_caught", "is_contract_verified", "is_injected",
+    "is_out_of_distribution", "model_digest", "model_seconds", "replicate", "state_hash", "training_seed",
+    "training_tokens",
+}  # fmt: skip
+"""Columns that no foreign recording has."""
 _ERROR_TYPE = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Died|Timeout))\b", re.MULTILINE)
 
 
@@ -247,9 +254,9 @@ def _error(place: dict[str, Any], recorded: ImportedTurn, error: str) -> ErrorRo
 
 
 def _row(model: type[Row], known: Mapping[str, Any], **values: Any) -> Any:
-    """Return a row of these values, else of the known ones; a column that no recording has is 0, empty or null."""
+    """Return a row of these values, else of the known ones; a column of `_UNRECORDED` is 0, empty or null."""
     columns = {**known, **values}
     for name, field in model.model_fields.items():
-        if field.is_required() and name not in columns:
+        if name in _UNRECORDED and field.is_required() and name not in columns:
             columns[name] = () if get_origin(field.annotation) is tuple else _ABSENT.get(field.annotation)
     return model(**{name: value for name, value in columns.items() if name in model.model_fields})

@@ -173,7 +173,8 @@ def describe_tools() -> list[dict[str, str]]:
         signature = inspect.signature(function)
         _, *parameters = signature.parameters.values()
         arguments = (f"{one.name}: {inspect.formatannotation(one.annotation)}" for one in parameters)
-        returns, summary = inspect.formatannotation(signature.return_annotation), inspect.getdoc(function) or ""
+        returns = inspect.formatannotation(signature.return_annotation)
+        summary = inspect.getdoc(function) or ""
         row = {"call": name, "arguments": ", ".join(arguments), "returns": returns}
         described.append(row | {"summary": summary.partition("\n")[0]})
     return described

@@ -1,4 +1,4 @@
-"""Drawing instances, a function of bucket and seed with the authors' rejection rules, solving and validating them."""
+"""Draw, solve and validate instances: functions of bucket and seed, with the authors' rejection rules."""
 
 import hashlib
 import math

@@ -105,7 +105,9 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
             named, seeds = f"{stage}: training, {contract}", part.training_seeds
             row = _training_row(named, plan.scale, part.training, shape, arm, seeds=len(seeds))
             rows.setdefault((part.variant, part.base, contract, seeds), row)
-        rows |= {(part.name, row): row for row in _cell_rows(plan, part, title, prices, concurrency)}
+        rows |= {
+            (part.name, place): row for place, row in enumerate(_cell_rows(plan, part, title, prices, concurrency))
+        }
     return list(rows.values())
 
 

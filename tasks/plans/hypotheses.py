@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import PlainValidator
+from pydantic import Field, PlainValidator
 
 from carryover.tasks.running.contract_name import LETTERS
 from carryover.tasks.running.frozen_model import FrozenModel
@@ -32,7 +32,7 @@ class Criterion(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a bound; raise `ValueError` for anything else."""
-        if (match := _CRITERION.fullmatch(text)) is None:
+        if (match := _CRITERION.fullmatch(str(text))) is None:
             raise ValueError(
                 f"criterion {text!r} is not of the form 'estimate >= 0.8'; the fields are estimate, low, high"
             )
@@ -48,6 +48,7 @@ class Criterion(NamedTuple):
 
 
 Criteria = tuple[Annotated[Criterion, PlainValidator(Criterion.parse)], ...]
+Cell = Annotated[str, Field(pattern=r"^(P|S|I|IP)->(P|S|I|IP)$")]
 
 
 class Protocol(FrozenModel):
@@ -86,9 +87,9 @@ class Hypothesis(FrozenModel):
     ]
     """Analysis of the statistic, as `statistics` calls it."""
     metric: str
-    a: str | None = None
+    a: Cell | None = None
     """First cell, e.g. `P->S`; None for the interaction, which takes all four."""
-    b: str | None = None
+    b: Cell | None = None
     """Second cell of a comparison."""
     criteria: Criteria
     """All must hold in distribution, e.g. `estimate >= 0.80`."""

@@ -30,7 +30,7 @@ REPLICATES = 6
 """Replicates of every instance in the A/A control: three pairs, in which no episode counts twice."""
 BINDING_CAP = 12
 """Tool calls per turn of the cap ablation: fewer than a stateless block makes, more than a persistent one does."""
-VARIANT = "four-contracts"
+FOUR_CONTRACTS = "four-contracts"
 """Apart from `main`: its models are matched over four arms, and its tokenizer has seen the traces of all of them."""
 
 
@@ -186,7 +186,7 @@ def all_contracts(part: StudyPart) -> StudyPart:
     contracts = tuple(ContractName)
     played = tuple(each.model_copy(update={"runtime_contracts": contracts}) for each in part.evaluations)
     teacher = part.teacher.model_copy(update={"contracts": contracts})
-    return part.model_copy(update={"variant": VARIANT, "teacher": teacher, "evaluations": played})
+    return part.model_copy(update={"variant": FOUR_CONTRACTS, "teacher": teacher, "evaluations": played})
 
 
 def laptop_injected_parts() -> Iterator[StudyPart]:
@@ -211,4 +211,4 @@ def laptop_injected_parts() -> Iterator[StudyPart]:
 def laptop_injected_control_parts() -> Iterator[StudyPart]:
     """Yield the control whose models are trained on a random quarter of each contract's traces, with the first seed."""
     part = next(laptop_injected_parts())
-    yield _shuffled(part, f"{part.name}-shuffled", f"{VARIANT}-shuffled")
+    yield _shuffled(part, f"{part.name}-shuffled", f"{FOUR_CONTRACTS}-shuffled")

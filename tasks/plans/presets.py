@@ -108,8 +108,3 @@ def _compose(name: PlanName, source: str) -> StudyPlan:
 
 PLANS: dict[str, Callable[[str], StudyPlan]] = {name: partial(_compose, name) for name in _PARTS}
 """The plans by name, as functions of the source's digest."""
-
-
-def known_parts() -> list[str]:
-    """Return the names of the parts of every plan."""
-    return list(dict.fromkeys(part.name for plan in PLANS.values() for part in plan("").parts))

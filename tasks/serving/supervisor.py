@@ -15,7 +15,10 @@ import threading
 
 
 def supervise(command: list[str], grace_seconds: float) -> int:
-    """Run the command in a process group of its own until it ends or standard input does; return its exit status."""
+    """Run the command in a process group of its own until it or standard input ends, and return its exit status.
+
+    A command that outlives standard input gets SIGTERM, and SIGKILL after `grace_seconds`.
+    """
 
     def die_with_supervisor() -> None:
         # The supervisor itself may be killed; it starts the server from its main thread, whose end the kernel watches.

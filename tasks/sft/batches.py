@@ -22,7 +22,7 @@ Rows = Sequence[Mapping[str, list[int]]]
 
 
 def right_padded(padding: int) -> "Callable[[Rows], dict[str, torch.Tensor]]":
-    """Return a collator to batch x longest row, with positions and no mask: so attention takes its causal path."""
+    """Return a collator to (batch, longest row), with positions and no mask: so attention takes its causal path."""
     import torch
     from torch.nn.utils.rnn import pad_sequence
 

@@ -140,7 +140,7 @@ run_as_command(flow(lambda: None, name="toy"), [], answer=lambda _: True)
 
 
 @pytest.mark.slow
-def test_last_line_is_the_command_line_own(tmp_path):
+def test_exit_leaves_standard_error_empty(tmp_path):
     process = start_python(tmp_path, "-c", LEAKING)
     assert process.communicate()[1] == ""
     assert process.returncode == 0

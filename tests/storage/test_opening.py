@@ -113,7 +113,7 @@ def test_a_database_of_something_else_is_named(tmp_path):
     "place",
     ["file://{folder}/{file}", "file://{folder}/nowhere", "memory://nothing/here", "{folder}", "{folder}/notes"],
 )
-def test_foreign_folder_is_no_empty_warehouse(merged, place):
+def test_a_place_without_landing_zone_is_refused(merged, place):
     (merged.parent / "notes").mkdir()
     (merged.parent / "notes" / "of_mine.txt").touch()
     with pytest.raises(WarehouseError, match=r"not a landing zone: .*; open a landing zone, or a warehouse file"):

@@ -96,7 +96,7 @@ def test_closed_meter_lets_a_run_resume_after_an_outage():
 
 
 @pytest.mark.parametrize("purpose", ["teacher", "evaluation"])
-def test_unused_port_stops_the_run_of_any_client(home, purpose):
+def test_unused_port_stops_the_run_for_any_purpose(home, purpose):
     nobody = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", concurrency=1, max_retries=0))
     with pytest.raises(UserError, match=r"endpoint unavailable: \d+ consecutive episodes failed"):
         collect(nobody, condition=PERSISTENT.model_copy(update={"purpose": purpose}))

@@ -52,3 +52,12 @@ def test_what_a_former_version_defined_goes(connection):
     refresh_marts(connection)
     names = connection.sql("select table_name from information_schema.tables where table_name = 'former'").fetchall()
     assert names == []
+
+
+def test_marts_of_episodes_are_named_so(connection):
+    refresh_marts(connection)
+    columns = connection.sql("select distinct table_name from duckdb_columns() where schema_name = 'marts'").fetchall()
+    by_episode = connection.sql(
+        "select table_name from duckdb_columns() where schema_name = 'marts' and column_name = 'episode_id'"
+    ).fetchall()
+    assert {name for (name,) in by_episode} == {name for (name,) in columns if name.startswith("episode_")}

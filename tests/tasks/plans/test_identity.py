@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from carryover.storage.study.training_data import gate_and_land
 from carryover.tasks.plans import identity
 from carryover.tasks.plans.identity import SOURCES, Stage, stage_digest
 from carryover.tasks.running import source_digest
@@ -74,3 +75,4 @@ def test_an_input_counts_by_value():
     assert stage_digest(Stage.DATA, {"b": 1, "a": (2,)}) == stage_digest(Stage.DATA, {"a": [2], "b": 1})
     assert stage_digest(Stage.DATA, 1) != stage_digest(Stage.DATA, 2)
     assert set(SOURCES) == set(Stage)
+    assert gate_and_land.__module__ in SOURCES[Stage.DATA]

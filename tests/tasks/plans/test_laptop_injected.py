@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.analysis.spec import INJECTION_COMPARISONS, ComparedArm
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.hypotheses import read_hypotheses
-from carryover.tasks.plans.laptop_full import VARIANT, laptop_full_parts, laptop_injected_parts
+from carryover.tasks.plans.laptop_full import FOUR_CONTRACTS, laptop_full_parts, laptop_injected_parts
 from carryover.tasks.plans.models import evaluation_conditions
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import teacher_conditions
@@ -34,7 +34,7 @@ def test_the_laptop_parts_play_the_main_setting_seed_after_seed():
     assert played == main.model_copy(
         update={"instances": main.instances.model_copy(update={"count": 60}), "runtime_contracts": tuple(ContractName)}
     )
-    assert {(part.variant, part.dataset.matching) for part in PARTS.values()} == {(VARIANT, "tokens")}
+    assert {(part.variant, part.dataset.matching) for part in PARTS.values()} == {(FOUR_CONTRACTS, "tokens")}
 
 
 def test_the_control_changes_nothing_but_the_labels():
@@ -42,7 +42,7 @@ def test_the_control_changes_nothing_but_the_labels():
     dataset = control.dataset.model_copy(
         update={"labels": "true", "shuffle_seed": PARTS["scratch-1"].dataset.shuffle_seed}
     )
-    same = control.model_copy(update={"name": "scratch-1", "variant": VARIANT, "dataset": dataset})
+    same = control.model_copy(update={"name": "scratch-1", "variant": FOUR_CONTRACTS, "dataset": dataset})
     assert (control.name, control.dataset.labels, same) == ("scratch-1-shuffled", "shuffled", PARTS["scratch-1"])
 
 
@@ -84,10 +84,10 @@ def test_every_claim_on_four_contracts_has_its_statistic():
         train, _, runtime = cell.partition("->")
         return ComparedArm(arm_of[train], arm_of[runtime])
 
-    claims = [one for one in read_hypotheses().hypothesis if one.variants == (VARIANT,)]
+    claims = [one for one in read_hypotheses().hypothesis if one.variants == (FOUR_CONTRACTS,)]
     pairs = {(comparison.a, comparison.b) for comparison in INJECTION_COMPARISONS}
     assert len(claims) > 20
     assert {one.analysis for one in claims} == {"mean", "ratio", "difference"}
     assert all((arm(one.a), arm(one.b)) in pairs for one in claims if one.b is not None)
     injected = [one for one in read_hypotheses().hypothesis if "I" in f"{one.a} {one.b}"]
-    assert {one.variants for one in injected} == {(VARIANT,), (f"{VARIANT}-shuffled",)}
+    assert {one.variants for one in injected} == {(FOUR_CONTRACTS,), (f"{FOUR_CONTRACTS}-shuffled",)}
