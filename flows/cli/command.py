@@ -62,7 +62,7 @@ def run_as_command(
 
 
 def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer | None) -> None:
-    """Run the flow unless it is answered already; print what a user must know, and leave logs to a configured server."""
+    """Run the flow unless it is answered already; print what a user must know; logs go to a server."""
     keep_logs_off_terminal()
     if PREFECT_API_URL.value() is None:
         logging.getLogger("prefect").setLevel(logging.CRITICAL)

@@ -163,9 +163,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return value
 
     def variables(self) -> dict[str, str]:
-        """Return the type's name of every user variable of the next block; raise `StateLostError` if no process holds it.
+        """Return the type's name of every user variable of the next block, injected ones included.
 
-        Injected variables are included.
+        Raise `StateLostError` if no process holds the state.
         """
         return self._state.engine.ask_of_variables("types")
 

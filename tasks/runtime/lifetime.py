@@ -1,4 +1,4 @@
-"""Lifetimes of bindings: a policy object per contract, the only place where contracts differ; and what a block binds."""
+"""Lifetimes of bindings, as policy objects: the only place where contracts differ; and the names that a block binds."""
 
 import ast
 from collections.abc import Iterator

@@ -69,7 +69,7 @@ def vllm_command(
 
 
 def vllm_environment(spec: ServingSpec, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return vLLM's environment: no usage reports, and kernels whose replies do not depend on the batch if so specified."""
+    """Return vLLM's environment: no usage reports; if specified, replies that do not depend on their batch."""
     return {**variables, "VLLM_BATCH_INVARIANT": str(int(spec.is_batch_invariant)), "DO_NOT_TRACK": "1"}
 
 
