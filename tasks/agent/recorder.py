@@ -215,15 +215,8 @@ class EpisodeRecorder:
         for call in calls:
             if call.error_type is not None and call.is_caught:  # one that it did not catch is the block's own
                 kind = ErrorKind.CAP if call.error_type == "ToolCallLimitError" else ErrorKind.TOOL
-                self.record_turn_error(
-                    turn,
-                    kind,
-                    call.error_type,
-                    call.error_message or "",
-                    step=call.step,
-                    is_caught=True,
-                    is_injected=call.is_injected,
-                )
+                marks = {"is_caught": True, "is_injected": call.is_injected}
+                self.record_turn_error(turn, kind, call.error_type, call.error_message or "", step=call.step, **marks)
         self.dropped_names.difference_update(result.last_step_globals)  # what is bound again is no longer missing
         if error is not None:
             for rule, name, line in error.violations:

@@ -47,7 +47,7 @@ class ParsedBlock(NamedTuple):
 def walk_block(code: str, tools: Collection[str]) -> ParsedBlock:
     """Return what a block does with names; its call sites are not counted.
 
-    Raise `SyntaxError` or `ValueError` for invalid Python or null bytes; `RecursionError` or `MemoryError` for deep nests.
+    Raise `SyntaxError` or `ValueError` for invalid Python, `RecursionError` or `MemoryError` for deep nesting.
     """
     walker = _Walker(code, frozenset(tools))
     walker.visit(parse_python(code))
