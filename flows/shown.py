@@ -29,6 +29,9 @@ R = TypeVar("R")
 MENDABLE = (UserError, ParameterTypeError, FailedRun)
 """User errors, as flows raise them and as Prefect hands them on."""
 
+# A worker's log holds what its processes print, also of one that only loads a flow, as Prefect does to find its hooks.
+atexit.register(silence_exit)
+
 
 def name_run() -> str:
     """Return the name of the current flow run, its plan and the first digits of its digest: `laptop-2f3a`."""
@@ -63,8 +66,6 @@ def flow(stage: str, tasks_at_once: int = 2) -> Callable[[Callable[P, R]], Flow[
             run = None if context is None else context.flow_run
             if context is None or run is None:
                 return function(*positional, **named)
-            if run.deployment_id is not None:
-                atexit.register(silence_exit)  # a worker's log holds what this process prints
             plan = _plan_of(context.parameters or {})
             shared = [] if plan is None else [f"plan:{plan.digest}"]
             with get_client(sync_client=True) as client:
