@@ -16,18 +16,18 @@ _LOWEST_PRIORITY = 19
 
 def end_strays(root: Node) -> None:
     """End every descendant of the root that the host does not know, however fast they fork."""
-    _end_descendants(root, _known(root))
+    _end_descendants(root, _known(root), _GIVE_UP_SECONDS)
 
 
 def end_all(root: Node) -> None:
     """End an episode, also where a handle of one of its processes cannot be opened."""
     try:
-        _end_descendants(root, set(), seconds=0.0)
+        _end_descendants(root, set(), 0.0)
     finally:
         root.end()
 
 
-def _end_descendants(root: Node, kept: set[int], seconds: float = _GIVE_UP_SECONDS) -> None:
+def _end_descendants(root: Node, kept: set[int], seconds: float) -> None:
     """End what descends from a root, by handles: a number is another's as soon as its process has ended.
 
     Stopping comes before killing: a stopped process cannot fork, and the process limit bounds how many there are.
