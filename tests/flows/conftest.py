@@ -1,16 +1,26 @@
 """What several tests of flows start once."""
 
-from collections.abc import Iterator
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from carryover.flows.cli.prefect_server import own_server
+from carryover.tasks.runtime.process.descendants import descendants
 from tests.flows.flow_process import run_flow
+from tests.flows.processes import alive, command_line
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
 STUDY = ("--scale", "smoke", "--train-count", str(TRAIN_COUNT), "--evaluation-count", str(EVALUATION_COUNT))
+STRAY_SECONDS = 120.0
+"""How long processes may take to notice that who started them is gone."""
+SET_CHILD_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of Linux's prctl(2)."""
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +46,27 @@ def smoke_study(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> S
     """A smoke study of 12 training and 2 evaluation instances."""
     home = tmp_path_factory.mktemp("study") / "data"
     return Study(STUDY, home, run_flow(home, "run", *STUDY, server=prefect_api))
+
+
+@pytest.fixture
+def strays(tmp_path, monkeypatch) -> Iterator[Callable[[], set[str]]]:
+    """Command lines of processes that a test started and that do not end, and sockets in the folder for such.
+
+    Who loses its parent becomes a child of the process that tests, and so is seen.
+    """
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    before = set(descendants(os.getpid()))
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1)
+
+    def left() -> set[str]:
+        deadline = time.monotonic() + STRAY_SECONDS
+        while (living := alive(before)) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        sockets = {str(path) for path in tmp_path.rglob("*") if path.is_socket()}
+        return sockets | {command_line(process) for process in living}
+
+    yield left
+    for process in alive(before):
+        os.kill(process, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 0)
