@@ -364,7 +364,7 @@ def test_a_megabyte_of_text_stalls_nobody(server):
     assert slowest < 1.0
 
 
-def test_hanging_up_takes_the_request_out_of_the_batch(server, client, engines):
+def test_a_client_that_disconnects_leaves_the_batch(server, client, engines):
     body = {"model": "base", "messages": MESSAGES, "ignore_eos": True}
     engine = engines["base"]
     count = len(engine.submitted)
