@@ -8,23 +8,25 @@ from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRuntimeException
 
 
-def make_environment(budget=4, bucket="small"):
+def make_instance(budget=4, bucket="small"):
     """Five items: a, b, c and e of the allowed class A, d of the disallowed class B; capacity 10."""
     attributes = {"a": (4, 40, "A"), "b": (5, 30, "A"), "c": (3, 20, "A"), "d": (1, 90, "B"), "e": (6, 10, "A")}
-    return KnapsackEnvironment(
-        Instance(
-            spec=KNAPSACK[bucket],
-            seed=1,
-            items=tuple(
-                Item(item_id=item_id, weight=weight, value=value, item_class=item_class)
-                for item_id, (weight, value, item_class) in attributes.items()
-            ),
-            capacity=10,
-            inspection_budget=budget,
-            allowed_classes=("A",),
-            optimum=Packing(item_ids=("a", "b"), value=70, weight=9),
-        )
+    return Instance(
+        spec=KNAPSACK[bucket],
+        seed=1,
+        items=tuple(
+            Item(item_id=item_id, weight=weight, value=value, item_class=item_class)
+            for item_id, (weight, value, item_class) in attributes.items()
+        ),
+        capacity=10,
+        inspection_budget=budget,
+        allowed_classes=("A",),
+        optimum=Packing(item_ids=("a", "b"), value=70, weight=9),
     )
+
+
+def make_environment(budget=4, bucket="small"):
+    return KnapsackEnvironment(make_instance(budget, bucket))
 
 
 def test_tools_stand_in_the_order_of_the_documentation():
@@ -154,4 +156,4 @@ def test_a_disallowed_class_costs_capacity_where_the_bucket_says_so():
 
 
 def test_the_same_items_under_a_costly_rule_are_another_instance():
-    assert make_environment()._instance.instance_id != make_environment(bucket="small_costly")._instance.instance_id
+    assert make_instance().instance_id != make_instance(bucket="small_costly").instance_id

@@ -131,7 +131,7 @@ def test_a_stop_text_is_found_across_hidden_tokens(loaded):
     letters = [loaded.tokenizer.encode(letter, add_special_tokens=False) for letter in "END"]
     request = request_of(prompt_of(9), stop=("END",))
     request.generated.extend(token for letter in letters for token in (*letter, *[hidden] * 3))
-    build_engine(loaded)._finish_if_done(request, request.generated[-1])
+    run(build_engine(loaded), [request])
     assert request.reply is not None
     assert (request.reply.finish_reason, request.reply.text) == ("stop", "")
 

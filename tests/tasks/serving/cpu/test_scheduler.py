@@ -106,18 +106,21 @@ def test_all_passes_run_in_one_thread_beside_the_loop(loaded):
     thread.join()  # it ends with the scheduler
 
 
-class FailingEngine(ModelEngine):
-    """An engine that cannot lend a cache to its first request."""
+class FailingPool(CachePool):
+    """A pool that has no memory for the first cache that is asked for."""
 
-    def _enter(self, request, budget):
-        if request.parameters.max_tokens == 1:
+    has_failed = False
+
+    def lease(self, *arguments):
+        if not self.has_failed:
+            self.has_failed = True
             raise RuntimeError("no memory")
-        return super()._enter(request, budget)
+        return super().lease(*arguments)
 
 
 def test_a_failure_reaches_waiting_callers_beside_a_cancelled_one(loaded):
     async def main():
-        scheduler = Scheduler([FailingEngine(loaded, CachePool(2**20), max_running=1)])
+        scheduler = Scheduler([ModelEngine(loaded, FailingPool(2**20), max_running=1)])
         leaving = scheduler.complete(loaded.name, request_of(1))
         leaving.send(None).cancel()  # as a task is cancelled; it does not run again until it is closed
         waiting = asyncio.create_task(scheduler.complete(loaded.name, request_of(1)))
