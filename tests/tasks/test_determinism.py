@@ -1,4 +1,4 @@
-"""Two runs with the same seeds leave the same rows and files, byte for byte but for times and ids of runs."""
+"""Two runs with the same seeds leave the same rows and files, but for times, run ids and how many play at once."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ BASE = StudyModel(
 COUNTS = Overrides(train_count=6, evaluation_count=2)
 EPISODES = {row.TABLE for row in EPISODE_TABLES}
 DETERMINED = EPISODES | {"instances", "items", "trace_verdicts", "training_examples"}
-VOLATILE = {"run_id", "started_at", "wall_seconds", "model_seconds", "execution_seconds", "seconds"}
+VOLATILE = {"run_id", "started_at", "wall_seconds", "model_seconds", "execution_seconds", "seconds", "concurrency"}
 
 
 def run_without_models(home, concurrency: int) -> Run:
