@@ -111,11 +111,11 @@ class FailingPool(CachePool):
 
     has_failed = False
 
-    def lease(self, *arguments):
+    def lease(self, *arguments, **named):
         if not self.has_failed:
             self.has_failed = True
             raise RuntimeError("no memory")
-        return super().lease(*arguments)
+        return super().lease(*arguments, **named)
 
 
 def test_a_failure_reaches_waiting_callers_beside_a_cancelled_one(loaded):
