@@ -60,9 +60,8 @@ def find(target: str, home: Path) -> list[int]:
     found = [one for one in descendants(os.getpid()) if re.match(TARGETS[target].command, command_line(one))]
     if target != "zygote":
         return found
-    return [
-        one for one in found if "bwrap" in command_line(parent(one)).partition(" ")[0]
-    ]  # its forks bear its command line
+    # A zygote's forks bear its command line; its parent alone is the sandbox.
+    return [one for one in found if "bwrap" in command_line(parent(one)).partition(" ")[0]]
 
 
 def wait_for(home: Path, moment: str, is_over: Callable[[], bool]) -> None:

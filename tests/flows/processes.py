@@ -1,4 +1,4 @@
-"""The processes that a test has started, and what started them."""
+"""The processes that a test has started: which of them live, and their command lines."""
 
 import os
 from contextlib import suppress

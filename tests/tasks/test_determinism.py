@@ -66,6 +66,10 @@ def digests(run: Run) -> dict[str, str]:
     return found
 
 
+def played_at_once(home: Path) -> set[int]:
+    return set(LandingZone(home / "landing").scan("episodes").collect()["concurrency"])
+
+
 def run_in_a_process(home: Path, concurrency: int, hash_seed: str) -> tuple[str, dict[str, str]]:
     """Run the stages in a process that orders its sets of words in its own way; return the run's id and the digests."""
     program = f"""
@@ -93,5 +97,7 @@ def test_equal_seeds_leave_equal_rows_and_files(tmp_path):
     second_id, second = run_in_a_process(tmp_path / "second", concurrency=4, hash_seed="2")
     assert first_id != second_id
     assert first == second
+    assert played_at_once(tmp_path / "first") == {1}
+    assert played_at_once(tmp_path / "second") == {4}
     names = {name.rsplit("/", 1)[-1] for name in first}
     assert names >= {"episodes", "turns", "instances", "persistent.jsonl", "stateless.jsonl", "tokenizer.json"}
