@@ -61,7 +61,8 @@ def trainer(request, tokenizer, tmp_path):
 def test_the_loss_is_the_librarys_own(trainer, tokenizer, step_count):
     from trl.trainer.sft_trainer import SFTTrainer
 
-    batch = right_padded(tokenizer.pad_token_id)(ROWS)
+    padded = right_padded(tokenizer.pad_token_id)(ROWS)
+    batch = {name: each.to(trainer.model.device) for name, each in padded.items()}
     trainer.model.train()
     ours = trainer.compute_loss(trainer.model, dict(batch), num_items_in_batch=step_count)
     trainer.log({})
