@@ -1,11 +1,15 @@
 -- Table 6: how episodes ended per cell, with zeros for unseen signals, beside the paper's category of each signal
-with ended_episodes as (
+with endings as (
+    -- counted first: with every signal beside each, a million episodes would be twelve million rows
     select
         measured_on, variant, base, visibility, header, bucket, model, condition,
         finish_reason as own_reason,
-        is_solved, finish_category, table_6_category
+        finish_category, table_6_category,
+        count(*) as ending_count,
+        count(*) filter (not is_solved) as unsolved_ending_count
     from marts.episode_metrics
     where plan_digest = $plan_digest and purpose = 'evaluation' and is_last_attempt
+    group by all
 ),
 
 signals as (
@@ -14,17 +18,17 @@ signals as (
     where finish_reason not in ('answer', 'max_tokens')  -- not among the paper's: listed if they occur
     union
     -- a signal that nobody listed is of the category `other`
-    select own_reason, finish_category, table_6_category from ended_episodes
+    select own_reason, finish_category, table_6_category from endings
 )
 
 select
     variant, base, visibility, header, bucket, model, condition, measured_on,
     finish_reason, signals.finish_category, signals.table_6_category,
-    count(*) filter (own_reason = finish_reason) as episode_count,
-    count(*) filter (own_reason = finish_reason and not is_solved) as unsolved_count,
-    episode_count / count(*) as episode_share,
+    cast(coalesce(sum(ending_count) filter (own_reason = finish_reason), 0) as bigint) as episode_count,
+    cast(coalesce(sum(unsolved_ending_count) filter (own_reason = finish_reason), 0) as bigint) as unsolved_count,
+    episode_count / sum(ending_count) as episode_share,
     table6.category as published_category
-from ended_episodes
+from endings
 cross join signals
 -- the paper names no signal of its category `other`
 left join published.table6 on finish_reason = coalesce(table6.finish_signal, table6.category)
