@@ -1,6 +1,6 @@
 -- Table 6: how episodes ended per cell, with zeros for unseen signals, beside the paper's category of each signal
 with endings as (
-    -- counted first: with every signal beside each, a million episodes would be twelve million rows
+    -- counted before the cross join, which would repeat every episode once per signal
     select
         measured_on, variant, base, visibility, header, bucket, model, condition,
         finish_reason as own_reason,

@@ -27,7 +27,7 @@ PACKED_SHARE = 0.92
 UTILISATION = 0.32
 """Share of a GPU's peak that training reaches on the operations counted here, recomputed ones included.
 
-6,300 tokens/s on an H200 (tests/benchmarks/training/test_paper_training.py).
+Measured on an H200, whose peak an H100 has too: 6,300 tokens/s (tests/benchmarks/training/test_paper_training.py).
 """
 P, S = PAPER_CONTRACTS
 TRACE_TOKENS, PLAIN_TOKENS = {P: 1_049, S: 2_181}, 263
