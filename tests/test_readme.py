@@ -47,7 +47,7 @@ def refusal(words, monkeypatch):
         rest = words[words.index("pytest") + 1 :] if "pytest" in words else words[1:]
         return " ".join(word for word in rest if word not in known and not is_path_or_test(word))
     if words[1] in ("run", "reevaluate", "stage"):  # their options are read when they are called
-        monkeypatch.setattr("carryover.flows.cli.command._call_flow", lambda *_: None)
+        monkeypatch.setattr("carryover.flows.cli.command.call_flow", lambda *_: None)
         return CliRunner().invoke(app, words[1:]).stderr
     tool: Any = typer.main.get_command(app)
     context = tool.make_context("carryover", words[1:])

@@ -51,7 +51,7 @@ def run_as_command(
         values = {option: value for option, value in given.items() if value is not None}
         for group, members in groups.items():
             values[group] = {member: values.pop(member) for member in members if member in values}
-        _call_flow(flow, values, answer)
+        call_flow(flow, values, answer)
 
     call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     call.__annotations__ = {option.name: option.annotation for option in options}
@@ -61,7 +61,7 @@ def run_as_command(
     app(list(arguments) if arguments is not None else None, prog_name=name or flow.name)
 
 
-def _call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer | None) -> None:
+def call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer | None) -> None:
     """Run the flow unless it is answered already; print what a user must know; logs go to a server."""
     keep_logs_off_terminal()
     if PREFECT_API_URL.value() is None:

@@ -29,7 +29,7 @@ JOINED_KEY = "joined_run"
 SERVER_KEY = "server"
 """Key under which a run that is a server's describes it: its program, version and command line."""
 
-_opened: set[str] = set()
+opened_here: set[str] = set()
 """Runs that this process opened: their environment is that of every stage that joins them here."""
 
 
@@ -54,7 +54,7 @@ def join_run(flow: str, run_id: str, limits: Limits, *, is_of_plans_source: bool
             f"run {run_id} is of source {plan.source}, and the source here is {here}: check out that source here, or "
             "leave run_id out and start the study anew, as a plan of the source here"
         )
-    if run_id in _opened:
+    if run_id in opened_here:
         yield _run(run_id, plan, limits, open_folders())
         return
     with start_run(flow, plan, limits, joined_run=run_id) as run:
@@ -99,7 +99,7 @@ def start_run(
         started_at=datetime.now(UTC),
     )
     with landed_run(zone, row):
-        _opened.add(run.run_id)
+        opened_here.add(run.run_id)
         yield run
 
 

@@ -47,7 +47,7 @@ SOURCES: dict[Stage, tuple[str, ...]] = {
 
 def stage_digest(stage: Stage, *inputs: object) -> str:
     """Return a stage's identity: 16 hexadecimal digits over its inputs and the source behind it."""
-    content = canonical_json([stage, inputs, _stage_source(stage)])
+    content = canonical_json([stage, inputs, stage_source(stage)])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -60,9 +60,10 @@ def current_source() -> str:
 
 def analysis_source() -> str:
     """Return the digest of the source that computes statistics, as it was on disk when this process first asked."""
-    return _stage_source(Stage.ANALYSIS)[:16]
+    return stage_source(Stage.ANALYSIS)[:16]
 
 
 @cache
-def _stage_source(stage: Stage) -> str:
+def stage_source(stage: Stage) -> str:
+    """Return the digest of the source behind a stage, as it was on disk when this process first asked."""
     return source_digest(SOURCES[stage])

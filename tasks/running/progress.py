@@ -78,7 +78,7 @@ class _Display:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-_display = _Display()
+display = _Display()
 
 
 @contextmanager
@@ -91,14 +91,14 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
         with (_plain_lines if total else no_bar)(label, total, unit) as advance:
             yield advance
         return
-    with _display.lock:
-        if _display.progress is None:
+    with display.lock:
+        if display.progress is None:
             left = TimeRemainingColumn(elapsed_when_finished=True)
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), RateColumn(), left)
-            _display.progress = Progress(*columns, console=Console(stderr=True), speed_estimate_period=60)
-            _display.progress.start()
-        progress = _display.progress
-        _display.bar_count += 1
+            display.progress = Progress(*columns, console=Console(stderr=True), speed_estimate_period=60)
+            display.progress.start()
+        progress = display.progress
+        display.bar_count += 1
     name = f"{label} ({unit})"
     bar = progress.add_task(name, total=total)
 
@@ -108,11 +108,11 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
     try:
         yield advance
     finally:
-        with _display.lock:
-            _display.bar_count -= 1
-            if _display.bar_count == 0:
+        with display.lock:
+            display.bar_count -= 1
+            if display.bar_count == 0:
                 progress.stop()
-                _display.progress = None
+                display.progress = None
 
 
 @contextmanager

@@ -65,7 +65,8 @@ def test_a_lost_tokenizer_is_made_anew(run, monkeypatch):
 
 
 def test_lost_training_data_are_made_anew(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(prepare, "_identify", lambda *_: "data")
+    monkeypatch.setattr(prepare, "tokenizer_identity", lambda *_: "tokenizer")
+    monkeypatch.setattr(prepare, "trace_ids", lambda *_: ["trace"])
     monkeypatch.setattr(prepare, "prepare_training_data", SimpleNamespace(fn=lambda run, *_: write_data(run)))
     data = prepare.provide_training_data(run, run.plan.parts[0], tmp_path)
     assert len(objects := lose_objects(run)) == 1

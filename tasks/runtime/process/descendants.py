@@ -9,8 +9,8 @@ def descendants(process: int) -> list[int]:
         threads = list(Path(f"/proc/{process}/task").iterdir())
     except OSError:
         return []
-    children = {child for thread in threads for child in _children(thread)}
-    return [*children, *(other for child in children for other in descendants(child))]
+    forked = {child for thread in threads for child in children(thread)}
+    return [*forked, *(other for child in forked for other in descendants(child))]
 
 
 def parent(process: int) -> int:
@@ -21,8 +21,8 @@ def parent(process: int) -> int:
     return int(status.rpartition(")")[2].split()[1])
 
 
-def _children(thread: Path) -> set[int]:
-    """Return the processes that a thread forked, one that ended meanwhile included.
+def children(thread: Path) -> set[int]:
+    """Return the processes that a thread, named by its folder in `/proc`, forked; one that ended meanwhile included.
 
     The kernel counts its way through the list, and misses one process where another before it ends during that: what
     both of two readings miss is not there.

@@ -43,10 +43,10 @@ class Qwen3Forward:
         self._query_heads: int = config.num_attention_heads
         self._key_heads: int = config.num_key_value_heads
         self._epsilon = config.rms_norm_eps
-        self._embedding, self._head = model.model.embed_tokens.weight, model.lm_head.weight
+        self.embedding, self.head = model.model.embed_tokens.weight, model.lm_head.weight
         self._layers = list(map(self._take_over, model.model.layers))
         self._norm = model.model.norm.weight
-        cosine, sine = model.model.rotary_emb(self._embedding, torch.arange(config.max_position_embeddings)[None])
+        cosine, sine = model.model.rotary_emb(self.embedding, torch.arange(config.max_position_embeddings)[None])
         self._cosine: Tensor = cosine[0, :, None]
         half = sine.shape[-1] // 2
         # Rotated by half a head, the first half counts negative.
@@ -73,7 +73,7 @@ class Qwen3Forward:
             return rms_norm(hidden, weight.shape, weight, self._epsilon)
 
         with open_pass(rows) as opened:
-            hidden = embedding(opened.token_ids, self._embedding)
+            hidden = embedding(opened.token_ids, self.embedding)
             cosine, sine = self._cosine[opened.positions], self._sine[opened.positions]
             queries, keys = self._query_heads, self._key_heads
             for index, layer in enumerate(self._layers):
@@ -88,7 +88,7 @@ class Qwen3Forward:
                 hidden = torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
                 gate, value = linear(normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
                 hidden = torch.addmm(hidden, silu(gate) * value, layer.mlp_output)
-            return linear(normalize(hidden[opened.wanted], self._norm), self._head)
+            return linear(normalize(hidden[opened.wanted], self._norm), self.head)
 
     def _take_over(self, layer: Any) -> _Layer:
         import torch

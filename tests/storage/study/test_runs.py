@@ -83,7 +83,7 @@ def test_joining_flow_gets_the_resolved_plan_of_the_run(home):
 
 def test_stage_in_another_process_is_a_run_of_its_own(home, monkeypatch):
     with start_run("toy", PLAN, Limits()) as run:
-        monkeypatch.setattr("carryover.storage.study.runs._opened", set())
+        monkeypatch.setattr("carryover.storage.study.runs.opened_here", set())
         with join_run("stage", run.run_id, Limits()) as joined:
             assert (joined.plan, joined.cache_identity) == (PLAN, run.cache_identity)
             assert joined.run_id != run.run_id

@@ -22,11 +22,11 @@ def source(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source_digest, "ROOT", copy)
         yield copy, digests()
-    identity._stage_source.cache_clear()
+    identity.stage_source.cache_clear()
 
 
 def digests():
-    identity._stage_source.cache_clear()
+    identity.stage_source.cache_clear()
     return {stage: stage_digest(stage) for stage in Stage}
 
 

@@ -65,14 +65,14 @@ def test_bars_share_one_display_that_ends_with_the_last(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with progress_bar("first", 2, "episodes") as advance:
         with progress_bar("second", 1, "episodes") as other:
-            display = module._display.progress
-            assert display is not None
-            assert [task.description for task in display.tasks] == ["first (episodes)", "second (episodes)"]
+            shown = module.display.progress
+            assert shown is not None
+            assert [task.description for task in shown.tasks] == ["first (episodes)", "second (episodes)"]
             advance(1)
             other(1)
-        assert module._display.progress is display
-        assert [task.completed for task in display.tasks] == [1, 1]
-    assert module._display.progress is None
+        assert module.display.progress is shown
+        assert [task.completed for task in shown.tasks] == [1, 1]
+    assert module.display.progress is None
 
 
 def test_a_rate_is_a_dash_until_there_is_one():

@@ -255,8 +255,8 @@ def test_a_trained_embedding_is_saved_with_its_adapter_and_tied(world, base, tmp
     assert (before - after).abs().max() > 0
     assert merged.get_output_embeddings().weight.equal(after)
     served: Any = load_models(ServedModels(base=str(base), adapters={"adapted": adapter.path}))[1].forward
-    assert served._embedding.equal(after)
-    assert served._head.equal(after)
+    assert served.embedding.equal(after)
+    assert served.head.equal(after)
 
 
 def test_an_adapter_is_small_and_names_its_base(world, base, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.jupyter.kernel import Kernel
-from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES
+from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import reach_level
@@ -126,15 +126,22 @@ PARTS = FLOOD.replace(r'b"\x02" + (300 << 20).to_bytes(8, "big") + bytes(300 << 
 """Writes parts of one message of which there is always another one to come."""
 
 
-def test_kernel_with_an_endless_message_counts_as_gone(jupyter):
+def test_kernel_with_an_endless_message_counts_as_gone(jupyter, monkeypatch):
+    relays = []
+
+    def open_and_keep(connect):
+        relay, listener = open_relay(connect)
+        relays.append(relay)
+        return relay, listener
+
+    monkeypatch.setattr("carryover.tasks.runtime.jupyter.kernel.open_relay", open_and_keep)
     interpreter = jupyter.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
-    relay = interpreter._state.engine._kernel._relay
     ended = interpreter.run_block(PARTS)
     after = interpreter.run_block("'alive'")
     interpreter.close()
     assert PARTS != FLOOD
     assert (ended.error.type, ended.state_event) == ("InterpreterDied", "rolled_back")
-    assert relay.carried_bytes < 3 * ANSWER_BYTES
+    assert relays[0].carried_bytes < 3 * ANSWER_BYTES
     assert after.result == "'alive'"
 
 

@@ -3,9 +3,9 @@
 import os
 import signal
 import subprocess
+from pathlib import Path
 
-from carryover.tasks.runtime.process import descendants as module
-from carryover.tasks.runtime.process.descendants import descendants, parent
+from carryover.tasks.runtime.process.descendants import children, descendants, parent
 
 
 def test_children_and_theirs_are_listed():
@@ -20,5 +20,5 @@ def test_children_and_theirs_are_listed():
 
 def test_process_that_one_reading_misses_is_listed(monkeypatch):
     readings = iter(["11 13", "11 12 13"])
-    monkeypatch.setattr(module, "_read", lambda path: next(readings))
-    assert module._children(module.Path("/proc/10/task/10")) == {11, 12, 13}
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: next(readings))
+    assert children(Path("/proc/10/task/10")) == {11, 12, 13}
