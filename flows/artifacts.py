@@ -13,7 +13,7 @@ from carryover.tasks.analysis.queries import command_sql, table_names, table_que
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import name_folders
+from carryover.tasks.services.folders import name_folders
 from carryover.tasks.traces.result_rows import NightVerdictRow
 
 

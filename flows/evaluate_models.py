@@ -9,8 +9,8 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import evaluation_shards
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.provide_tokenizer import open_tokenizer
-from carryover.tasks.running.errors import first_line
 from carryover.tasks.serve import serve_models
+from carryover.tasks.services.errors import first_line
 from carryover.tasks.serving.process import DeadServerError
 
 SERVER_STARTS = 3

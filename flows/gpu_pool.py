@@ -16,8 +16,8 @@ from prefect.states import Cancelling
 
 from carryover.flows.cli.messages import say, warn
 from carryover.flows.runners import STOPPED
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import DEPLOYED_VARIABLE, Folders
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import DEPLOYED_VARIABLE, Folders
 
 GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from carryover.flows.cli.prefect_server import unavailable_server
 from carryover.tasks.agent.credentials import BLOCK_PREFIX, hold_key
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 _NAMED_BLOCK = re.compile(rf'key_variable":"({BLOCK_PREFIX}[^"]+)"')
 

@@ -21,7 +21,7 @@ from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 @flow("reevaluation", tasks_at_once=8)  # the few episodes of one cell leave an endpoint idle

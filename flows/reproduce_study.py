@@ -24,8 +24,8 @@ from carryover.tasks.plans.preflight import check_needs
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import name_folders
-from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.services.folders import name_folders
+from carryover.tasks.services.progress import progress_bar
 
 
 @flow("study")

@@ -19,7 +19,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import ShardSpec
-from carryover.tasks.running.limits import interrupt
+from carryover.tasks.services.limits import interrupt
 
 STOPPED = (KeyboardInterrupt, TerminationSignal)
 """Exceptions that Ctrl-C and SIGTERM raise in a flow."""

@@ -19,7 +19,7 @@ from carryover.flows.key_blocks import load_keys
 from carryover.storage.study.runs import choose_study, landed_plan
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 if TYPE_CHECKING:
     from carryover.tasks.cave.arms.plan import SuitePlan

@@ -1,6 +1,6 @@
 """Errors of landing zone and warehouse."""
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 class StorageError(UserError):

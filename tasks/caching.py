@@ -19,7 +19,7 @@ from prefect.settings import PREFECT_API_URL
 from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.run import Run
-from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.services.source_digest import canonical_json
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -20,12 +20,12 @@ from carryover.tasks.caching import StageIdentity, say_reused
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.progress import shown_progress
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.hub import load_tokenizer
-from carryover.tasks.running.limits import Meter, Spent, check_uninterrupted
-from carryover.tasks.running.progress import Advance
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.hub import load_tokenizer
+from carryover.tasks.services.limits import Meter, Spent, check_uninterrupted
+from carryover.tasks.services.progress import Advance
 from carryover.tasks.sft.tokenizer import TokenCounter
 from carryover.tasks.traces.rows import FinishReason
 

@@ -11,7 +11,7 @@ from carryover.tasks.plans.models import BASE_NAME, StudyModel, model_name, trai
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
-from carryover.tasks.running.whole_files import written_whole
+from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.sft.card import load_for_runtime
 from carryover.tasks.sft.folder import base_identity, digest_of_tensors
 from carryover.tasks.sft.load import quiet_libraries, save_untrained

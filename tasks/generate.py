@@ -11,7 +11,7 @@ from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import InstanceSetSpec
-from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
 

@@ -14,9 +14,9 @@ from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import CaseEpisode, Played, Setting, play
 from carryover.tasks.cave.suites.catalogue import SuiteName
-from carryover.tasks.running.folders import open_folders
-from carryover.tasks.running.progress import progress_bar
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.services.folders import open_folders
+from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.traces.rows import FinishReason, Row
 
 BATCH = 48

@@ -11,7 +11,7 @@ import httpx
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.context import TaskRunContext
 
-from carryover.tasks.running.progress import Advance, StageProgress, progress_bar
+from carryover.tasks.services.progress import Advance, StageProgress, progress_bar
 
 UPDATE_SECONDS = 5.0
 """Time between two updates of an artifact: each is a request."""

@@ -22,12 +22,12 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart, teacher_conditions
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import expanded, fetch_tokenizer
-from carryover.tasks.running.progress import progress_bar
-from carryover.tasks.running.source_digest import canonical_json
-from carryover.tasks.running.whole_files import written_whole
 from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import expanded, fetch_tokenizer
+from carryover.tasks.services.progress import progress_bar
+from carryover.tasks.services.source_digest import canonical_json
+from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.traces.rows import FinishReason

@@ -21,12 +21,12 @@ from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
 from carryover.tasks.progress import shown_progress
 from carryover.tasks.retrying import RETRIES
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.hub import expanded
-from carryover.tasks.running.limits import check_uninterrupted
-from carryover.tasks.running.progress import Advance
-from carryover.tasks.running.whole_files import digest_of_file
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.hub import expanded
+from carryover.tasks.services.limits import check_uninterrupted
+from carryover.tasks.services.progress import Advance
+from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.card import CARD_NAME
 from carryover.tasks.sft.folder import base_identity, clear
 from carryover.tasks.sft.resources import unknown_size

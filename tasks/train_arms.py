@@ -12,10 +12,10 @@ from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, TRAINING_SPEC, lessons
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.datasets.conversations import write_conversations
-from carryover.tasks.running.folders import open_folders
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.source_digest import canonical_json
-from carryover.tasks.running.whole_files import written_whole
+from carryover.tasks.services.folders import open_folders
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.source_digest import canonical_json
+from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.serving.server import open_server
 from carryover.tasks.serving.spec import ServedModels, ServingSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer

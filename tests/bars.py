@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from carryover.tasks.running.progress import Advance
+from carryover.tasks.services.progress import Advance
 
 
 class ShownBar(NamedTuple):

@@ -20,8 +20,8 @@ from carryover.tasks.analysis.summary import study_summary
 from carryover.tasks.plans.estimate import GPU_COUNTS, StageEstimate, estimate_study
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.contract_name import PAPER_CONTRACTS
-from carryover.tasks.running.folders import name_folders
+from carryover.tasks.services.contract_name import PAPER_CONTRACTS
+from carryover.tasks.services.folders import name_folders
 from carryover.tasks.sft.load import choose_attention
 from carryover.tasks.sft.resources import GIB, GPU_GIB, hours_on
 

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from carryover.flows.cli.errors import OneLineCommand, StoppedError, one_line
 from carryover.flows.cli.messages import keep_logs_off_terminal, silence_exit
 from carryover.flows.cli.prefect_server import prefect_server
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 EarlyAnswer = Callable[[Mapping[str, Any]], bool]
 """Takes a flow's parameters and returns whether it has answered already, so that the flow need not run."""

@@ -12,10 +12,10 @@ from carryover.storage.warehouse.readers_copy import has_current_copy
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import find_damage
 from carryover.tasks.analysis.queries import command_sql
-from carryover.tasks.running.environment import describe_environment
-from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.environment import describe_environment
+from carryover.tasks.services.errors import UserError
 
 COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistics", "quarantine")
 

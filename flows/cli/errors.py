@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
 from carryover.storage.errors import QueryError
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 INTERRUPTED = 130
 """Exit code of a command that was interrupted from the keyboard."""

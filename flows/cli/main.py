@@ -26,7 +26,7 @@ from carryover.flows.cli.tables import (
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table
 from carryover.tasks.interchange.formats import Format as ExchangeFormat
-from carryover.tasks.running.progress import progress_bar
+from carryover.tasks.services.progress import progress_bar
 
 app = typer.Typer(
     name="carryover",

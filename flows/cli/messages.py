@@ -11,7 +11,7 @@ from prefect.logging.handlers import PrefectConsoleHandler
 from rich.console import Console
 
 from carryover.tasks.collect import Collected
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 console = Console(stderr=True, highlight=False)
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import open_folders
-from carryover.tasks.running.progress import waiting_line
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import open_folders
+from carryover.tasks.services.progress import waiting_line
 from carryover.tasks.serving.process import ManagedProcess, start_on_free_port
 
 STARTUP_SECONDS = 600.0

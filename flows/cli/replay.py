@@ -12,7 +12,7 @@ from carryover.flows.cli.folders import choose_plan
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import command_sql
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 def describe_run(warehouse: Warehouse, start: str) -> dict[str, object]:

@@ -14,7 +14,7 @@ from carryover.tasks.analysis.questions import answer_table, read_questions, rea
 from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.result_rows import StatisticRow
 
 VERDICTS_TITLE = (

@@ -16,8 +16,8 @@ from carryover.tasks.cave.arms.play import CaseEpisode, episode_id
 from carryover.tasks.cave.arms.statistics import arm_statistics
 from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
 from carryover.tasks.cave.tracing import agents_source
-from carryover.tasks.running.environment import describe_environment
-from carryover.tasks.running.folders import open_folders
+from carryover.tasks.services.environment import describe_environment
+from carryover.tasks.services.folders import open_folders
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.study_rows import RunRow

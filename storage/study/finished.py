@@ -9,7 +9,7 @@ from carryover.storage.study.runs import ANALYSIS_KEY
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import analysis_source
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import name_folders
+from carryover.tasks.services.folders import name_folders
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason
 
 

@@ -19,10 +19,10 @@ from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.interchange.authors_import import KnownInstance
 from carryover.tasks.interchange.formats import import_traces
 from carryover.tasks.interchange.setting import ImportSetting
-from carryover.tasks.running.environment import describe_environment
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import name_folders
-from carryover.tasks.running.progress import progress_bar, waiting_line
+from carryover.tasks.services.environment import describe_environment
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import name_folders
+from carryover.tasks.services.progress import progress_bar, waiting_line
 from carryover.tasks.traces.study_rows import RunRow
 
 

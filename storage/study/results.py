@@ -21,7 +21,7 @@ from carryover.storage.warehouse.marts import create_views, refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow

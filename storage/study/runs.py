@@ -16,10 +16,10 @@ from carryover.storage.zone.objects import begin_generation, read_generation
 from carryover.tasks.plans.identity import analysis_source, current_source
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.environment import describe_environment
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import Folders, name_folders, open_folders
-from carryover.tasks.running.limits import LimitReachedError
+from carryover.tasks.services.environment import describe_environment
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import Folders, name_folders, open_folders
+from carryover.tasks.services.limits import LimitReachedError
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow, RunStatus
 
 ANALYSIS_KEY = "analysis_source"

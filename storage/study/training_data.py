@@ -19,12 +19,12 @@ from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import Folders
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.hub import load_tokenizer
-from carryover.tasks.running.progress import progress_bar
-from carryover.tasks.running.whole_files import digest_of_file
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import Folders
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.hub import load_tokenizer
+from carryover.tasks.services.progress import progress_bar
+from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.load import with_template
 from carryover.tasks.traces.result_rows import CheckResultRow
 

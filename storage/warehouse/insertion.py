@@ -14,7 +14,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, record_refusals
 from carryover.storage.zone.schemas import arrow_schema, row_model
 from carryover.storage.zone.sources import each_once, losing_plans, lost_episodes, table_source
-from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.tables import TABLES
 

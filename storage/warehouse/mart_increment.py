@@ -11,7 +11,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import transaction
 from carryover.storage.warehouse.mart_sources import MartSource
-from carryover.tasks.running.progress import Advance, OpenBar, no_bar
+from carryover.tasks.services.progress import Advance, OpenBar, no_bar
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.tables import TABLES
 

@@ -12,7 +12,7 @@ from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import transaction
 from carryover.storage.warehouse.mart_increment import measure_new_episodes
 from carryover.storage.warehouse.mart_sources import MartSource, read_mart_sources, sources_digest
-from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.services.progress import OpenBar, no_bar
 
 _DERIVED = """
 select if(table_type = 'VIEW', 'view', 'table'), table_schema, table_name from information_schema.tables

@@ -18,8 +18,8 @@ from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.readers_copy import copy_for_readers, has_current_copy
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, inspect_bundles, inspect_landing, quarantine_files
-from carryover.tasks.running.progress import OpenBar, no_bar
-from carryover.tasks.running.whole_files import file_lock
+from carryover.tasks.services.progress import OpenBar, no_bar
+from carryover.tasks.services.whole_files import file_lock
 
 GRACE = timedelta(hours=1)
 """Age from which files without a manifest count as left behind by a killed writer."""

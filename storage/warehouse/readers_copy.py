@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 from carryover.storage.errors import WarehouseError
-from carryover.tasks.running.errors import name_write_remedy
-from carryover.tasks.running.whole_files import written_whole
+from carryover.tasks.services.errors import name_write_remedy
+from carryover.tasks.services.whole_files import written_whole
 
 
 def readers_copy_path(warehouse_path: Path) -> Path:

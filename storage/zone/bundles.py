@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, Self
 
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import FinishReason
 
 MANIFEST_FOLDER = "bundles"

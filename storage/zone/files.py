@@ -12,8 +12,8 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from carryover.storage.errors import LandingError, UnreachableZoneError
-from carryover.tasks.running.errors import name_write_remedy
-from carryover.tasks.running.whole_files import write_whole, written_whole
+from carryover.tasks.services.errors import name_write_remedy
+from carryover.tasks.services.whole_files import write_whole, written_whole
 
 REACH = "see that it can be reached, and with which credentials"
 """Way out where a store refuses to be read, and where one that is no folder refuses anything."""

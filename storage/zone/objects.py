@@ -11,9 +11,9 @@ from pydantic import Field
 
 from carryover.storage.errors import LandingError
 from carryover.storage.zone.files import FileStore
-from carryover.tasks.running.folders import Folders
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.whole_files import digest_of_file, written_whole
+from carryover.tasks.services.folders import Folders
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.whole_files import digest_of_file, written_whole
 
 OBJECTS_FOLDER = "objects"
 """Folder of a landing zone that holds no rows."""

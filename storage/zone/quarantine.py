@@ -13,7 +13,7 @@ from carryover.storage.zone.files import FileStore, FoundFile
 from carryover.storage.zone.landing import LandingZone, Manifests
 from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.storage.zone.schemas import duckdb_columns
-from carryover.tasks.running.whole_files import TEMPORARY_SUFFIX
+from carryover.tasks.services.whole_files import TEMPORARY_SUFFIX
 from carryover.tasks.traces.tables import TABLES
 
 QUARANTINE_FOLDER = "quarantine"

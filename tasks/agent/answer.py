@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, NonNegativeInt, PlainValidator, ValidationError
 
 from carryover.tasks.agent.protocol import Completion, FunctionCall
-from carryover.tasks.running.text import encodable
+from carryover.tasks.services.text import encodable
 
 
 class BadAnswerError(ValueError):

@@ -14,7 +14,7 @@ from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.agent.teachers.open import open_teacher
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.frozen_model import FrozenModel
 
 
 class EpisodeSlots:

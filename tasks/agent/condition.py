@@ -3,9 +3,9 @@
 import hashlib
 from typing import Literal
 
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.source_digest import canonical_json
 
 Purpose = Literal["teacher", "evaluation"]
 """Purpose of an episode: training traces by a teacher, or the evaluation of a model."""

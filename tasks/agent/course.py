@@ -29,11 +29,11 @@ from carryover.tasks.agent.stepper import Stepper
 from carryover.tasks.agent.variation import draw_variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
-from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
+from carryover.tasks.services.text import encodable
 from carryover.tasks.traces.rows import ErrorKind, FinishReason
 
 NO_BLOCK = "No code block found. Answer with a short reflection and exactly one fenced Python block."

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 BLOCK_PREFIX = "secret/"

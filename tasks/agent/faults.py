@@ -8,8 +8,8 @@ stateless block never does), a tool that it calls fails once. Both end the block
 import random
 from collections.abc import Callable
 
-from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.results import BlockResult
+from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.events import parse_block
 
 

@@ -5,8 +5,8 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from pydantic import Field
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
 
 
 class FunctionCall(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from carryover.tasks.agent.protocol import Completion, ReplyNotKeptError
-from carryover.tasks.running.errors import name_write_remedy
-from carryover.tasks.running.source_digest import canonical_json
-from carryover.tasks.running.whole_files import written_whole
+from carryover.tasks.services.errors import name_write_remedy
+from carryover.tasks.services.source_digest import canonical_json
+from carryover.tasks.services.whole_files import written_whole
 
 _FILE = TypeAdapter(dict[str, JsonValue])
 _COMPLETION = TypeAdapter(Completion)

@@ -10,7 +10,7 @@ from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.running.environment import processor_count
+from carryover.tasks.services.environment import processor_count
 
 
 async def run_shard(

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.faults import FaultSpec
-from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.contract import Scope
+from carryover.tasks.services.frozen_model import FrozenModel
 
 PromptSet = Literal["full", "compact"]
 """`full` follows the paper's prompts; `compact` says the same in a few lines, for models that pay per token."""

@@ -25,7 +25,7 @@ from carryover.tasks.analysis.spec import (
     StatisticsSpec,
 )
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
-from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import StatisticRow
 
 _STATISTICS = {

@@ -4,7 +4,7 @@ import re
 from importlib.resources import files
 from typing import NamedTuple
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 class TableQuery(NamedTuple):

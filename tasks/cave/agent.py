@@ -19,10 +19,10 @@ from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from carryover.tasks.cave.spec import AgentSpec
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.services.contract_name import ContractName
 
 Backend = Literal["fork_tree", "jupyter"]
 Watch = Callable[[Event], None]

@@ -20,9 +20,9 @@ from carryover.tasks.cave.prompting import fill, new_objects, observation, syste
 from carryover.tasks.cave.reply import ReadReply, read_reply
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.spec import AgentSpec
-from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.lifetime import lifetime_of
+from carryover.tasks.services.text import encodable
 from carryover.tasks.traces.rows import FinishReason
 
 _COMPACTED_SHARE = 0.5

@@ -18,7 +18,6 @@ from carryover.tasks.cave.conversation import Entry
 from carryover.tasks.cave.loop import LoopState
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.spec import AgentSpec
-from carryover.tasks.running.whole_files import write_whole
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
@@ -27,6 +26,7 @@ from carryover.tasks.runtime.journal import Journal, Ran
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import Binding, SharedMemory
 from carryover.tasks.runtime.results import Difference
+from carryover.tasks.services.whole_files import write_whole
 
 _VERSION = 1
 _DONE: TypeAdapter[Done] = TypeAdapter(Done)

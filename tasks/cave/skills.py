@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
-from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 from carryover.tasks.runtime.objects import Binding, InjectionError
+from carryover.tasks.services.errors import UserError
 
 SKILL_FILE = "SKILL.md"
 

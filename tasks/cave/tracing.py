@@ -13,8 +13,8 @@ from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode, Tur
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
 from carryover.tasks.cave.spec import AgentSpec
-from carryover.tasks.running.environment import describe_environment
-from carryover.tasks.running.source_digest import canonical_json, source_digest
+from carryover.tasks.services.environment import describe_environment
+from carryover.tasks.services.source_digest import canonical_json, source_digest
 from carryover.tasks.traces.rows import ErrorKind, Row
 from carryover.tasks.traces.study_rows import RunRow
 

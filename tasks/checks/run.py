@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import polars as pl
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import CheckResultRow
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 Weight = Literal[0, 1]
 """Weight of a reply in the loss."""

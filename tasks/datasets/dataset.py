@@ -24,10 +24,10 @@ from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
 from carryover.tasks.datasets.truncation import TokenBudget, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, judge_traces
-from carryover.tasks.running.contract_name import PAPER_CONTRACTS
-from carryover.tasks.running.errors import UserError, name_write_remedy
-from carryover.tasks.running.progress import Advance, OpenBar, no_bar
-from carryover.tasks.running.whole_files import write_whole
+from carryover.tasks.services.contract_name import PAPER_CONTRACTS
+from carryover.tasks.services.errors import UserError, name_write_remedy
+from carryover.tasks.services.progress import Advance, OpenBar, no_bar
+from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.traces.frames import Frame
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from carryover.tasks.datasets.conversations import Weight
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.frozen_model import FrozenModel
 
 OPTIONS = ("text_format", "retention", "matching", "labels", "fault_weight")
 """Fields of `DatasetSpec` that are columns of the dataset too, in its files and in the warehouse."""

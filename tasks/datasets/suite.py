@@ -10,7 +10,7 @@ import polars as pl
 from carryover.tasks.checks.run import Check, FailedChecksError, Suite, run_suites
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.validation import GIVEN_UP, REASONS, rules
-from carryover.tasks.running.progress import OpenBar, no_bar
+from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import CheckResultRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow
 

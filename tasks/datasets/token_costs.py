@@ -9,7 +9,7 @@ from jinja2 import TemplateError
 
 from carryover.tasks.datasets.conversations import TrainingMessage
 from carryover.tasks.datasets.truncation import CostedMessage
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -10,8 +10,8 @@ import polars as pl
 
 from carryover.tasks.checks.run import Check
 from carryover.tasks.datasets.spec import ValidationSpec
-from carryover.tasks.running.progress import Advance, OpenBar, no_bar
-from carryover.tasks.running.syntax import calls_finish
+from carryover.tasks.services.progress import Advance, OpenBar, no_bar
+from carryover.tasks.services.syntax import calls_finish
 from carryover.tasks.traces.frames import Frame, lazy
 from carryover.tasks.traces.rows import HARMLESS_ERRORS, FinishReason
 from carryover.tasks.traces.training_rows import TraceVerdictRow

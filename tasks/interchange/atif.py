@@ -22,7 +22,7 @@ from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import read_json, text_of
 from carryover.tasks.lint.trace import atif_reply, contract_name
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import FinishReason, StepRow, TurnRow
 
 SCHEMA_VERSION = "ATIF-v1.7"

@@ -17,7 +17,7 @@ from carryover.tasks.interchange.authors import FAMILY
 from carryover.tasks.interchange.imported import ImportedRows, ImportedTrace, ImportedTurn, import_trace
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import read_json
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
 

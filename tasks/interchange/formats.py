@@ -11,7 +11,7 @@ from carryover.tasks.interchange.chat import read_chat, write_chat_jsonl, write_
 from carryover.tasks.interchange.imported import ImportedRows
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.interchange.setting import ImportSetting
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 Format = Literal["authors", "jsonl", "parquet", "atif"]
 """The authors' trace and result files, chat as JSON lines, chat as Parquet, ATIF."""

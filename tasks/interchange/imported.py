@@ -13,7 +13,7 @@ from carryover.tasks.agent.reply import parse_reply
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.lint.trace import LintReply
-from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
     HARMLESS_ERRORS,

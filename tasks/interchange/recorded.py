@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.frames import Frame, lazy
 from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, StepRow, TurnRow
 

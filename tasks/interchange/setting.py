@@ -7,8 +7,8 @@ from pydantic import field_validator, model_validator
 
 from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.lint.trace import contract_name
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.frozen_model import FrozenModel
 
 _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.knapsack.spec import KnapsackSpec
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
 _COLUMNS = ("instance_id", "bucket", "task_id", "seed", "capacity", "inspection_budget", "allowed_classes")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from carryover.tasks.knapsack.environment import KnapsackEnvironment, Outcome
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KnapsackSpec
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 MAXIMUM_ATTEMPTS = 200
 ATTEMPT_STRIDE = 1_000_003

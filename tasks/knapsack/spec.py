@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.frozen_model import FrozenModel
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from pydantic import BaseModel, ValidationError
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 class _ChatMessage(BaseModel):

@@ -8,7 +8,7 @@ import ast
 import re
 from typing import NamedTuple
 
-from carryover.tasks.running.syntax import parse_python
+from carryover.tasks.services.syntax import parse_python
 
 DELETED = "deleted_name_"
 """Begins the name that stands after a deleted one."""

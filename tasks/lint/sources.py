@@ -12,7 +12,7 @@ from carryover.tasks.lint.trace import (
     contract_name,
     trace_of_replies,
 )
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.frames import Frame, lazy
 
 _ID_FIELDS = ("episode_id", "trace_id", "id", "task_id")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from carryover.tasks.lint.dialect import DELETED, GUARDED, plain_block
-from carryover.tasks.running.syntax import parse_python
+from carryover.tasks.services.syntax import parse_python
 from carryover.tasks.traces.events import parse_block
 from carryover.tasks.traces.walker import NameEvent
 

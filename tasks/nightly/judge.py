@@ -16,7 +16,7 @@ from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.spec import StatisticsSpec
 from carryover.tasks.nightly.spec import Thresholds
 from carryover.tasks.plans.difference import describe_difference
-from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.traces.result_rows import NightVerdictRow
 from carryover.tasks.traces.rows import FinishReason
 

@@ -8,7 +8,7 @@ from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.spec import StudyPart, StudyPlan
-from carryover.tasks.running.frozen_model import FrozenModel, needs
+from carryover.tasks.services.frozen_model import FrozenModel, needs
 from carryover.tasks.serving.spec import ServingSpec
 
 SERIES = "reevaluation"

@@ -9,9 +9,9 @@ import polars as pl
 from carryover.tasks.analysis.published_tables import published_table
 from carryover.tasks.plans.models import cells
 from carryover.tasks.plans.spec import Scale, StudyPart, StudyPlan
-from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
-from carryover.tasks.running.hub import expanded
-from carryover.tasks.running.limits import Prices, Spent
+from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
+from carryover.tasks.services.hub import expanded
+from carryover.tasks.services.limits import Prices, Spent
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape, shape_of
 from carryover.tasks.sft.prepare import held_out_count
 from carryover.tasks.sft.resources import CORE_FLOPS, PEAK_FLOPS, estimate_resources, training_flops

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, PlainValidator
 
-from carryover.tasks.running.contract_name import LETTERS
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.contract_name import LETTERS
+from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.result_rows import OVER_SEEDS, StatisticRow
 
 SIGN_BASES = ("scratch", "common")

@@ -4,7 +4,7 @@ import hashlib
 from enum import StrEnum
 from functools import cache
 
-from carryover.tasks.running.source_digest import canonical_json, source_digest
+from carryover.tasks.services.source_digest import canonical_json, source_digest
 
 
 class Stage(StrEnum):

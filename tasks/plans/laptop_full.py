@@ -9,7 +9,7 @@ from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
-from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.sft.spec import TRAINING
 
 TRAIN_SEED = 10_000

@@ -9,9 +9,9 @@ from pydantic import Field
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.analysis.spec import ComparedArm, PlannedGroup
 from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.serving.spec import ServedModels
 
 BASE_NAME = "base"

@@ -8,10 +8,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel, needs
-from carryover.tasks.running.hub import expanded
 from carryover.tasks.runtime.contract import Scope
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel, needs
+from carryover.tasks.services.hub import expanded
 from carryover.tasks.sft.spec import Attention
 
 

@@ -10,10 +10,10 @@ from urllib.parse import quote
 from carryover.tasks.agent.credentials import find_key, place_of_key
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.spec import StudyPart, StudyPlan
-from carryover.tasks.running.environment import gpu_name
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import HOME_VARIABLE, name_folders
-from carryover.tasks.running.limits import Prices
+from carryover.tasks.services.environment import gpu_name
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import HOME_VARIABLE, name_folders
+from carryover.tasks.services.limits import Prices
 from carryover.tasks.serving.ask import HttpAnswer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
 from carryover.tasks.sft.resources import check_shares

@@ -17,8 +17,8 @@ from carryover.tasks.plans.laptop_full import (
 )
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
-from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import PAPER_SEED, TRAINING
 

@@ -7,9 +7,9 @@ from pydantic import ConfigDict, Field, model_validator
 
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.folders import Folders
-from carryover.tasks.running.frozen_model import FrozenModel, needs
-from carryover.tasks.running.limits import Prices
+from carryover.tasks.services.folders import Folders
+from carryover.tasks.services.frozen_model import FrozenModel, needs
+from carryover.tasks.services.limits import Prices
 
 _HAS_A_PRICE = {
     "anyOf": [{"required": [kind], "properties": {kind: {"exclusiveMinimum": 0}}} for kind in Prices.model_fields]

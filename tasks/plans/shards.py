@@ -12,9 +12,9 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import StudyModel, evaluation_conditions, scripted_conditions
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.hub import expanded
-from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.hub import expanded
+from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.folder import base_identity
 

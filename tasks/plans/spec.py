@@ -10,11 +10,11 @@ from carryover.tasks.agent.condition import Condition, Purpose
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.analysis.spec import StatisticsSpec
 from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
-from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.source_digest import canonical_json
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.spec import TrainingSpec
 

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.frozen_model import FrozenModel
 
 Scope = Literal["process", "namespace"]
 

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
@@ -21,6 +20,7 @@ from carryover.tasks.runtime.output import Output
 from carryover.tasks.runtime.process.node import NodeGoneError, StateLostError
 from carryover.tasks.runtime.spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched, fetch, send_binding
+from carryover.tasks.services.text import encodable
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import Block, CallInterruptedError
 from carryover.tasks.runtime.results import Difference
+from carryover.tasks.services.frozen_model import FrozenModel
 
 
 class BlockObservation(NamedTuple):

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from carryover.tasks.running.syntax import parse_python
 from carryover.tasks.runtime.contract import Contract
+from carryover.tasks.services.syntax import parse_python
 
 
 class Bound(NamedTuple):

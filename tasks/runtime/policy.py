@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.lifetime import nodes_of
 from carryover.tasks.runtime.results import Violation
+from carryover.tasks.services.frozen_model import FrozenModel
 
 _SHOWN_LIMIT = 100
 """Characters of a call that goes by no name."""

@@ -4,11 +4,11 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.contract_name import ContractName
 
 Tools = Mapping[str, Callable[..., Any]] | Iterable[Callable[..., Any]]
 

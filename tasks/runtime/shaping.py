@@ -4,7 +4,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.frozen_model import FrozenModel
 
 
 class Shaped(NamedTuple):

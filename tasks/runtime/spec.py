@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from carryover.tasks.running.frozen_model import FrozenModel
 from carryover.tasks.runtime.policy import StaticPolicy
 from carryover.tasks.runtime.shaping import Shaping, WholeOutput
+from carryover.tasks.services.frozen_model import FrozenModel
 
 _MIB = 1 << 20
 

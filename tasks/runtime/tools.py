@@ -7,7 +7,6 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from carryover.tasks.running.text import encodable
 from carryover.tasks.runtime.engine import CallInterruptedError
 from carryover.tasks.runtime.inside.tools import (
     ToolCallLimitError,
@@ -18,6 +17,7 @@ from carryover.tasks.runtime.inside.tools import (
 from carryover.tasks.runtime.inside.values.portable import check_keys
 from carryover.tasks.runtime.journal import INTERRUPTED, ToolReply, request_text
 from carryover.tasks.runtime.results import ToolCall
+from carryover.tasks.services.text import encodable
 
 _REFUSALS_KEPT = 100
 """Calls past a limit that are recorded one by one; a block that goes on calling is not kept in memory."""

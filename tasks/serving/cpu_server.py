@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.spec import ServedModels
 
 HUGE_PAGES_VARIABLE = "THP_MEM_ALLOC_ENABLE"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving import supervisor
 
 POLL_SECONDS = 0.2

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from carryover.tasks.agent.credentials import read_key
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import fetch_tokenizer, load_tokenizer
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import fetch_tokenizer, load_tokenizer
 from carryover.tasks.serving.ask import NoAnswer, ask
 from carryover.tasks.serving.commands import adapters_template, cpu_command, vllm_command, vllm_environment
 from carryover.tasks.serving.process import ManagedProcess, ServerError, start_on_free_port

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from carryover.tasks.agent.credentials import PlainAddress
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.frozen_model import FrozenModel
 
 
 class ServingSpec(FrozenModel):

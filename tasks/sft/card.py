@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.whole_files import write_whole
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.training_log import TrainingMetric
 

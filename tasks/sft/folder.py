@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import expanded, is_local
-from carryover.tasks.running.whole_files import digest_of_file, file_lock, write_whole
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import expanded, is_local
+from carryover.tasks.services.whole_files import digest_of_file, file_lock, write_whole
 from carryover.tasks.sft.card import CARD_NAME
 
 CHECKPOINTS = "checkpoints"

@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import explained, import_bitsandbytes, load_tokenizer
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import explained, import_bitsandbytes, load_tokenizer
 from carryover.tasks.sft.model_shape import scratch_shape
 from carryover.tasks.sft.spec import ArchitectureSpec, TrainingSpec
 from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, chat_template

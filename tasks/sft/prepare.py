@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from carryover.tasks.datasets.conversations import Conversation
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 if TYPE_CHECKING:
     from datasets import Dataset

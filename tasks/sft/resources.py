@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import explained, find_file
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import explained, find_file
 from carryover.tasks.sft.model_shape import ModelShape, shape_from_config, shape_of
 from carryover.tasks.sft.spec import TrainingSpec
 

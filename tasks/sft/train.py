@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 from pydantic import Field
 
 from carryover.tasks.datasets.conversations import read_conversations
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.hub import expanded
-from carryover.tasks.running.whole_files import digest_of_file
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.hub import expanded
+from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
 from carryover.tasks.sft.load import load_start, quiet_libraries, save_model

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from carryover.tasks.running.errors import UserError, name_write_remedy
-from carryover.tasks.running.whole_files import file_lock, write_whole
+from carryover.tasks.services.errors import UserError, name_write_remedy
+from carryover.tasks.services.whole_files import file_lock, write_whole
 from carryover.tasks.sft.folder import CHECKPOINTS, last_checkpoint
 from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, compute_here, read_trained, train

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.whole_files import write_whole
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.whole_files import write_whole
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from carryover.tasks.running.syntax import FILENAME, parse_python
+from carryover.tasks.services.syntax import FILENAME, parse_python
 
 BUILTIN_NAMES = frozenset(vars(builtins))
 

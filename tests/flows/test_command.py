@@ -7,9 +7,9 @@ from pydantic import BaseModel, Field
 
 from carryover.flows.cli.command import run_as_command
 from carryover.tasks.agent.stepper import ContractViolationError
-from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
+from carryover.tasks.services.errors import UserError
 from tests.flows.flow_process import start_python
 
 

@@ -11,7 +11,7 @@ from prefect.exceptions import TerminationSignal
 from prefect.states import Completed, Pending, Running
 
 from carryover.flows.gpu_pool import CHECKS_WITHOUT_WORKER, LOOKS_PER_CHECK, SECONDS_PER_LOOK, wait_for_end
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 TRAINING = UUID(int=1)
 

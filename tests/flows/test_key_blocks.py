@@ -14,7 +14,7 @@ from carryover.flows.key_blocks import load_keys
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.credentials import read_key
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher
 
 KEY = "sk-a-key-of-a-block"

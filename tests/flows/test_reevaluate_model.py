@@ -14,8 +14,8 @@ from carryover.tasks.nightly.spec import NightObject
 from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.result_rows import NightVerdictRow
 from tests.flows.flow_process import run_flow, start_flow
 from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher

@@ -7,7 +7,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.running.folders import name_folders
+from carryover.tasks.services.folders import name_folders
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from prefect.utilities.schema_tools.validation import ValidationError, validate
 from carryover.flows.reevaluate_model import reevaluate_model
 from carryover.flows.reproduce_study import reproduce_study
 from carryover.flows.shown import keep_to_a_line
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 def record(error, message="Encountered exception during execution"):

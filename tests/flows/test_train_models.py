@@ -1,7 +1,7 @@
 import pytest
 
 from carryover.flows.train_models import train_models
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 def test_missing_data_are_said_before_anything_is_trained(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@ import pytest
 from carryover.flows.collect_traces import collect_traces
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 NOBODY = "http://127.0.0.1:9/v1"
 """An address at which nothing listens."""

@@ -13,7 +13,7 @@ from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.running.contract_name import LETTERS
+from carryover.tasks.services.contract_name import LETTERS
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, InstanceRow, Row, StepRow

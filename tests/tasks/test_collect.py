@@ -26,8 +26,8 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.plans.spec import teacher_conditions
-from carryover.tasks.running.limits import LimitReachedError, Prices
 from carryover.tasks.runtime.interpreter import Interpreter
+from carryover.tasks.services.limits import LimitReachedError, Prices
 from carryover.tasks.traces.rows import FinishReason
 
 COUNT = 4

@@ -18,8 +18,8 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.plans.spec import teacher_conditions
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.limits import LimitReachedError, Prices
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.limits import LimitReachedError, Prices
 
 COUNT = FAILURES_IN_A_ROW + 5
 PLAN = resolve_plan("smoke", Overrides(train_count=COUNT))

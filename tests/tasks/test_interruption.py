@@ -8,7 +8,7 @@ from carryover.tasks.collect import collect_episodes
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
-from carryover.tasks.running.limits import InterruptedRunError, interrupt
+from carryover.tasks.services.limits import InterruptedRunError, interrupt
 
 PLAN = resolve_plan("smoke")
 (PART,) = PLAN.parts

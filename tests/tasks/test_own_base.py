@@ -15,8 +15,8 @@ from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.whole_files import digest_of_file
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model

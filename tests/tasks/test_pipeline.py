@@ -23,8 +23,8 @@ from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.serve import serve_models
+from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.sft.card import ContractMismatchError
 from carryover.tasks.sft.training_log import LOG_NAME, read_log
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model

@@ -1,5 +1,5 @@
 from carryover.tasks.progress import shown_progress
-from carryover.tasks.running.progress import StageProgress
+from carryover.tasks.services.progress import StageProgress
 
 
 def test_an_artifact_tells_rate_and_time_left():

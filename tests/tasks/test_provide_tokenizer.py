@@ -10,7 +10,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.provide_tokenizer import make_tokenizer
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 
 NOBODY = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))

@@ -34,10 +34,10 @@ from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
 from tests.benchmarks.harness.measuring import proportional_bytes
 
 SECONDS = float(os.environ.get("CARRYOVER_SOAK_SECONDS", "3600"))

@@ -7,7 +7,7 @@ from carryover.tasks import train_arms
 from carryover.tasks.cave.arms import lessons
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
-from carryover.tasks.running.folders import HOME_VARIABLE, open_folders
+from carryover.tasks.services.folders import HOME_VARIABLE, open_folders
 from carryover.tasks.sft.spec import TRAINING
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

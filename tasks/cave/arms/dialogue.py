@@ -10,8 +10,8 @@ from carryover.tasks.cave.events import Answer
 from carryover.tasks.cave.loop import stop_of
 from carryover.tasks.cave.suites.case import Call, Dialogue
 from carryover.tasks.cave.suites.values import Json
-from carryover.tasks.running.errors import UserError
 from carryover.tasks.runtime.results import ToolCall
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
 _FAILED = (FinishReason.ERROR, FinishReason.TIMEOUT)

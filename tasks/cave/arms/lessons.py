@@ -10,8 +10,8 @@ from carryover.tasks.cave.suites.case import Case
 from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.cave.suites.multi_variable import NAMES, multi_variable_cases
 from carryover.tasks.datasets.conversations import Conversation
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.describe import describe
+from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 
 LAPTOP = "laptop"

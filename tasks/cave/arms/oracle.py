@@ -14,7 +14,7 @@ from carryover.tasks.cave.arms.tokens import count_messages, count_reply
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import STAGE, Call, Case, Expected, GoldenRun, Turn
 from carryover.tasks.cave.suites.values import rebuilding, telling
-from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.services.contract_name import ContractName
 
 MODEL_NAME = "oracle"
 DONE = "Done."

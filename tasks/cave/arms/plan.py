@@ -15,9 +15,9 @@ from carryover.tasks.cave.arms.oracle import MODEL_NAME
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.cave.tracing import agents_source
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
-from carryover.tasks.running.source_digest import canonical_json
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.source_digest import canonical_json
 
 INSTRUCTIONS = {
     "none": "",

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 _IMPORTING = threading.Lock()
 

@@ -10,12 +10,12 @@ from typing import Any
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.kernelbase import Kernel
 
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.contract_name import ContractName
 
 
 class EpisodeKernel(Kernel):

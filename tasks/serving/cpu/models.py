@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carryover.tasks.running.errors import UserError, first_line
-from carryover.tasks.running.hub import import_bitsandbytes
+from carryover.tasks.services.errors import UserError, first_line
+from carryover.tasks.services.hub import import_bitsandbytes
 from carryover.tasks.serving.cpu.cache import CacheShape
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.ragged import BatchRow, Forward, RowViews, attend, open_pass

@@ -12,7 +12,7 @@ Function = tuple[str, int, str]
 PARTS = {
     "tasks.runtime": "runtime, host side",
     "tasks.traces": "recording",
-    "tasks.running.syntax": "recording",
+    "tasks.services.syntax": "recording",
     "tasks.agent.recorder": "recording",
     "tasks.agent.reply": "recording",
     "storage": "landing",

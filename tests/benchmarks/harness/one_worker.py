@@ -16,9 +16,9 @@ from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.knapsack.instance import Instance
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.contract_name import ContractName
 from tests.benchmarks.harness.playing import make_instances
 
 

@@ -22,9 +22,9 @@ from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import Runtime
+from carryover.tasks.services.contract_name import ContractName
 
 TURNS = 6
 INSPECTIONS_PER_TURN = 6

@@ -23,7 +23,7 @@ def test_memory_of_processes_that_have_ended_is_none(measuring):
     [
         ("/here/tasks/agent/recorder.py", "recording"),
         ("/here/tasks/agent/loop.py", "loop, prompts, observations"),
-        ("/here/tasks/running/progress.py", "event loop"),
+        ("/here/tasks/services/progress.py", "event loop"),
         ("/here/storage/landing.py", "landing"),
         ("/here/lib/site-packages/celery/tasks/loop.py", None),
         ("/usr/lib/python3.11/json/encoder.py", None),

@@ -32,9 +32,9 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.contract_name import PAPER_CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.contract_name import PAPER_CONTRACTS
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(8 * 3600)]
 

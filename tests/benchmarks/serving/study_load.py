@@ -21,7 +21,7 @@ from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPlan
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.model_shape import ModelShape

@@ -10,7 +10,7 @@ import pytest
 
 from carryover.tasks.datasets.dataset import prepare_dataset
 from carryover.tasks.datasets.spec import DatasetSpec
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.load import load_start
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from carryover.tasks.sft.prepare import prepare_data

@@ -11,7 +11,7 @@ import pytest
 
 from carryover.tasks.datasets.conversations import read_conversations
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.batches import learned_loss, right_padded
 from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.optimizer import muon_with_adamw

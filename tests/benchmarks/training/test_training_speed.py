@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import IGNORED, prepare_data

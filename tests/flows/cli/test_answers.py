@@ -8,8 +8,8 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.limits import Prices
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.limits import Prices
 from carryover.tasks.traces.study_rows import RunRow
 from tests.storage.conftest import build_episode, build_row
 

@@ -8,7 +8,7 @@ import pytest
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from tests.flows.cli.calling import call, import_records, run

@@ -11,10 +11,10 @@ from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import name_folders
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import name_folders
 from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.flows.cli.calling import call, import_records, run
 from tests.storage.conftest import build_row

@@ -2,7 +2,7 @@ import pytest
 
 from carryover.flows.cli.messages import report_errors
 from carryover.tasks.collect import Collected
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 FAILED = Collected(planned_count=3, played_count=3, error_count=3, first_error="refused")
 IN_PART = Collected(planned_count=3, played_count=2, error_count=2, first_error="refused")

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from carryover.tasks.analysis.questions import KEPT_RESULTS, read_questions, readme_text, replace_answers
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from tests.flows.cli.calling import import_records, run
 
 

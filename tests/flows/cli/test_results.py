@@ -9,7 +9,7 @@ import pytest
 
 from carryover.flows.cli.folders import find_results
 from carryover.storage.study.results import open_results, read_plans
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from tests.flows.cli.calling import run
 
 RESULTS = Path(str(files("carryover.sql") / "results"))

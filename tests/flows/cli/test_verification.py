@@ -4,7 +4,7 @@ import pytest
 
 from carryover.flows.cli.doctor import print_damage
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.study_rows import RunEndRow
 from tests.sql.hand_made_warehouse import NOW
 

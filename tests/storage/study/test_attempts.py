@@ -17,8 +17,8 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.spec import InstanceSetSpec
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
 PLAN = resolve_plan("smoke")

@@ -6,7 +6,7 @@ import pytest
 
 from carryover.storage.errors import LandingError, UnreachableZoneError
 from carryover.storage.zone.files import FileStore
-from carryover.tasks.running.whole_files import TEMPORARY_SUFFIX
+from carryover.tasks.services.whole_files import TEMPORARY_SUFFIX
 
 
 @pytest.fixture(params=["folder", "memory"])

@@ -15,7 +15,7 @@ from carryover.storage.zone.objects import (
     open_folder,
     read_generation,
 )
-from carryover.tasks.running.folders import Folders
+from carryover.tasks.services.folders import Folders
 
 
 @pytest.fixture(params=["folder", "object storage"])

@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.agent.credentials import plain_address
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.spec import ServingSpec
 
 FIELDS = {

@@ -2,7 +2,7 @@ import pytest
 from pydantic import SecretStr
 
 from carryover.tasks.agent.credentials import read_key
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 def test_a_key_is_read_from_its_variable(monkeypatch):

@@ -13,7 +13,7 @@ from carryover.tasks.agent.protocol import Completion, TokenSource
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.contract_name import ContractName
+from carryover.tasks.services.contract_name import ContractName
 
 # Numbers and names that occur nowhere else, so that finding one means that it leaked.
 SEED = 860_411_937

@@ -16,7 +16,7 @@ from carryover.tasks.agent.protocol import (
     NoReplyError,
 )
 from carryover.tasks.agent.spec import EndpointSpec
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 KEY_VARIABLE = "CARRYOVER_TEST_KEY"
 

@@ -15,10 +15,10 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.environment import processor_count
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.results import BlockResult
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.environment import processor_count
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(6)]
 CONDITION = Condition(

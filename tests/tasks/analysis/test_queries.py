@@ -1,7 +1,7 @@
 import pytest
 
 from carryover.tasks.analysis.queries import table_names, table_query
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 @pytest.mark.parametrize("name", ["table_02", "table_2", "2", "table2"])

@@ -4,7 +4,7 @@ import pytest
 
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.cave.skills import find_skills
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 SKILL = """---
 name: {name}

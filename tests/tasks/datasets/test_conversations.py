@@ -8,7 +8,7 @@ from carryover.tasks.datasets.conversations import (
     read_conversations,
     write_conversations,
 )
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 def test_what_is_written_is_read_back(tmp_path):

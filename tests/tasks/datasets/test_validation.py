@@ -7,7 +7,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.datasets.spec import ValidationSpec
 from carryover.tasks.datasets.validation import judge_traces, rules, verdict_rows
 from carryover.tasks.lint.sources import traces_of_rows
-from carryover.tasks.running.syntax import calls_finish
+from carryover.tasks.services.syntax import calls_finish
 from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.tables import TABLES
 

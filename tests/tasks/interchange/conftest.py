@@ -23,9 +23,9 @@ from carryover.tasks.interchange.recorded import RecordedTrace, recorded_traces
 from carryover.tasks.knapsack.instance import Instance, instance_rows
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.open import Runtime, open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.rows import InstanceRow, Row
 from tests.tasks.interchange.authors_repository import scripts_folder
 

@@ -6,7 +6,7 @@ import pytest
 from carryover.tasks.interchange.authors import authors_documents, write_authors
 from carryover.tasks.interchange.authors_import import KnownInstance, read_authors
 from carryover.tasks.interchange.setting import ImportSetting
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent", purpose="teacher", split="train")

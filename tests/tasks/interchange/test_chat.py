@@ -8,7 +8,7 @@ from carryover.tasks.interchange.chat import chat_record, chat_trace, read_chat,
 from carryover.tasks.interchange.imported import import_trace
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.sources import read_traces
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import FinishReason
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")

@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.interchange.authors_import import KnownInstance
 from carryover.tasks.interchange.formats import Format, export_traces, import_traces
 from carryover.tasks.interchange.setting import ImportSetting
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 

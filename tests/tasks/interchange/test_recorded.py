@@ -1,7 +1,7 @@
 import pytest
 
 from carryover.tasks.interchange.recorded import with_paths
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 def test_an_episode_has_its_rows_in_order(played):

@@ -7,7 +7,7 @@ import pytest
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.sampling import find_rejection, inspection_budget, sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 def make_draw(weights=(10, 10, 10, 10, 10), values=(30, 30, 40, 20, 20), capacity=30, optimal=(0, 1, 2), other_count=0):

@@ -3,7 +3,7 @@ import pytest
 from carryover.tasks.knapsack.instance import Packing
 from carryover.tasks.knapsack.sampling import sample_instance, validate
 from carryover.tasks.knapsack.spec import KNAPSACK
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 
 @pytest.mark.parametrize("bucket", list(KNAPSACK))

@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.lint.sources import read_traces, traces_of_rows
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 CHAT = [
     {"role": "user", "content": "Count."},

@@ -7,7 +7,7 @@ import pytest
 from carryover.storage.study.training_data import gate_and_land
 from carryover.tasks.plans import identity
 from carryover.tasks.plans.identity import SOURCES, Stage, stage_digest
-from carryover.tasks.running import source_digest
+from carryover.tasks.services import source_digest
 
 COLLECTING = {"traces", "evaluation"}
 PLAYING = {"tokenizer", *COLLECTING}
@@ -48,8 +48,8 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/sft/spec.py", "", UNUSED, set()),
         ("tasks/train.py", "", UNUSED, {"training"}),
         ("tasks/plans/presets.py", "", UNUSED, set()),
-        ("tasks/running/progress.py", "", UNUSED, set()),
-        ("tasks/running/progress.py", "def progress_bar(", "def progress_bar(unused, ", set()),
+        ("tasks/services/progress.py", "", UNUSED, set()),
+        ("tasks/services/progress.py", "def progress_bar(", "def progress_bar(unused, ", set()),
         ("tasks/traces/rows.py", "", UNUSED, set()),
         ("tasks/traces/rows.py", "class ItemRow(Row,", "class ItemRow(Row, ABC,", {"instances", *PLAYING}),
         ("tasks/traces/result_rows.py", "class ClaimRow(Row,", "class ClaimRow(Row, ABC,", {"analysis"}),

@@ -14,7 +14,7 @@ from carryover.tasks.plans.laptop_full import (
 )
 from carryover.tasks.plans.shards import REPLY_SECONDS
 from carryover.tasks.plans.spec import OwnBaseSpec
-from carryover.tasks.running.contract_name import PAPER_CONTRACTS
+from carryover.tasks.services.contract_name import PAPER_CONTRACTS
 
 PARTS = {part.name: part for part in laptop_full_parts()}
 

@@ -5,8 +5,8 @@ import pytest
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, planned_groups, served_models
 from carryover.tasks.plans.presets import resolve_plan
-from carryover.tasks.running.contract_name import ContractName
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.services.errors import UserError
 
 
 def make_model(name, contract=None):

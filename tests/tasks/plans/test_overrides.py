@@ -3,7 +3,7 @@ from pydantic import ValidationError
 
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.presets import PLANS, resolve_plan
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 SMOKE, PAPER = resolve_plan("smoke"), resolve_plan("paper")
 

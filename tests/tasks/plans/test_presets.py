@@ -8,8 +8,8 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import EPISODE_TOKENS, PLANS, resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.limits import Prices
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.limits import Prices
 
 SMOKE, PAPER = resolve_plan("smoke"), resolve_plan("paper")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Template
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.commands import cpu_command, vllm_command, vllm_environment
 from carryover.tasks.serving.cpu_server import parse_options
 from carryover.tasks.serving.spec import ServedModels, ServingSpec

@@ -8,7 +8,7 @@ import httpx
 import openai
 import pytest
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving import process
 from carryover.tasks.serving.ask import ask
 from carryover.tasks.serving.process import DeadServerError, ManagedProcess, ServerError

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.card import (
     ContractMismatchError,
     ContractMismatchWarning,

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.card import CARD_NAME
 from carryover.tasks.sft.folder import (
     LOCK_FILE,

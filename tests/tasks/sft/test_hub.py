@@ -10,8 +10,8 @@ import pytest
 from huggingface_hub.errors import GatedRepoError
 
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import expanded, explained, fetch_tokenizer, is_local, load_tokenizer
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import expanded, explained, fetch_tokenizer, is_local, load_tokenizer
 from carryover.tasks.sft.load import load_start, save_untrained
 from carryover.tasks.sft.resources import find_shape
 from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, TokenizerSpec

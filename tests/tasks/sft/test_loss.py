@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.batches import learned_loss, right_padded
 from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.prepare import IGNORED, PreparedData

@@ -5,8 +5,8 @@ import copy
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, Weight
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.prepare import IGNORED, held_out_count, prepare_data, tokenize
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.resources import check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
 from carryover.tasks.sft.spec import TRAINING
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.load import save_untrained
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, OptimizerSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import TokenCounter, build_tokenizer
 

@@ -11,7 +11,7 @@ from carryover.tasks.datasets.conversations import (
     read_conversations,
     write_conversations,
 )
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.cpu.models import load_models
 from carryover.tasks.serving.spec import ServedModels
 from carryover.tasks.sft.folder import held

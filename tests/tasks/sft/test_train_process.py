@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.folder import CHECKPOINTS
 from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer

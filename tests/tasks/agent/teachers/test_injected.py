@@ -19,9 +19,9 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
-from carryover.tasks.running.contract_name import ContractName
 from carryover.tasks.runtime.open import Runtime, open_runtime
 from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.rows import FinishReason
 
 INJECTED = ["injected", "injected+persistent"]

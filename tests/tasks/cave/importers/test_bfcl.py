@@ -13,7 +13,7 @@ from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.bfcl import CATEGORIES, bfcl_cases
 from carryover.tasks.cave.importers.bfcl_rule import Accepted, is_accepted
 from carryover.tasks.cave.spec import AgentSpec
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 AREA = {
     "name": "shape.circle.area",

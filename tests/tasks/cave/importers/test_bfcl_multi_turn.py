@@ -15,7 +15,7 @@ from carryover.tasks.cave.importers.bfcl_multi_turn import (
 )
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 CLASS = """
 class Folder:

@@ -17,7 +17,7 @@ from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.tau2 import DOMAINS, tau2_cases
 from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 STORE = """
 from inspect_ai.tool import ToolError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.cpu.cache import KeyValueCache
 from carryover.tasks.serving.cpu.models import load_models
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward

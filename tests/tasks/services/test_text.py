@@ -1,4 +1,4 @@
-from carryover.tasks.running.text import encodable
+from carryover.tasks.services.text import encodable
 
 
 def test_lone_surrogates_are_replaced():

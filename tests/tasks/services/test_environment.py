@@ -4,7 +4,7 @@ import platform
 import sys
 from importlib import metadata
 
-from carryover.tasks.running.environment import command_line, describe_environment, gpu_name, processor_count
+from carryover.tasks.services.environment import command_line, describe_environment, gpu_name, processor_count
 
 
 def test_the_environment_names_python_machine_and_the_versions_that_matter():

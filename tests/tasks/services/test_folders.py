@@ -2,8 +2,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.folders import (
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import (
     DEPLOYED_VARIABLE,
     HOME_VARIABLE,
     LANDING_VARIABLE,

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.running import source_digest as module
-from carryover.tasks.running.source_digest import canonical_json, source_digest
+from carryover.tasks.services import source_digest as module
+from carryover.tasks.services.source_digest import canonical_json, source_digest
 
 
 @pytest.fixture

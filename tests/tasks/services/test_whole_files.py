@@ -1,6 +1,6 @@
 import pytest
 
-from carryover.tasks.running.whole_files import digest_of_file, write_whole, written_whole
+from carryover.tasks.services.whole_files import digest_of_file, write_whole, written_whole
 
 
 def test_a_file_is_replaced_whole_and_missing_folders_are_made(tmp_path):

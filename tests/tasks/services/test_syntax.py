@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from carryover.tasks.running.syntax import parse_python
+from carryover.tasks.services.syntax import parse_python
 
 
 def test_many_threads_may_parse_at_once():

@@ -4,8 +4,8 @@ import sys
 import pytest
 from rich.progress import Progress
 
-from carryover.tasks.running import progress as module
-from carryover.tasks.running.progress import RateColumn, no_bar, progress_bar, waiting_line
+from carryover.tasks.services import progress as module
+from carryover.tasks.services.progress import RateColumn, no_bar, progress_bar, waiting_line
 
 
 def test_without_a_terminal_a_stage_ends_in_one_line(capsys):

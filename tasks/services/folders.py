@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from carryover.tasks.running.errors import UserError
+from carryover.tasks.services.errors import UserError
 
 HOME_VARIABLE = "CARRYOVER_HOME"
 """Environment variable that names the data folder; `data` in the working directory without it, or where it is empty."""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from carryover.tasks.running.errors import UserError
-from carryover.tasks.running.frozen_model import FrozenModel
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.frozen_model import FrozenModel
 
 _interrupted: set[str] = set()
 """Interrupted runs, by which the waiting thread notifies the workers."""

@@ -1,6 +1,6 @@
 import pytest
 
-from carryover.tasks.running.limits import LimitReachedError, Meter, Prices, Spent
+from carryover.tasks.services.limits import LimitReachedError, Meter, Prices, Spent
 
 
 def test_cost_prices_fresh_cached_and_completion_tokens_apart():

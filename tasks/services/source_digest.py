@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
-from carryover.tasks.running.syntax import parse_python
+from carryover.tasks.services.syntax import parse_python
 
 ROOT = Path(__file__).parents[2]
 """Folder that holds the project's packages."""
 SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".csv", ".jinja")
 """Suffixes of source files; backups and caches of editors do not count."""
-BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.running.progress.")
+BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.services.progress.")
 """Modules that imports are not followed into: plans, which count by value as inputs, and progress bars."""
 
 _MODULE_NAME = re.compile(r"carryover\.tasks(\.\w+)+")
