@@ -6,6 +6,7 @@ from pkgutil import iter_modules
 
 from prefect import Task
 from prefect.cache_policies import NO_CACHE
+from prefect.context import TaskRunContext
 
 from carryover import tasks
 from carryover.tasks.caching import StageIdentity, in_run, refreshing_once
@@ -39,6 +40,24 @@ def test_stage_runs_again_on_request_or_without_its_result():
     assert in_run(generate_instance_set, run, Stage.INSTANCES).refresh_cache
     assert not in_run(generate_instance_set, run, Stage.TRAINING).refresh_cache
     assert in_run(generate_instance_set, run, Stage.TRAINING, is_there=False).refresh_cache
+
+
+def key_of(run: Run, identity: str = "identity") -> str:
+    context = TaskRunContext.model_construct(task=generate_instance_set)
+    policy = StageIdentity(identify=lambda run: identity)
+    return policy.compute_key(context, {"run": run}, {})
+
+
+def test_cache_key_changes_with_identity_landing_zone_and_generation():
+    run = make_run("r")
+    keys = [
+        key_of(run),
+        key_of(run, "other"),
+        key_of(make_run("r", landing="/other/landing")),
+        key_of(run.model_copy(update={"generation": "made anew"})),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key_of(make_run("another run")) == keys[0]
 
 
 def test_every_task_is_cached_by_its_stage_or_never():

@@ -93,6 +93,20 @@ def test_landed_episodes_of_a_plan_tell_how_they_ended(landing, make_episode):
     assert landing.landed_episodes("other plan") == {}
 
 
+def test_episode_landed_twice_ended_as_its_first_copy_says(landing, make_episode):
+    """A resume and the warehouse read the same copy."""
+    landing.write(make_episode("e", finish_reason=FinishReason.MAX_TURNS), "run")
+    landing.write(make_episode("e", finish_reason=FinishReason.FINISH_TOOL), "run")
+    assert landing.landed_episodes("plan") == {"e": FinishReason.MAX_TURNS}
+    assert landing.read("episodes", ["finish_reason"]).to_pylist() == [{"finish_reason": "max_turns"}]
+
+
+def test_landed_episodes_of_a_run_leave_out_others(landing, make_episode):
+    landing.write(make_episode("e"), "run")
+    assert set(landing.landed_episodes(run_id="run")) == {"e"}
+    assert landing.landed_episodes(run_id="another") == {}
+
+
 def test_bundles_of_another_writer_are_seen_at_once(landing, make_episode):
     assert landing.landed_episodes("plan") == {}
     LandingZone(landing.url).write(make_episode("e"), "run")

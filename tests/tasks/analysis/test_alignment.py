@@ -27,6 +27,13 @@ def test_the_base_model_stands_beside_every_training_seed():
     assert [values.tolist() for values in aligned.arms] == [[[0.1], [0.3]], [[0.7], [0.7]]]
 
 
+def test_the_base_model_pairs_replicate_by_replicate():
+    trained = arm((0, 0, "i1", 0.1), (0, 1, "i1", 0.2))
+    base = arm((None, 0, "i1", 0.7), (None, 1, "i1", 0.9))
+    aligned = align([trained, base])
+    assert [values.tolist() for values in aligned.arms] == [[[0.1], [0.2]], [[0.7], [0.9]]]
+
+
 def test_seeds_and_replicates_that_one_arm_lacks_are_left_out():
     a = arm((0, 0, "i1", 0.1), (0, 1, "i1", 0.2), (1, 0, "i1", 0.3))
     b = arm((0, 0, "i1", 0.5), (2, 0, "i1", 0.6))

@@ -148,6 +148,22 @@ def test_only_the_last_attempt_is_a_trace(traces, judge):
     assert [each["episode_id"] for each in verdicts] == ["second"]
 
 
+@pytest.mark.parametrize(
+    "other", [{"replicate": 1}, {"contract": "stateless"}, {"instance_id": "other"}], ids=lambda each: next(iter(each))
+)
+def test_a_retry_replaces_no_sibling(traces, judge, other):
+    verdicts = judge(traces.trace("sibling", attempt=0, **other), traces.trace("retry", attempt=1))
+    assert {each["episode_id"] for each in verdicts} == {"sibling", "retry"}
+
+
+@pytest.mark.parametrize("column", ["plan_digest", "variant"])
+def test_a_retry_replaces_no_episode_of_another_plan(traces, column):
+    tables = traces.record(traces.trace("sibling", attempt=0), traces.trace("retry", attempt=1))
+    episodes = pl.DataFrame(tables.episodes).with_columns(pl.Series(column, ["first", "second"]))
+    verdicts = judge_traces(episodes, tables.turns, tables.steps, tables.errors, ValidationSpec())
+    assert sorted(verdicts["episode_id"]) == ["retry", "sibling"]
+
+
 def test_an_episode_ended_by_error_is_given_up_not_rejected(traces, judge):
     failed = {"score": None, "finish_reason": FinishReason.ERROR}
     verdicts = judge(

@@ -45,6 +45,13 @@ def test_blocks_that_stand_alone_are_safe_when_stateless():
     assert found.contradiction is None
 
 
+@pytest.mark.parametrize(
+    ("second", "idiom"), [("import json\nprint(x)", "needs_persistence"), ("import json\nprint(1)", "mixed")]
+)
+def test_only_a_block_that_carries_nothing_restates(second, idiom):
+    assert lint("import json\nx = 1", second, "print(x)").idiom == idiom
+
+
 def test_the_share_of_tokens_that_restate():
     found = lint(*STATELESS_BLOCKS)
     restated = count_lexemes("import json") + count_lexemes("ids = ['a', 'b']")

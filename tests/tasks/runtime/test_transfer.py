@@ -1,5 +1,6 @@
 """Hostile blobs on their way to the host: the reader refuses what would end, hang or fill it."""
 
+import fcntl
 import io
 import json
 import os
@@ -29,6 +30,23 @@ def sealed(blob: bytes, libraries: tuple[str, ...] = ()) -> Fetched:
     os.pwrite(memory.descriptor, blob, 0)
     memory.seal()
     return Fetched(memory, libraries)
+
+
+@pytest.mark.parametrize("size", [5, 20])
+def test_shared_memory_keeps_its_size(size):
+    memory = SharedMemory(10)
+    with pytest.raises(PermissionError):
+        os.ftruncate(memory.descriptor, size)
+
+
+def test_sealed_memory_takes_no_write():
+    memory = SharedMemory(10)
+    os.pwrite(memory.descriptor, b"before", 0)
+    memory.seal()
+    with pytest.raises(PermissionError):
+        os.pwrite(memory.descriptor, b"after", 0)
+    with pytest.raises(PermissionError):
+        fcntl.fcntl(memory.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
 
 
 def blob_of(part: Any, nodes: list[Any], contents: bytes = b"") -> bytes:

@@ -1,0 +1,73 @@
+"""Errors of a block as they are recorded: their kind, and whether the harness injected them."""
+
+import pytest
+
+from carryover.tasks.agent.recorder import EpisodeRecorder
+from carryover.tasks.knapsack.environment import UNAVAILABLE
+from carryover.tasks.runtime.results import BlockError, BlockResult, ToolCall
+from carryover.tasks.traces.rows import ErrorKind
+
+MISSING = BlockError("interpreter", "NameError", "NameError: name 'kept' is not defined")
+
+
+@pytest.fixture
+def recorder():
+    return EpisodeRecorder("run", "episode")
+
+
+def record(recorder: EpisodeRecorder, result: BlockResult, fault: str | None = None) -> None:
+    recorder.record_step(1, "look()", result, (), fault)
+
+
+def failed_call(tool: str, error_type: str, message: str, *, is_caught: bool) -> ToolCall:
+    return ToolCall(tool, "{}", None, error_type, message, is_caught, 0.0)
+
+
+def test_a_dropped_name_that_is_missing_is_injected(recorder):
+    recorder.dropped_names.add("kept")
+    record(recorder, BlockResult(error=MISSING))
+    (error,) = recorder.errors
+    assert (error.is_injected, error.is_injected_missing_name, error.is_missing_name) == (True, True, False)
+
+
+def test_a_name_bound_again_is_genuinely_missing_later(recorder):
+    recorder.dropped_names.add("kept")
+    record(recorder, BlockResult(last_step_globals=("kept",)))
+    record(recorder, BlockResult(error=MISSING))
+    (error,) = recorder.errors
+    assert (error.is_injected, error.is_missing_name) == (False, True)
+
+
+def test_another_missing_name_is_not_injected(recorder):
+    recorder.dropped_names.add("other")
+    record(recorder, BlockResult(error=MISSING))
+    assert recorder.errors[0].is_missing_name
+
+
+@pytest.mark.parametrize(
+    ("error_type", "kind"), [("ToolCallLimitError", ErrorKind.CAP), ("ToolRuntimeException", ErrorKind.TOOL)]
+)
+def test_a_caught_error_has_the_kind_of_its_cause(recorder, error_type, kind):
+    record(recorder, BlockResult(tool_calls=(failed_call("inspect", error_type, "refused", is_caught=True),)))
+    (error,) = recorder.errors
+    assert (error.kind, error.is_caught, error.is_injected) == (kind, True, False)
+
+
+def test_an_uncaught_call_error_is_recorded_once(recorder):
+    call = failed_call("inspect", "ToolRuntimeException", "refused", is_caught=False)
+    record(recorder, BlockResult(tool_calls=(call,), error=BlockError("tool", "ToolRuntimeException", "refused")))
+    assert [(error.kind, error.is_caught) for error in recorder.errors] == [(ErrorKind.TOOL, False)]
+
+
+@pytest.mark.parametrize(("fault", "is_injected"), [("fail:inspect", True), ("fail:take_item", False), (None, False)])
+def test_only_a_failure_of_the_chosen_tool_is_injected(recorder, fault, is_injected):
+    call = failed_call("inspect", "ToolRuntimeException", UNAVAILABLE, is_caught=True)
+    record(recorder, BlockResult(tool_calls=(call,)), fault)
+    assert recorder.errors[0].is_injected == is_injected
+
+
+def test_a_block_ended_by_a_chosen_failure_is_injected(recorder):
+    failure = BlockError("tool", "ToolRuntimeException", f"ToolRuntimeException: {UNAVAILABLE}")
+    record(recorder, BlockResult(error=failure), "fail:inspect")
+    record(recorder, BlockResult(error=failure))
+    assert [error.is_injected for error in recorder.errors] == [True, False]
