@@ -4,9 +4,9 @@ from prefect.futures import wait
 
 from carryover.flows.cli.messages import say
 from carryover.flows.shown import flow
-from carryover.storage.study.comparisons import merge_comparison, open_comparison
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
+from carryover.tasks.stages.comparisons import merge_comparison, open_comparison
 from carryover.tasks.train_arms import prepare_lessons, served_plans, train_arm
 
 

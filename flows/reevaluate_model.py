@@ -10,7 +10,6 @@ from carryover.flows.artifacts import show_verdicts
 from carryover.flows.cli.messages import say
 from carryover.flows.evaluate_models import evaluate_part
 from carryover.flows.shown import flow
-from carryover.storage.study.runs import NoStudyError, choose_study, landed_plan, start_run
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.judge import judge_episodes
 from carryover.tasks.merge import merge_landing
@@ -22,6 +21,7 @@ from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.stages.runs import NoStudyError, choose_study, landed_plan, start_run
 
 
 @flow("reevaluation", tasks_at_once=8)  # the few episodes of one cell leave an endpoint idle

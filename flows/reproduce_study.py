@@ -14,8 +14,6 @@ from carryover.flows.key_blocks import load_keys
 from carryover.flows.prepare_training import prepare_training
 from carryover.flows.shown import flow
 from carryover.flows.train_models import train_models
-from carryover.storage.study.finished import is_analysed, is_finished
-from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.merger import merge
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.plans.identity import Stage
@@ -26,6 +24,8 @@ from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.services.progress import progress_bar
+from carryover.tasks.stages.finished import is_analysed, is_finished
+from carryover.tasks.stages.runs import start_run
 
 
 @flow("study")

@@ -11,15 +11,15 @@ from prefect.futures import PrefectFuture, wait
 
 from carryover.flows.cli.messages import report_errors, say
 from carryover.flows.shown import flow
-from carryover.storage.study.runs import join_run, start_run
-from carryover.storage.study.spending import close_meter
-from carryover.tasks.caching import in_run
 from carryover.tasks.collect import collect_episodes, is_collected, note_episodes
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.services.limits import interrupt
+from carryover.tasks.stages.caching import in_run
+from carryover.tasks.stages.runs import join_run, start_run
+from carryover.tasks.stages.spending import close_meter
 
 STOPPED = (KeyboardInterrupt, TerminationSignal)
 """Exceptions that Ctrl-C and SIGTERM raise in a flow."""

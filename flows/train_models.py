@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from carryover.flows.cli.messages import say
 from carryover.flows.runners import interruptible, stage_flow
-from carryover.storage.study.training_data import read_training_data
 from carryover.tasks.plans.run import Run
 from carryover.tasks.provide_tokenizer import open_tokenizer
+from carryover.tasks.stages.training_data import read_training_data
 from carryover.tasks.train import PlannedTraining, note_training, plan_training, submit_training, unknown_sizes
 
 

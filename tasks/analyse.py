@@ -5,16 +5,16 @@ import hashlib
 import polars as pl
 from prefect import task
 
-from carryover.storage.study.finished import is_analysed
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import compute_statistics
-from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import planned_groups
 from carryover.tasks.plans.run import Run
-from carryover.tasks.progress import shown_progress
+from carryover.tasks.stages.caching import StageIdentity, in_run, say_reused
+from carryover.tasks.stages.finished import is_analysed
+from carryover.tasks.stages.progress import shown_progress
 
 
 def _episodes(run: Run, columns: str = "*") -> pl.DataFrame:

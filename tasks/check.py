@@ -3,11 +3,11 @@
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from carryover.storage.warehouse.gate import gate_warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.run import Run
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.progress import progress_bar
+from carryover.tasks.stages.gate import gate_warehouse
 
 
 @task(task_run_name="checks", cache_policy=NO_CACHE, tags=["stage:analysis"])

@@ -6,9 +6,6 @@ from contextlib import closing
 
 from prefect import task
 
-from carryover.storage.study.attempts import EpisodePlace, landed_episode_ids, missing_episodes
-from carryover.storage.study.spending import share_meter
-from carryover.storage.study.stages import note_reuse, note_stage, read_instances
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec, open_client
@@ -16,10 +13,8 @@ from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.caching import StageIdentity, say_reused
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
-from carryover.tasks.progress import shown_progress
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
@@ -27,6 +22,11 @@ from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.services.limits import Meter, Spent, check_uninterrupted
 from carryover.tasks.services.progress import Advance
 from carryover.tasks.sft.tokenizer import TokenCounter
+from carryover.tasks.stages.attempts import EpisodePlace, landed_episode_ids, missing_episodes
+from carryover.tasks.stages.caching import StageIdentity, say_reused
+from carryover.tasks.stages.progress import shown_progress
+from carryover.tasks.stages.spending import share_meter
+from carryover.tasks.stages.stage_results import note_reuse, note_stage, read_instances
 from carryover.tasks.traces.rows import FinishReason
 
 FAILURES_IN_A_ROW = 10

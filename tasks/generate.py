@@ -2,9 +2,7 @@
 
 from prefect import task
 
-from carryover.storage.study.stages import note_instances
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.caching import StageIdentity, in_run, say_reused
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.sampling import sample_instance, validate
 from carryover.tasks.knapsack.spec import open_bucket
@@ -12,6 +10,8 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.services.progress import progress_bar
+from carryover.tasks.stages.caching import StageIdentity, in_run, say_reused
+from carryover.tasks.stages.stage_results import note_instances
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
 

@@ -5,8 +5,8 @@ from prefect.cache_policies import NO_CACHE
 
 from carryover.storage.warehouse.merger import MergeReport, merge
 from carryover.tasks.plans.run import Run
-from carryover.tasks.progress import shown_progress
-from carryover.tasks.retrying import RETRIES
+from carryover.tasks.stages.progress import shown_progress
+from carryover.tasks.stages.retrying import RETRIES
 
 
 @task(task_run_name="merge", cache_policy=NO_CACHE, tags=["stage:analysis"], **RETRIES)

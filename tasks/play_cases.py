@@ -6,7 +6,6 @@ from typing import NamedTuple
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from carryover.storage.study.comparisons import missing_case_episodes
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.cave import background
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
@@ -17,6 +16,7 @@ from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.services.folders import open_folders
 from carryover.tasks.services.progress import progress_bar
+from carryover.tasks.stages.comparisons import missing_case_episodes
 from carryover.tasks.traces.rows import FinishReason, Row
 
 BATCH = 48

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from prefect import task
 
-from carryover.storage.study.stages import note_stage
-from carryover.storage.study.training_data import TrainingData, gate_and_land, trace_ids
 from carryover.storage.zone.objects import has_objects
-from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once, say_reused
+from carryover.tasks.stages.stage_results import note_stage
+from carryover.tasks.stages.training_data import TrainingData, gate_and_land, trace_ids
 
 
 def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:

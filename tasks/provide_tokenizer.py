@@ -9,7 +9,6 @@ from pathlib import Path
 
 from prefect import task
 
-from carryover.storage.study.stages import instance_ids, note_stage, read_instances, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import KeptFolder, find_folder, keep_folder, open_folder
 from carryover.tasks.agent.client import open_client
@@ -17,7 +16,6 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
@@ -30,6 +28,8 @@ from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once, say_reused
+from carryover.tasks.stages.stage_results import instance_ids, note_stage, read_instances, stage_result
 from carryover.tasks.traces.rows import FinishReason
 
 SAMPLE_COUNT = 100

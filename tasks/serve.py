@@ -5,7 +5,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
-from carryover.storage.study.runs import SERVER_KEY, start_run
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import StudyPart
@@ -13,6 +12,7 @@ from carryover.tasks.services.progress import waiting_line
 from carryover.tasks.serving.server import RunningServer, open_server
 from carryover.tasks.serving.spec import ServingSpec
 from carryover.tasks.sft.card import ContractMismatchWarning, load_for_runtime
+from carryover.tasks.stages.runs import SERVER_KEY, start_run
 
 
 @contextmanager

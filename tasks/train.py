@@ -9,18 +9,13 @@ from typing import Any
 from prefect import task
 from prefect.futures import PrefectFuture
 
-from carryover.storage.study.stages import note_stage, stage_result
-from carryover.storage.study.training_data import read_training_data, write_base_corpus
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import KeptFolder, has_objects, keep_folder, open_folder
-from carryover.tasks.caching import StageIdentity, in_run, refreshing_once, say_reused
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
-from carryover.tasks.progress import shown_progress
-from carryover.tasks.retrying import RETRIES
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.hub import expanded
@@ -33,6 +28,11 @@ from carryover.tasks.sft.resources import unknown_size
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained
 from carryover.tasks.sft.train_process import train_in_process
 from carryover.tasks.sft.training_log import TrainingMetric
+from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once, say_reused
+from carryover.tasks.stages.progress import shown_progress
+from carryover.tasks.stages.retrying import RETRIES
+from carryover.tasks.stages.stage_results import note_stage, stage_result
+from carryover.tasks.stages.training_data import read_training_data, write_base_corpus
 from carryover.tasks.traces.training_rows import TrainingMetricRow, TrainingRunRow
 
 

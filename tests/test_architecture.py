@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LEVELS = {"tasks/<package>": 0, "storage": 1, "tasks/*.py": 2, "flows": 3}
+LEVELS = {"tasks/<package>": 0, "storage": 1, "tasks/stages": 2, "tasks/*.py": 3, "flows": 4}
 FORBIDDEN_IN_PACKAGES = {"prefect", "duckdb"}
 HEAVY = {"torch", "transformers", "trl", "peft", "vllm", "bitsandbytes", "datasets", "great_expectations"}
 TOP_LEVEL = {
@@ -38,6 +38,8 @@ def room_of(parts: tuple[str, ...]) -> str | None:
             return "flows"
         case ("storage", *_):
             return "storage"
+        case ("tasks", "stages", *_):
+            return "tasks/stages"
         case ("tasks", package, *_) if (ROOT / "tasks" / package).is_dir():
             return "tasks/<package>"
         case ("tasks", _):

@@ -11,7 +11,6 @@ import typer
 
 from carryover.flows.cli.screen import screen
 from carryover.flows.cli.tables import read_table
-from carryover.storage.study.finished import count_failed_episodes
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import command_sql, table_query
@@ -24,6 +23,7 @@ from carryover.tasks.services.contract_name import PAPER_CONTRACTS
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.sft.load import choose_attention
 from carryover.tasks.sft.resources import GIB, GPU_GIB, hours_on
+from carryover.tasks.stages.finished import count_failed_episodes
 
 COLUMNS = ("stage", "episodes", "prompt", "completion", "trained on", "steps", "GiB", "hours", "cost")
 UNKNOWN_SHAPE = "Base model of unknown size: memory is not estimated, and the hours of training are those of Qwen3-8B."

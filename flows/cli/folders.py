@@ -7,12 +7,12 @@ from pathlib import Path
 
 import typer
 
-from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import Folders, name_folders
+from carryover.tasks.stages.results import open_results
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in two minutes), `carryover merge` takes in what has landed"
 

@@ -164,8 +164,8 @@ def keep(
     ] = False,
 ) -> None:
     """Keep a study's rows per episode, without any text, in a small folder that `--results` reads."""
-    from carryover.storage.study.results import keep_results, write_statistics
     from carryover.tasks.analysis.compute import kept_statistics
+    from carryover.tasks.stages.results import keep_results, write_statistics
 
     compute = partial(kept_statistics, open_bar=progress_bar)
     if recompute:
@@ -338,7 +338,7 @@ def import_command(
     plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
 ) -> None:
     """Land foreign episodes (the authors' JSON, chat data or ATIF) and merge them: one model and condition per call."""
-    from carryover.storage.study.imports import import_episodes
+    from carryover.tasks.stages.imports import import_episodes
 
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
     count = import_episodes(source, home, setting | {"runtime_contract": contract, "model_name": model, "plan": plan})

@@ -24,7 +24,7 @@ SOURCES: dict[Stage, tuple[str, ...]] = {
     Stage.INSTANCES: ("carryover.tasks.generate", "carryover.tasks.knapsack.spec"),
     Stage.TOKENIZER: ("carryover.tasks.provide_tokenizer", *_HARNESS),
     Stage.TRACES: ("carryover.tasks.collect", *_HARNESS),
-    Stage.DATA: ("carryover.tasks.prepare", "carryover.storage.study.training_data"),
+    Stage.DATA: ("carryover.tasks.prepare", "carryover.tasks.stages.training_data"),
     Stage.TRAINING: ("carryover.tasks.train",),
     Stage.EVALUATION: (
         "carryover.tasks.collect",

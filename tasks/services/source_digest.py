@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 """Folder that holds the project's packages."""
 SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".csv", ".jinja")
 """Suffixes of source files; backups and caches of editors do not count."""
-BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.services.progress.")
-"""Modules that imports are not followed into: plans, which count by value as inputs, and progress bars."""
+BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.stages.", "carryover.tasks.services.progress.")
+"""Modules that imports are not followed into: plans count by value, and glue to Prefect decides no result."""
 
 _MODULE_NAME = re.compile(r"carryover\.tasks(\.\w+)+")
 _WHOLE, _EFFECTS = "*", "!"
@@ -32,8 +32,8 @@ def source_digest(entries: Sequence[str]) -> str:
     the names that are imported, what these use, and statements that define nothing; all of it where the module itself
     is imported, or named in a string as for `python -m`. Prompts, templates and SQL count by their bytes, with the
     entry that holds them or a definition beside them that reads files (`__file__`). Imports are not followed into
-    `carryover.storage`, `carryover.tasks.plans`, modules of specs (`spec.py`), progress bars and the tasks of other
-    stages (`tasks/*.py`).
+    `carryover.storage`, `carryover.tasks.plans`, `carryover.tasks.stages`, modules of specs (`spec.py`), progress bars
+    and the tasks of other stages (`tasks/*.py`).
     """
     found: set[tuple[Path, str]] = set()
     paths = [_path(entry) for entry in entries]

@@ -8,12 +8,12 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.generate_instances import generate_instances
 from carryover.flows.prepare_training import prepare_training
-from carryover.storage.study.runs import start_run
-from carryover.storage.study.training_data import read_training_data
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.training_data import read_training_data
 
 FEW = Overrides(train_count=12)
 

@@ -7,7 +7,6 @@ import pytest
 
 from carryover.flows.cli.command import run_as_command
 from carryover.flows.reevaluate_model import reevaluate_model
-from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.spec import NightObject
@@ -16,6 +15,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.result_rows import NightVerdictRow
 from tests.flows.flow_process import run_flow, start_flow
 from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher

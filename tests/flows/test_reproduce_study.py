@@ -1,13 +1,13 @@
 import pytest
 
 from carryover.flows.reproduce_study import is_answered
-from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.folders import name_folders
+from carryover.tasks.stages.runs import start_run
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_next_start_merges_a_run_killed_before_its_merge(capsys):
 def test_finished_study_with_changed_analysis_is_no_answer(monkeypatch, capsys):
     plan = resolve_plan("smoke")
     with monkeypatch.context() as earlier:
-        earlier.setattr("carryover.storage.study.runs.analysis_source", lambda: "earlier")
+        earlier.setattr("carryover.tasks.stages.runs.analysis_source", lambda: "earlier")
         with start_run("reproduce_study", plan, Limits()) as run:
             group = StatisticGroup(run.run_id, plan.digest, "main", "scratch", "declared", "names", "small")
             row = group.row("mean", "cell", "score", pair_count=1, method="mean")

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from carryover.storage.study.results import EPISODES, STATISTICS, open_results, read_plans
 from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.stages.results import EPISODES, STATISTICS, open_results, read_plans
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_full"))
 PAGE = (FOLDER.parent / "README.md").read_text(encoding="utf-8")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.storage.study.results import open_results
 from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.stages.results import open_results
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_injected"))
 PAGE = (FOLDER.parent / "four_contracts.md").read_text(encoding="utf-8")

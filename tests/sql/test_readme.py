@@ -3,8 +3,6 @@
 import pytest
 
 from carryover.flows.cli.folders import find_results
-from carryover.storage.study.results import open_results
-from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.questions import (
     ABOUT_EPISODES,
@@ -21,6 +19,8 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
+from carryover.tasks.stages.results import open_results
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.tables import TABLES
 
 README = readme_text()

@@ -5,10 +5,10 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import open_memory
-from carryover.storage.warehouse.gate import SUBJECTS, check_files
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
-from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_conditions
+from carryover.tasks.stages.gate import SUBJECTS, check_files
+from carryover.tasks.stages.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.tasks.traces.rows import EPISODE_TABLES, RuntimeEventRow
 from carryover.tasks.traces.tables import TABLES
 from tests.storage.broken_studies import BREAKS, PLAN_BREAKS

@@ -2,12 +2,12 @@
 
 import pytest
 
-from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.check import check_warehouse
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.storage.conftest import build_row
 

@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from carryover.storage.study.runs import start_run
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
@@ -28,6 +27,7 @@ from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.plans.spec import teacher_conditions
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.services.limits import LimitReachedError, Prices
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.rows import FinishReason
 
 COUNT = 4

@@ -6,8 +6,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from carryover.storage.study.runs import start_run
-from carryover.storage.study.spending import close_meter
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.spec import EndpointSpec
@@ -20,6 +18,8 @@ from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.plans.spec import teacher_conditions
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import LimitReachedError, Prices
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.spending import close_meter
 
 COUNT = FAILURES_IN_A_ROW + 5
 PLAN = resolve_plan("smoke", Overrides(train_count=COUNT))

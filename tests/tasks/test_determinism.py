@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
@@ -20,6 +19,7 @@ from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, scripted_client, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.tables import TABLES
 

@@ -1,10 +1,10 @@
 """Which models an evaluation asks for."""
 
-from carryover.storage.study.runs import start_run
 from carryover.tasks.find_models import find_models
 from carryover.tasks.plans.models import served_models
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.stages.runs import start_run
 
 
 def test_served_base_has_the_commit_of_the_plan(tmp_path, monkeypatch):

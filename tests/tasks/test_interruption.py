@@ -2,13 +2,13 @@
 
 import pytest
 
-from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.services.limits import InterruptedRunError, interrupt
+from carryover.tasks.stages.runs import start_run
 
 PLAN = resolve_plan("smoke")
 (PART,) = PLAN.parts

@@ -9,13 +9,13 @@ from jinja2 import Environment, StrictUndefined
 from prefect.events.schemas.automations import EventTrigger
 from prefect.events.schemas.events import Event, ResourceSpecification
 
-from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.judge import judge_episodes
 from carryover.tasks.nightly.spec import SERIES, Thresholds
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.rows import EpisodeRow, TurnRow
 from tests.storage.conftest import build_row
 

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from carryover.storage.study.runs import start_run
-from carryover.storage.study.training_data import TrainingData
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.objects import keep_file
 from carryover.tasks import prepare, provide_tokenizer, train
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.training_data import TrainingData
 from tests.tasks.test_train import DATA, finish_training
 
 

@@ -4,9 +4,6 @@ import json
 
 import pytest
 
-from carryover.storage.study.runs import start_run
-from carryover.storage.study.stages import note_stage
-from carryover.storage.study.training_data import TrainingData, write_base_corpus
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.find_models import find_models
@@ -19,6 +16,9 @@ from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.stage_results import note_stage
+from carryover.tasks.stages.training_data import TrainingData, write_base_corpus
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model
 
 SHORT = {"max_steps": 2, "logging_steps": 1, "save_steps": 2, "evaluation_steps": 2}

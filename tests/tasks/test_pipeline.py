@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analyse import compute_study_statistics
@@ -27,6 +26,7 @@ from carryover.tasks.serve import serve_models
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.sft.card import ContractMismatchError
 from carryover.tasks.sft.training_log import LOG_NAME, read_log
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model
 
 pytestmark = pytest.mark.slow

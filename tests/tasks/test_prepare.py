@@ -1,7 +1,5 @@
 import pytest
 
-from carryover.storage.study.runs import start_run
-from carryover.storage.study.training_data import read_training_data
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec
 from carryover.tasks.agent.spec import EndpointSpec
@@ -17,6 +15,8 @@ from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.training_data import read_training_data
 from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.storage.conftest import build_row
 
@@ -103,7 +103,7 @@ def test_passed_trace_checks_land_although_example_checks_fail(run, tokenizer, m
         row = build_row(CheckResultRow, run_id=run.run_id, check_run_id="r", suite="examples", is_passed=False)
         raise FailedChecksError("too long", [row])
 
-    monkeypatch.setattr("carryover.storage.study.training_data.gate_examples", fail)
+    monkeypatch.setattr("carryover.tasks.stages.training_data.gate_examples", fail)
     with pytest.raises(FailedChecksError, match="too long"):
         prepare_training_data.fn(run, part, tokenizer)
     landed = LandingZone(run.landing).read("check_results")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from carryover.storage.study.runs import start_run
 from carryover.tasks.agent.client import EndpointClientSpec, open_client
 from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.generate import generate_instance_set
@@ -11,6 +10,7 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.stages.runs import start_run
 from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 
 NOBODY = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))

@@ -6,9 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from carryover.storage.study.runs import start_run
-from carryover.storage.study.stages import note_stage
-from carryover.storage.study.training_data import TrainingData
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.presets import resolve_plan
@@ -18,6 +15,9 @@ from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.spec import TRAINING
 from carryover.tasks.sft.train import read_trained
 from carryover.tasks.sft.training_log import TrainingMetric
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.stage_results import note_stage
+from carryover.tasks.stages.training_data import TrainingData
 from carryover.tasks.train import TrainedFolder, describe, plan_training, train_model, unknown_sizes
 
 DATA = b'{"messages": []}\n'

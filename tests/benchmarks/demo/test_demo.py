@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from carryover.storage.study.results import EPISODES
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.services.contract_name import PAPER_CONTRACTS
+from carryover.tasks.stages.results import EPISODES
 from tests.benchmarks.demo.drafting import gain_of_drafting
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(7200)]

@@ -11,8 +11,6 @@ import polars as pl
 
 from carryover.flows.cli.prefect_server import prefect_server
 from carryover.flows.evaluate_models import evaluate_models
-from carryover.storage.study.runs import start_run
-from carryover.storage.study.stages import note_stage
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.generate import provide_instances
@@ -27,6 +25,8 @@ from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.model_shape import ModelShape
 from carryover.tasks.sft.spec import LoraSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.train import TrainedFolder
 from tests.benchmarks.gpu import QWEN3_ROPE, utilisation_in_words
 

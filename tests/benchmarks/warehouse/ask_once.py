@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from conftest import add_episodes, add_statistics  # beside this file, which is run as a script
 
 from carryover.storage.warehouse.connection import open_for_writing
-from carryover.storage.warehouse.gate import check_files
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.knapsack.environment import describe_tools
+from carryover.tasks.stages.gate import check_files
 
 NEW_EPISODES = 1_000
 WARM_PASSES = 3

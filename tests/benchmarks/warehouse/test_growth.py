@@ -6,10 +6,10 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import open_memory
-from carryover.storage.warehouse.gate import check_files
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.tasks.analysis.queries import table_names, table_query
+from carryover.tasks.stages.gate import check_files
 
 EPISODE_COUNTS = (800, 3_200)
 MOST_GROWTH = 1.5

@@ -6,7 +6,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from carryover.storage.study.runs import start_run
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.presets import resolve_plan
@@ -15,6 +14,7 @@ from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import name_folders
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.flows.cli.calling import call, import_records, run
 from tests.storage.conftest import build_row
@@ -182,7 +182,7 @@ def test_doctor_and_diff_name_reevaluation_by_another_source(tmp_path, monkeypat
     plan = resolve_plan("smoke")
     with start_run("reproduce_study", plan, Limits()) as study:
         pass
-    monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
+    monkeypatch.setattr("carryover.tasks.stages.runs.current_source", lambda: "newer")
     with start_run("reevaluate_model", plan, Limits()) as again:
         pass
     run("merge")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from carryover.flows.cli.folders import find_results
-from carryover.storage.study.results import open_results, read_plans
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.stages.results import open_results, read_plans
 from tests.flows.cli.calling import run
 
 RESULTS = Path(str(files("carryover.sql") / "results"))

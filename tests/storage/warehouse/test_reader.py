@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from carryover.storage.errors import QueryError
-from carryover.storage.study.results import open_results
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import copy_for_readers, readers_copy_path
+from carryover.tasks.stages.results import open_results
 from carryover.tasks.traces.rows import InstanceRow
 
 REPOSITORY = Path(__file__).parents[3]

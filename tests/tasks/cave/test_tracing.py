@@ -8,11 +8,11 @@ import pytest
 from carryover.flows.cli.exchange import export_episodes, lint_warehouse
 from carryover.flows.cli.folders import open_warehouse
 from carryover.flows.cli.replay import print_episode
-from carryover.storage.warehouse.gate import check_files
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.tracing import Trace
+from carryover.tasks.stages.gate import check_files
 
 SCRIPT = [
     block("import math\nroot = math.sqrt(limit)\nprint(look(3))", thought="I take the root."),

@@ -12,12 +12,12 @@ import pytest
 from scipy import stats
 
 from carryover.flows.cli.folders import find_results
-from carryover.storage.study.results import EPISODES, open_results
 from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.interchange.authors import authors_documents, write_authors
 from carryover.tasks.interchange.authors_import import read_authors
 from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.stages.results import EPISODES, open_results
 
 CALL_SITE = re.compile(r"\b(inspect|take_item|list_items|finish)\s*\(")
 

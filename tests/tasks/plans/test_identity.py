@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from carryover.storage.study.training_data import gate_and_land
 from carryover.tasks.plans import identity
 from carryover.tasks.plans.identity import SOURCES, Stage, stage_digest
 from carryover.tasks.services import source_digest
+from carryover.tasks.stages.training_data import gate_and_land
 
 COLLECTING = {"traces", "evaluation"}
 PLAYING = {"tokenizer", *COLLECTING}

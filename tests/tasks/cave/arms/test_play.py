@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 
-from carryover.storage.warehouse.gate import check_files
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
@@ -21,6 +20,7 @@ from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case, Turn, World
 from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.stages.gate import check_files
 
 COUNTER = Case(
     "made",

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from carryover.storage.study.results import EPISODES, STATISTICS, open_results, read_plans
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.analysis.compute import kept_statistics
 from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.stages.results import EPISODES, STATISTICS, open_results, read_plans
 
 KEPT = sorted(entry for entry in Path(str(files("carryover.sql") / "results")).iterdir() if entry.is_dir())
 PLAYED_ANEW = ("a-a", "cap-binding", "header-none")

@@ -6,12 +6,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from carryover.storage.errors import WarehouseError
-from carryover.storage.study.results import STATISTICS, keep_results, open_results, read_plans, write_statistics
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import kept_statistics
 from carryover.tasks.analysis.queries import table_names, table_query
+from carryover.tasks.stages.results import STATISTICS, keep_results, open_results, read_plans, write_statistics
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow

@@ -6,8 +6,6 @@ from typing import Any, Self
 
 import polars as pl
 
-from carryover.storage.study.attempts import landed_episode_ids, missing_episodes
-from carryover.storage.study.stages import note_stage, stage_result
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import fetch_files, keep_file
 from carryover.tasks.checks.run import FailedChecksError
@@ -26,6 +24,8 @@ from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.load import with_template
+from carryover.tasks.stages.attempts import landed_episode_ids, missing_episodes
+from carryover.tasks.stages.stage_results import note_stage, stage_result
 from carryover.tasks.traces.result_rows import CheckResultRow
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from carryover.storage.study.runs import landed_run, new_run_id
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
@@ -18,6 +17,7 @@ from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
 from carryover.tasks.cave.tracing import agents_source
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.folders import open_folders
+from carryover.tasks.stages.runs import landed_run, new_run_id
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.study_rows import RunRow

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from carryover.storage.study.runs import NoStudyError, choose_study, landed_plan, start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import name_folders
+from carryover.tasks.stages.runs import NoStudyError, choose_study, landed_plan, start_run
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 SMOKE = resolve_plan("smoke")

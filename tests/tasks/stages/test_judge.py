@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 from prefect.events.schemas.events import Event
 
-from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.judge import REGRESSION_EVENT, announce, judge_episodes
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.nightly.spec import Thresholds
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.stages.runs import start_run
 
 
 def test_night_lands_verdicts_on_cells_and_emits_regressions(tmp_path, monkeypatch, make_episode):

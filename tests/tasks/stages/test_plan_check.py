@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from carryover.storage.warehouse.plan_check import miscounted_conditions
 from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.stages.plan_check import miscounted_conditions
 
 PLAN = resolve_plan("smoke")
 PLANS = pl.DataFrame({"plan_digest": [PLAN.digest], "plan_json": [PLAN.model_dump_json()]})

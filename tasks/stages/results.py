@@ -15,13 +15,13 @@ from typing import Any
 import polars as pl
 
 from carryover.storage.errors import WarehouseError
-from carryover.storage.study.kept_training import insert_training, keep_training
 from carryover.storage.warehouse.connection import open_memory, quoted, shut_files_out
 from carryover.storage.warehouse.marts import create_views, refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.stages.kept_training import insert_training, keep_training
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow

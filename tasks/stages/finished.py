@@ -4,12 +4,12 @@ import json
 
 import polars as pl
 
-from carryover.storage.study.attempts import unheard_attempts
-from carryover.storage.study.runs import ANALYSIS_KEY
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import analysis_source
 from carryover.tasks.plans.spec import StudyPlan
 from carryover.tasks.services.folders import name_folders
+from carryover.tasks.stages.attempts import unheard_attempts
+from carryover.tasks.stages.runs import ANALYSIS_KEY
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from carryover.storage.study.runs import landed_run, new_run_id
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.batching import BatchedLanding
@@ -23,6 +22,7 @@ from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.services.progress import progress_bar, waiting_line
+from carryover.tasks.stages.runs import landed_run, new_run_id
 from carryover.tasks.traces.study_rows import RunRow
 
 

@@ -5,13 +5,13 @@ from signal import SIGTERM
 import pytest
 from prefect.exceptions import TerminationSignal
 
-from carryover.storage.study.runs import finished_runs, join_run, landed_plan, start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import LimitReachedError
+from carryover.tasks.stages.runs import finished_runs, join_run, landed_plan, start_run
 from carryover.tasks.traces.study_rows import RunRow
 
 PLAN = resolve_plan("smoke", Overrides(train_count=2))
@@ -83,7 +83,7 @@ def test_joining_flow_gets_the_resolved_plan_of_the_run(home):
 
 def test_stage_in_another_process_is_a_run_of_its_own(home, monkeypatch):
     with start_run("toy", PLAN, Limits()) as run:
-        monkeypatch.setattr("carryover.storage.study.runs.opened_here", set())
+        monkeypatch.setattr("carryover.tasks.stages.runs.opened_here", set())
         with join_run("stage", run.run_id, Limits()) as joined:
             assert (joined.plan, joined.cache_identity) == (PLAN, run.cache_identity)
             assert joined.run_id != run.run_id
@@ -94,7 +94,7 @@ def test_stage_in_another_process_is_a_run_of_its_own(home, monkeypatch):
 
 def test_stage_of_another_source_is_refused_naming_both_sources(monkeypatch):
     with start_run("toy", PLAN, Limits()) as run:
-        monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
+        monkeypatch.setattr("carryover.tasks.stages.runs.current_source", lambda: "newer")
         expected = rf"run {run.run_id} is of source {PLAN.source}, and the source here is newer: check out .* start"
         with pytest.raises(UserError, match=expected), join_run("a", run.run_id, Limits()):
             pass
@@ -103,7 +103,7 @@ def test_stage_of_another_source_is_refused_naming_both_sources(monkeypatch):
 
 
 def test_run_of_an_earlier_plan_records_the_present_source(home, monkeypatch):
-    monkeypatch.setattr("carryover.storage.study.runs.current_source", lambda: "newer")
+    monkeypatch.setattr("carryover.tasks.stages.runs.current_source", lambda: "newer")
     with start_run("toy", PLAN, Limits()):
         (row,) = rows(home, "runs")
     assert json.loads(row["environment_json"])["source"] == "newer"

@@ -2,9 +2,6 @@
 
 import pytest
 
-from carryover.storage.study.attempts import EpisodePlace, missing_episodes
-from carryover.storage.study.runs import start_run
-from carryover.storage.study.stages import instance_ids, note_instances, read_instances
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition
@@ -19,6 +16,9 @@ from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.stages.attempts import EpisodePlace, missing_episodes
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.stage_results import instance_ids, note_instances, read_instances
 from carryover.tasks.traces.rows import FinishReason
 
 PLAN = resolve_plan("smoke")

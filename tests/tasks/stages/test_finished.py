@@ -2,14 +2,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from carryover.storage.study.finished import count_failed_episodes, is_analysed, is_finished
-from carryover.storage.study.runs import start_run
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.stages.finished import count_failed_episodes, is_analysed, is_finished
+from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.rows import ErrorKind, ErrorRow, FinishReason
 from carryover.tasks.traces.study_rows import ReusedEpisodeRow
 
@@ -73,7 +73,7 @@ def land_statistic(zone):
 def test_statistics_of_another_source_are_to_be_computed_again(zone, monkeypatch):
     assert is_analysed(PLAN)
     with monkeypatch.context() as earlier:
-        earlier.setattr("carryover.storage.study.runs.analysis_source", lambda: "earlier")
+        earlier.setattr("carryover.tasks.stages.runs.analysis_source", lambda: "earlier")
         land_statistic(zone)
     assert not is_analysed(PLAN)
     assert is_analysed(resolve_plan("smoke"))

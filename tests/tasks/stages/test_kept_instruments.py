@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from carryover.storage.study.results import EPISODES
+from carryover.tasks.stages.results import EPISODES
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_full"))
 FINDINGS = (FOLDER.parent / "README.md").read_text(encoding="utf-8")

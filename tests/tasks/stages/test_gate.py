@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 from carryover.storage.errors import QueryError
-from carryover.storage.warehouse.gate import check_files, gate_warehouse, require_same_counts
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.tasks.checks.run import Check, Suite
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.stages.gate import check_files, gate_warehouse, require_same_counts
 from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.bars import RecordedBars
 from tests.storage.broken_studies import played_as_planned

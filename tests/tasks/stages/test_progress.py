@@ -1,5 +1,5 @@
-from carryover.tasks.progress import shown_progress
 from carryover.tasks.services.progress import StageProgress
+from carryover.tasks.stages.progress import shown_progress
 
 
 def test_an_artifact_tells_rate_and_time_left():

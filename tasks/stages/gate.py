@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from carryover.storage.warehouse.plan_check import NAME as PLAN_CHECK
-from carryover.storage.warehouse.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.checks.run import Check, Suite, run_suites
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.progress import OpenBar, no_bar
+from carryover.tasks.stages.plan_check import NAME as PLAN_CHECK
+from carryover.tasks.stages.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.tasks.traces.result_rows import CheckResultRow
 from carryover.tasks.traces.tables import TABLES
 

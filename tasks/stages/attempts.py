@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from carryover.storage.study.stages import instance_ids
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.protocol import EndpointDownError
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
+from carryover.tasks.stages.stage_results import instance_ids
 from carryover.tasks.traces.rows import FinishReason
 
 

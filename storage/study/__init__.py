@@ -1,1 +1,0 @@
-"""A study's runs, attempts, spending and kept results in the warehouse."""

@@ -1,0 +1,1 @@
+"""What several stages share: caching, retrying, progress, runs, attempts, spending, training data, kept results."""
