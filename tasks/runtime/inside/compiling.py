@@ -19,13 +19,33 @@ class Compiled(NamedTuple):
 
 def compile_block(source: str, filename: str) -> Compiled:
     """Return the code of a block; raise what `compile` raises."""
+    source = with_newlines(source)
     try:
         return _compile_parts(source, filename)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        tree: Any = compile(source, filename, "exec", _ONLY_AST)
-        last = tree.body.pop() if tree.body and type(tree.body[-1]) is _ast.Expr else None
-        value = compile(_ast.Expression(last.value), filename, "eval") if last is not None else None
-        return Compiled((compile(tree, filename, "exec"),), value)
+        pass  # compiled outside of this handler, so that an error of the block has no context
+    return _compile_tree(source, filename)
+
+
+def with_newlines(source: str) -> str:
+    """Return a source whose lines end as Python's own parser sees them."""
+    return source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
+
+
+def _compile_tree(source: str, filename: str) -> Compiled:
+    tree: Any = compile(source, filename, "exec", _ONLY_AST)
+    last = tree.body[-1] if tree.body else None
+    if type(last) is not _ast.Expr or _is_silenced(source, last):
+        return Compiled((compile(tree, filename, "exec"),), None)
+    tree.body.pop()
+    value = compile(_ast.Expression(last.value), filename, "eval")
+    return Compiled((compile(tree, filename, "exec"),), value)
+
+
+def _is_silenced(source: str, last: Any) -> bool:
+    """Tell whether a semicolon follows the last expression, which hides its value as in a notebook."""
+    line = source.split("\n")[last.end_lineno - 1].encode("utf-8", "surrogatepass")
+    return line[last.end_col_offset :].lstrip(b" \t\f").startswith(b";")
 
 
 def _compile_parts(source: str, filename: str) -> Compiled:

@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from typing import Any
 
 from .capture import open_stream
-from .compiling import compile_block
+from .compiling import compile_block, with_newlines
 from .fitness import Fitness
 from .framing import Channel
 from .namespace import drop_excess, hash_state, heal, user_values
@@ -119,7 +119,7 @@ class StepRunner:
 
     def _execute(self, source: str, step: int) -> str | None:
         filename = f"{STEP_FILE_PREFIX}{step}>"
-        lines = source.splitlines(keepends=True)  # for the tracebacks of this and later steps
+        lines = with_newlines(source).split("\n")  # for the tracebacks of this and later steps
         linecache.cache[filename] = (len(source), None, lines, filename)
         compiled = compile_block(source, filename)
         namespace = self.namespace

@@ -60,6 +60,17 @@ def test_traceback_shows_the_source_of_functions_of_earlier_steps(open_one):
     assert '  File "<step 1>", line 2, in f\n    return 1 / 0' in interpreter.run_block("f()").error.message
 
 
+def test_syntax_error_is_told_once(open_one, contract):
+    error = open_one(contract).run_block("x = 1\ny = ").error
+    assert error.message == '  File "<step 1>", line 2\n    y = \n        ^\nSyntaxError: invalid syntax'
+
+
+@pytest.mark.parametrize("break_", ["\u2028", "\x0c", "\x1e"])
+def test_traceback_counts_lines_as_python_does(open_one, break_):
+    error = open_one("persistent").run_block(f"text = '{break_}'\r\nx = 1\rx / 0").error
+    assert error.message.splitlines()[1:3] == ['  File "<step 1>", line 3, in <module>', "    x / 0"]
+
+
 @pytest.mark.parametrize(
     ("code", "error_type"),
     [

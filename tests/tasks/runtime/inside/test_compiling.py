@@ -48,6 +48,9 @@ NO_EXPRESSIONS = (
     "",
     "\n\n# only a comment",
     "x = \\\n1",
+    "1;",
+    "(1) ; # told to nobody",
+    "x = 'é'; x;",
 )
 
 
@@ -78,7 +81,8 @@ def test_last_statement_has_none(source):
 @pytest.mark.parametrize("source", [*EXPRESSIONS, *NO_EXPRESSIONS])
 def test_tree_agrees_on_what_the_last_statement_is(source):
     body = ast.parse(source).body
-    is_expression = bool(body) and isinstance(body[-1], ast.Expr)
+    is_silenced = source in ("1;", "(1) ; # told to nobody", "x = 'é'; x;")
+    is_expression = bool(body) and isinstance(body[-1], ast.Expr) and not is_silenced
     assert (compile_block(source, "<step 1>").value is not None) == is_expression
 
 
@@ -91,10 +95,12 @@ def test_error_is_that_of_the_whole_block(source):
     with pytest.raises(SyntaxError) as block:
         compile_block(source, "<step 1>")
     assert (str(block.value), block.value.lineno) == (str(whole.value), whole.value.lineno)
+    assert block.value.__context__ is None
 
 
-def test_lines_are_those_of_the_block():
-    compiled = compile_block("x = 1\n\n\nmissing", "<step 1>")
+@pytest.mark.parametrize("source", ["x = 1\n\n\nmissing", "x = 1\r\n\r\n\r\nmissing", "x = 1\r\r\rmissing"])
+def test_lines_are_those_of_the_block(source):
+    compiled = compile_block(source, "<step 1>")
     assert compiled.value is not None
     assert max(line for _, _, line in compiled.value.co_lines() if line is not None) == 4
 
