@@ -12,7 +12,7 @@ from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import planned_groups
 from carryover.tasks.plans.run import Run
-from carryover.tasks.stages.caching import StageIdentity, in_run, say_reused
+from carryover.tasks.stages.caching import StageIdentity, in_run
 from carryover.tasks.stages.finished import is_analysed
 from carryover.tasks.stages.progress import shown_progress
 
@@ -31,7 +31,7 @@ def _identify(run: Run) -> str:
     return stage_digest(Stage.ANALYSIS, run.plan.digest, run.plan.statistics, hashlib.sha256(ids.encode()).hexdigest())
 
 
-@task(task_run_name="statistics", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(task_run_name="statistics", cache_policy=StageIdentity(identify=_identify))
 def compute_study_statistics(run: Run) -> int:
     """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
     rows = compute_statistics(

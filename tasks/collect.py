@@ -23,7 +23,7 @@ from carryover.tasks.services.limits import Meter, Spent, check_uninterrupted
 from carryover.tasks.services.progress import Advance
 from carryover.tasks.sft.tokenizer import TokenCounter
 from carryover.tasks.stages.attempts import EpisodePlace, landed_episode_ids, missing_episodes
-from carryover.tasks.stages.caching import StageIdentity, say_reused
+from carryover.tasks.stages.caching import StageIdentity
 from carryover.tasks.stages.progress import shown_progress
 from carryover.tasks.stages.spending import share_meter
 from carryover.tasks.stages.stage_results import note_reuse, note_stage, read_instances
@@ -52,7 +52,6 @@ class Collected(FrozenModel):
 @task(
     task_run_name="{shard.name}",
     cache_policy=StageIdentity(identify=lambda run, shard: shard.identity),
-    on_completion=[say_reused],
 )
 def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
     """Play and land every episode of a shard that has not landed yet, in any plan.

@@ -10,7 +10,7 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.spec import InstanceSetSpec
 from carryover.tasks.services.progress import progress_bar
-from carryover.tasks.stages.caching import StageIdentity, in_run, say_reused
+from carryover.tasks.stages.caching import StageIdentity, in_run
 from carryover.tasks.stages.stage_results import note_instances
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
@@ -18,7 +18,6 @@ from carryover.tasks.traces.rows import InstanceRow, ItemRow
 @task(
     task_run_name="instances-{instance_set.bucket}-for-{instance_set.split}",
     cache_policy=StageIdentity(identify=lambda run, instance_set: stage_digest(Stage.INSTANCES, instance_set)),
-    on_completion=[say_reused],
 )
 def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
     """Sample, validate and land the instances of a set; return their ids in the order of its seeds."""

@@ -9,7 +9,7 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.spec import StudyPart
-from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once, say_reused
+from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.stages.training_data import TrainingData, gate_and_land, trace_ids
 
@@ -21,7 +21,7 @@ def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
     return stage_digest(Stage.DATA, *spec, tokenizer_identity(part, tokenizer), trace_ids(run, part, tokenizer))
 
 
-@task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused])
+@task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify))
 def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     """Prepare a part's training data and note them for the training; raise `UserError` as `gate_and_land`."""
     data = gate_and_land(run, part, tokenizer)

@@ -28,7 +28,7 @@ from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
-from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once, say_reused
+from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.stages.stage_results import instance_ids, note_stage, read_instances, stage_result
 from carryover.tasks.traces.rows import FinishReason
 
@@ -46,9 +46,7 @@ def _identify(run: Run, part: StudyPart) -> str:
     )
 
 
-@task(
-    task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify), on_completion=[say_reused]
-)
+@task(task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify))
 def provide_tokenizer(run: Run, part: StudyPart) -> KeptFolder:
     """Make or find the tokenizer that a part trains with; raise `UserError` as `make_tokenizer`."""
     return keep_folder(run.folders, make_tokenizer(run, part))

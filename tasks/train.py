@@ -28,7 +28,7 @@ from carryover.tasks.sft.resources import unknown_size
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained
 from carryover.tasks.sft.train_process import train_in_process
 from carryover.tasks.sft.training_log import TrainingMetric
-from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once, say_reused
+from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.stages.progress import shown_progress
 from carryover.tasks.stages.retrying import RETRIES
 from carryover.tasks.stages.stage_results import note_stage, stage_result
@@ -100,7 +100,6 @@ def plan_training(
 @task(
     task_run_name="{training.name}",
     cache_policy=StageIdentity(identify=lambda run, training: training.identity),
-    on_completion=[say_reused],
     **RETRIES,
 )
 def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:

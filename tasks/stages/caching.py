@@ -10,10 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from prefect import Task
 from prefect.cache_policies import CachePolicy
-from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
 from prefect.filesystems import RemoteFileSystem
-from prefect.logging.loggers import task_run_logger
 from prefect.settings import PREFECT_API_URL
 
 from carryover.storage.zone.objects import OBJECTS_FOLDER
@@ -42,14 +40,6 @@ class StageIdentity(CachePolicy):
         """Return `TASK-DIGEST`."""
         content = canonical_json([inputs["run"].cache_identity, self.identify(**inputs)])
         return f"{task_ctx.task.name}-{hashlib.sha256(content.encode()).hexdigest()[:32]}"
-
-
-def say_reused(task: Task[..., Any], task_run: TaskRun, state: State) -> None:
-    """Log what a task reused when it ended as Cached."""
-    if state.name == "Cached":
-        task_run_logger(task_run, task).info(
-            "reused the result of an earlier run of equal identity (%s)", task_run.name
-        )
 
 
 def refreshing_once(run: Run, stage: Stage, identity: str) -> Run:

@@ -1,8 +1,38 @@
-"""Programs that tests of the compose file need, where the machine has them."""
+"""The compose file as tests read it, and the programs that some of them need."""
 
+import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.flows.flow_process import ROOT
+
+FILE = ROOT / "deployments" / "compose.yaml"
+
+
+def read_services(password: str, hosts: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the services as Docker Compose interpolates them, with the places of `hosts` replaced."""
+
+    def fill(value: Any) -> Any:
+        match value:
+            case str():
+                text = re.sub(r"\$\{PASSWORD:\?[^}]*\}", lambda _: password, value)
+                text = text.replace("${TAG:-latest}", "latest").replace("$$", "$")
+                for name, here in (hosts or {}).items():
+                    text = text.replace(name, here)
+                return text
+            case list():
+                return [fill(each) for each in value]
+            case dict():
+                return {key: fill(each) for key, each in value.items()}
+            case _:
+                return value
+
+    return fill(yaml.safe_load(FILE.read_text())["services"])
 
 
 def compose_command() -> list[str] | None:

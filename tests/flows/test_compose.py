@@ -1,7 +1,6 @@
 """The compose file: Docker Compose accepts it, and its services finish a study as processes on Debian's PostgreSQL."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -9,22 +8,19 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from prefect.client.orchestration import get_client
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 from s3fs import S3FileSystem
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.serving.process import ManagedProcess, find_free_port
-from tests.flows.compose_programs import compose_command, postgres_programs
+from tests.flows.compose_programs import FILE, compose_command, postgres_programs, read_services
 from tests.flows.conftest import EVALUATION_COUNT, TRAIN_COUNT
 from tests.flows.flow_process import ROOT
 
-FILE = ROOT / "deployments" / "compose.yaml"
-PASSWORD = "secret"
+PASSWORD = "p@ss/w#rd"
 PARAMETERS = {"scale": "smoke", "overrides": {"train_count": TRAIN_COUNT, "evaluation_count": EVALUATION_COUNT}}
 
 
@@ -74,22 +70,19 @@ def postgres() -> Iterator[str]:
                 process.send_signal(signal.SIGINT)  # waits for no client
 
 
-def read_services(hosts: dict[str, str]) -> dict[str, Any]:
-    """Return the services of the compose file, with a password, and what it calls by name on this machine."""
-    text = re.sub(r"\$\{PASSWORD:\?[^}]*\}", PASSWORD, FILE.read_text())
-    for name, here in {"${TAG:-latest}": "latest", "$$": "$", **hosts}.items():
-        text = text.replace(name, here)
-    return yaml.safe_load(text)["services"]
-
-
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(3000)
 def test_services_finish_a_study_on_postgresql(postgres, bucket_address, tmp_path, monkeypatch):
     address = f"http://127.0.0.1:{find_free_port()}"
-    hosts = {"@postgres/": f"@{postgres}/", "http://server:4200": address, "http://storage:7070": bucket_address}
-    services = read_services(hosts | {"0.0.0.0": "127.0.0.1"})
+    hosts = {"http://server:4200": address, "http://storage:7070": bucket_address, "0.0.0.0": "127.0.0.1"}
+    services = read_services(PASSWORD, hosts)
+    host, _, port = postgres.partition(":")
+    services["server"]["environment"] |= {
+        "PREFECT_SERVER_DATABASE_HOST": host,
+        "PREFECT_SERVER_DATABASE_PORT": port,
+    }
     inside = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PREFECT_SERVER_API_PORT": address.rpartition(":")[2],
@@ -114,7 +107,7 @@ def test_services_finish_a_study_on_postgresql(postgres, bucket_address, tmp_pat
         subprocess.run(services["deploy"]["command"], cwd=ROOT, env=environment("deploy"), check=True)
         with (
             start("cpu") as worker,
-            temporary_settings({PREFECT_API_URL: f"{address}/api"}),
+            temporary_settings({PREFECT_API_URL: f"{address}/api", PREFECT_API_AUTH_STRING: f"carryover:{PASSWORD}"}),
             get_client(sync_client=True) as client,
         ):
             deployment = client.read_deployment_by_name("reproduce-study/study")
@@ -126,6 +119,7 @@ def test_services_finish_a_study_on_postgresql(postgres, bucket_address, tmp_pat
             assert run.state.is_completed(), (tmp_path / "cpu.log").read_text()[-8000:]
     purposes = LandingZone(services["cpu"]["environment"]["CARRYOVER_LANDING"]).scan("episodes").collect()["purpose"]
     assert dict(purposes.value_counts().iter_rows()) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
-    query = ["psql", f"postgresql://prefect:{PASSWORD}@{postgres}/prefect", "--tuples-only", "--no-align", "--command"]
-    state = subprocess.check_output([*query, f"select state_type from flow_run where id = '{run.id}'"], text=True)
+    query = ["psql", f"postgresql://prefect@{postgres}/prefect", "--tuples-only", "--no-align", "--command"]
+    query.append(f"select state_type from flow_run where id = '{run.id}'")
+    state = subprocess.check_output(query, env=os.environ | {"PGPASSWORD": PASSWORD}, text=True)
     assert state.strip() == "COMPLETED"

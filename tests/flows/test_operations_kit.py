@@ -7,7 +7,11 @@ import subprocess
 
 import pytest
 import yaml
+from prefect.settings import Settings
+from prefect.utilities.templating import apply_values
+from sqlalchemy.engine import make_url
 
+from tests.flows.compose_programs import read_services
 from tests.flows.flow_process import ROOT
 
 FOLDER = ROOT / "deployments"
@@ -47,15 +51,52 @@ def placeholders(value):
     return {part.partition("}}")[0].strip() for part in text.split("{{")[1:]}
 
 
+def test_compose_limits_the_memory_of_every_service():
+    assert all(service["mem_limit"] for service in SERVICES.values())
+
+
+@pytest.mark.parametrize("password", ["secret", "p@ss/w#rd:%41?"])
+def test_compose_password_reaches_database_and_api(password, monkeypatch):
+    services = read_services(password)
+    for name, value in services["server"]["environment"].items():
+        monkeypatch.setenv(name, value)
+    settings = Settings()
+    url = settings.server.database.connection_url
+    auth_string = settings.server.api.auth_string
+    assert url is not None
+    assert make_url(url.get_secret_value()).password == password
+    assert auth_string is not None
+    assert auth_string.get_secret_value() == services["cpu"]["environment"]["PREFECT_API_AUTH_STRING"]
+    assert auth_string.get_secret_value() == f"carryover:{password}"
+
+
 def test_kubernetes_template_uses_every_variable_it_declares():
     assert placeholders(TEMPLATE["job_configuration"]) == set(TEMPLATE["variables"]["properties"])
 
 
-def test_kubernetes_pod_of_the_gpu_pool_gets_one_device():
-    container = TEMPLATE["job_configuration"]["job_manifest"]["spec"]["template"]["spec"]["containers"][0]
-    assert container["resources"]["limits"]["nvidia.com/gpu"] == "{{ gpus }}"
+def pod_of(pool):
+    """The pod that Prefect makes of the template, for a deployment on a pool."""
+    defaults = {name: one["default"] for name, one in TEMPLATE["variables"]["properties"].items() if "default" in one}
     pools = {one["work_pool"]["name"]: one["work_pool"]["job_variables"] for one in DEPLOYMENTS["deployments"]}
-    assert {name: variables.get("gpus", 0) for name, variables in pools.items()} == {"cpu": 0, "gpu": 1}
+    filled = apply_values(TEMPLATE["job_configuration"], defaults | pools[pool])
+    return filled["job_manifest"]["spec"]["template"]["spec"]
+
+
+def test_kubernetes_pod_of_the_gpu_pool_gets_one_device():
+    devices = {pool: pod_of(pool)["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] for pool in POOLS}
+    assert devices == {"cpu": 0, "gpu": 1}
+    tolerated = {pool: [each["key"] for each in pod_of(pool)["tolerations"]] for pool in POOLS}
+    assert tolerated == {"cpu": [], "gpu": ["nvidia.com/gpu"]}
+
+
+def test_kubernetes_pod_runs_as_an_ordinary_user():
+    pod = pod_of("cpu")
+    assert pod["nodeSelector"] == {}
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert f"--uid {pod['securityContext']['runAsUser']} " in (FOLDER / "Containerfile").read_text()
+    (container,) = pod["containers"]
+    assert container["imagePullPolicy"] == "IfNotPresent"
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def test_deployments_name_no_path_of_a_checkout():
@@ -79,7 +120,7 @@ def test_slurm_script_starts_one_worker_per_device(programs):
     slurm = {"SLURM_JOB_ID": "7", "SLURM_SUBMIT_DIR": "/shared", "CARRYOVER_BIN": str(programs)}
     environment = {"PATH": os.environ["PATH"], "PREFECT_API_URL": "http://host:4200/api", **slurm}
     said = subprocess.check_output(["sh", script], env=environment, text=True)
-    assert said == "/shared/data-7 worker start --pool gpu --limit 1 --name slurm-7\n"
+    assert said == "/shared/data worker start --pool gpu --limit 1 --name slurm-7\n"
 
 
 def test_slurm_script_without_a_server_says_what_it_lacks(programs):

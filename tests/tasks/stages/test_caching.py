@@ -60,12 +60,21 @@ def test_cache_key_changes_with_identity_landing_zone_and_generation():
     assert key_of(make_run("another run")) == keys[0]
 
 
+def every_task():
+    modules = [import_module(f"carryover.tasks.{found.name}") for found in iter_modules(tasks.__path__)]
+    return [value for module in modules for value in vars(module).values() if type(value) is Task]
+
+
+def test_no_task_has_hooks():
+    """Prefect writes two lines into a run's log for every call of a hook."""
+    hooks = [hooks for task in every_task() for hooks in (task.on_completion_hooks, task.on_failure_hooks)]
+    assert hooks
+    assert not any(hooks)
+
+
 def test_every_task_is_cached_by_its_stage_or_never():
     """Prefect's default policy would skip the second of two equal merges wherever results are persisted by default."""
-    modules = (import_module(f"carryover.tasks.{found.name}") for found in iter_modules(tasks.__path__))
-    found = {
-        value.name: value.cache_policy for module in modules for value in vars(module).values() if type(value) is Task
-    }
+    found = {task.name: task.cache_policy for task in every_task()}
     uncached = {name for name, policy in found.items() if policy is NO_CACHE}
     assert uncached == {
         "check_warehouse", "find_models", "judge_episodes", "merge_landing", "play_suite", "prepare_lessons",
