@@ -1,6 +1,7 @@
 """The state of the installation, of the warehouse and of the landed files."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 from rich.table import Table
@@ -9,6 +10,7 @@ from carryover.flows.cli.folders import HOW_TO_FILL, find_folders
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import has_current_copy
+from carryover.storage.zone.bundles import manifest_path
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import find_damage
 from carryover.tasks.analysis.queries import command_sql
@@ -42,17 +44,55 @@ def print_health(home: Path | None) -> None:
 
 
 def print_damage(home: Path | None) -> None:
-    """Compare every landed file with its checksum; raise `UserError` for damage, or where there is no data folder."""
-    zone = LandingZone(find_folders(home).landing)
+    """Verify every landed file and every merged bundle; raise `UserError` for damage.
+
+    A landed file is compared with its checksum. A bundle that the warehouse holds must still lie in the landing zone.
+    """
+    folders = find_folders(home)
+    zone = LandingZone(folders.landing)
     damage = find_damage(zone)
+    merged = _merged_bundles(folders.warehouse)
+    gone = [bundle for bundle in merged if bundle.landing_url == zone.url and not zone.store.has(bundle.path)]
     for refusal in damage:
         typer.echo(f"{refusal.path}: {refusal.reason}")
+    for bundle in gone:
+        typer.echo(f"{bundle.path}: gone; the warehouse holds its {bundle.row_count:,} rows")
     if damage:
         raise UserError(
             f"{len(damage)} damaged bundles in {zone.url}; restore their files from a backup, or run "
             "`carryover merge`, which quarantines those that are not merged yet"
         )
+    if gone:
+        raise UserError(
+            f"{len(gone)} merged bundles are gone from {zone.url}; restore them from a backup: a warehouse that is "
+            "merged anew would lack their rows"
+        )
     typer.echo(f"{len(zone.manifests().bundles)} bundles in {zone.url} match their checksums")
+    elsewhere = sum(bundle.landing_url != zone.url for bundle in merged)
+    if elsewhere:
+        typer.echo(f"{elsewhere} merged bundles are of other landing zones and were not verified")
+
+
+class MergedBundle(NamedTuple):
+    """A bundle that the warehouse holds."""
+
+    bundle_id: str
+    run_id: str
+    landing_url: str
+    row_count: int
+
+    @property
+    def path(self) -> str:
+        """Path of its manifest in its landing zone."""
+        return manifest_path(self.run_id, self.bundle_id)
+
+
+def _merged_bundles(warehouse: Path) -> list[MergedBundle]:
+    """Return the bundles that a warehouse holds; none where no warehouse exists."""
+    if not warehouse.exists():
+        return []
+    with Warehouse.open(warehouse) as opened:
+        return [MergedBundle(*row) for row in opened.sql(command_sql("merged_bundles")).rows()]
 
 
 def _warehouse_lines(home: Path | None) -> list[str]:
@@ -67,7 +107,7 @@ def _warehouse_lines(home: Path | None) -> list[str]:
     try:
         with Warehouse.open(folders.warehouse) as warehouse:
             counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
-            waiting = landed - {bundle_id for (bundle_id,) in warehouse.sql(command_sql("merged_bundles")).rows()}
+            waiting = landed - {row[0] for row in warehouse.sql(command_sql("merged_bundles")).rows()}
             ((run_count, episode_count),) = warehouse.sql(command_sql("other_sources")).rows()
             broken = [row[0] for row in warehouse.sql(command_sql("broken_checks")).rows()]
     except UserError as error:

@@ -1,2 +1,4 @@
--- Ids of the bundles that the warehouse holds.
-select bundle_id from merged_bundles
+-- The bundles that the warehouse holds, and where they landed.
+select bundle_id, run_id, landing_url, row_count
+from merged_bundles
+order by bundle_id

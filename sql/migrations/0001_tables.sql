@@ -1,4 +1,4 @@
--- What the merger remembers; the other tables of `main` are those of the row models (storage/schemas.py).
+-- What the merger remembers; the other tables of `main` are those of the row models (storage/zone/schemas.py).
 create table main.merged_bundles (
     bundle_id varchar not null primary key,
     run_id varchar not null,

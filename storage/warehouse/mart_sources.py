@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from carryover.storage.warehouse.connection import quoted
 from carryover.storage.warehouse.migrations import read_migrations
+from carryover.storage.zone.schemas import create_table
 from carryover.tasks.traces.rows import EpisodeRow
+from carryover.tasks.traces.tables import TABLES
 
 _ATTEMPTS = f"""
 -- one row per episode: whether it is the last attempt at what it is an attempt at
@@ -53,10 +55,11 @@ def read_mart_sources() -> list[MartSource]:
 
 
 def sources_digest(sources: list[MartSource]) -> str:
-    """Return a digest of the files, and of the migrations, which may change rows that the marts were computed from."""
+    """Return a digest of what decides the marts: the files, the tables and the migrations."""
     contents = [(source.schema, source.name, source.content) for source in sources]
     migrations = [migration.digest for migration in read_migrations()]
-    return hashlib.sha256(repr((contents, migrations)).encode()).hexdigest()[:16]
+    tables = [create_table(table) for table in TABLES]
+    return hashlib.sha256(repr((contents, migrations, tables)).encode()).hexdigest()[:16]
 
 
 def _files(folder: str, suffix: str) -> list[tuple[str, Traversable]]:

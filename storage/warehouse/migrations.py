@@ -1,10 +1,11 @@
-"""Numbered migrations of the warehouse's schema, with a ledger of the ones applied.
+"""Schema of the warehouse: tables follow the row models, and numbered migrations do the rest.
 
-The first one creates the tables of the row models as they are. Until a release freezes it as text, a warehouse of other
-models is refused, and its landing zone is merged into a new file.
+A warehouse of any version is brought to the row models of this one: a missing table is created, a missing column is
+added with its default. Numbered migrations, with a ledger of the ones applied, change what no row model declares.
 """
 
 import hashlib
+from collections import defaultdict
 from datetime import UTC, datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -17,7 +18,8 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import transaction
-from carryover.storage.zone.schemas import create_tables
+from carryover.storage.zone.schemas import create_table, default_literal, duckdb_columns
+from carryover.tasks.traces.tables import TABLES
 
 _LEDGER = """
 create table if not exists main.schema_migrations (
@@ -26,6 +28,11 @@ create table if not exists main.schema_migrations (
     digest varchar not null,
     applied_at timestamptz not null
 )
+"""
+
+_HELD_COLUMNS = """
+select table_name, column_name, is_nullable from duckdb_columns()
+where database_name = current_database() and schema_name = 'main'
 """
 
 
@@ -50,7 +57,7 @@ def read_migrations(folder: Traversable | Path | None = None) -> list[Migration]
         Migration(
             version=int(source.name[:4]),
             name=source.name[5:-4],
-            statements=(create_tables() if source.name.startswith("0001") else "") + source.read_text(encoding="utf-8"),
+            statements=source.read_text(encoding="utf-8"),
         )
         for source in sources
     ]
@@ -62,17 +69,20 @@ def read_migrations(folder: Traversable | Path | None = None) -> list[Migration]
 def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = None) -> int:
     """Bring a database to the newest schema, keeping its rows, and return the number of migrations applied.
 
-    An empty database becomes an empty warehouse. Raise `WarehouseError` for a database that is no warehouse, one of
-    a newer version, or one whose migrations had other contents.
+    An empty database becomes an empty warehouse. Raise `WarehouseError` for a database that is no warehouse, and for
+    one of a newer version.
     """
     tables = connection.sql("select 1 from duckdb_tables() where database_name = current_database() limit 1").fetchall()
     migrations = read_migrations(folder)
     pending = _pending(connection, migrations) if tables else migrations
-    if not pending:
+    changes = _changes_to_tables(connection)
+    if not pending and not changes:
         return 0
     try:
         with transaction(connection):
             connection.execute(_LEDGER)
+            for statement in changes:
+                connection.execute(statement)
             for migration in pending:
                 connection.execute(migration.statements)
                 applied_now = (migration.version, migration.name, migration.digest, datetime.now(UTC))
@@ -83,7 +93,10 @@ def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = 
 
 
 def check_version(connection: DuckDBPyConnection, folder: Traversable | Path | None = None) -> None:
-    """Raise `WarehouseError` unless the database is a warehouse of exactly this version."""
+    """Raise `WarehouseError` unless the database is a warehouse with exactly these migrations.
+
+    Tables may lack columns that came later, which a merge adds.
+    """
     migrations = read_migrations(folder)
     if pending := _pending(connection, migrations):
         raise WarehouseError(
@@ -93,24 +106,40 @@ def check_version(connection: DuckDBPyConnection, folder: Traversable | Path | N
 
 
 def _pending(connection: DuckDBPyConnection, migrations: list[Migration]) -> list[Migration]:
-    """Return the migrations that a warehouse lacks; raise `WarehouseError` for none, another's or a newer one's."""
+    """Return the migrations that a warehouse lacks; raise `WarehouseError` for no warehouse and a newer one."""
     try:
-        rows = connection.sql("select version, digest from main.schema_migrations").fetchall()
+        rows = connection.sql("select version from main.schema_migrations").fetchall()
     except duckdb.CatalogException as error:
         raise WarehouseError(
             "this is a DuckDB file but not a Carryover warehouse: it has no ledger of migrations"
         ) from error
-    applied = dict(rows)
+    applied = [version for (version,) in rows]
     if len(applied) > len(migrations):
         raise WarehouseError(
             f"the warehouse has schema version {max(applied)}, this Carryover knows {len(migrations)}; "
             "upgrade Carryover"
         )
-    for migration in migrations[: len(applied)]:
-        if applied.get(migration.version) != migration.digest:
-            raise WarehouseError(
-                "the warehouse was made by another version of Carryover (migration "
-                f"{migration.version:04d}_{migration.name} was applied with other contents); move its files away, and "
-                "`carryover merge` makes it anew"
-            )
     return migrations[len(applied) :]
+
+
+def _changes_to_tables(connection: DuckDBPyConnection) -> list[str]:
+    """Return the statements that bring the tables to the row models: new tables, new columns, columns that may lack."""
+    held: dict[str, dict[str, bool]] = defaultdict(dict)
+    for table, column, is_nullable in connection.sql(_HELD_COLUMNS).fetchall():
+        held[table][column] = is_nullable
+    statements = []
+    for table in TABLES:
+        if table not in held:
+            statements.append(create_table(table))
+            continue
+        for name, duckdb_type, is_nullable in duckdb_columns(table):
+            if name not in held[table]:
+                default = default_literal(table, name)
+                statements.append(f"alter table main.{table} add column {name} {duckdb_type} default {default}")
+            elif is_nullable and not held[table][name]:
+                statements.append(f"alter table main.{table} alter column {name} drop not null")
+        # A column that no model declares any more gets no values.
+        for name in held[table].keys() - {column.name for column in duckdb_columns(table)}:
+            if not held[table][name]:
+                statements.append(f"alter table main.{table} alter column {name} drop not null")
+    return statements

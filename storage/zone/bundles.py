@@ -65,7 +65,7 @@ class Manifest(FrozenModel):
     @property
     def path(self) -> str:
         """Path of the manifest in the landing zone."""
-        return f"{MANIFEST_FOLDER}/run_id={self.run_id}/{self.bundle_id}.json"
+        return manifest_path(self.run_id, self.bundle_id)
 
     @property
     def row_count(self) -> int:
@@ -92,6 +92,11 @@ def checksum(content: bytes | memoryview) -> str:
 def new_bundle_id(now: datetime) -> str:
     """Return a name that no other writer chooses and that sorts by time."""
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:12]}"
+
+
+def manifest_path(run_id: str, bundle_id: str) -> str:
+    """Return where a bundle's manifest lies in the landing zone."""
+    return f"{MANIFEST_FOLDER}/run_id={run_id}/{bundle_id}.json"
 
 
 def data_path(table: str, run_id: str, bundle_id: str) -> str:

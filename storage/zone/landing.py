@@ -26,7 +26,7 @@ from carryover.storage.zone.bundles import (
 )
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.scans import scan_bundles
-from carryover.storage.zone.schemas import EPISODE_CHILDREN, arrow_schema, row_model, to_arrow
+from carryover.storage.zone.schemas import EPISODE_CHILDREN, nullable_schema, row_model, to_arrow
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason, Row
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -133,7 +133,7 @@ class LandingZone:
         frame = self.scan(table)
         if where is not None:
             frame = frame.filter(where)
-        schema = arrow_schema(table)
+        schema = nullable_schema(table)
         if columns is not None:
             schema = pa.schema([schema.field(name) for name in columns])
         return frame.select(schema.names).collect().to_arrow().cast(schema)

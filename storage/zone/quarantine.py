@@ -118,7 +118,7 @@ def _why_unfit(manifest: Manifest, sizes: dict[str, int]) -> str | None:
         if unknown := sorted(set(file.columns) - {column.name for column in known}):
             return f"{file.path}: column {unknown[0]!r} is unknown to this version; upgrade Carryover"
         if missing := [column.name for column in known if not column.is_nullable and column.name not in file.columns]:
-            return f"{file.path}: column {missing[0]!r} is missing; an older version landed it"
+            return f"{file.path}: key column {missing[0]!r} is missing; land its run again with this version"
     return None
 
 

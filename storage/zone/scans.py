@@ -10,7 +10,7 @@ from duckdb.polars_io import duckdb_source
 
 from carryover.storage.zone.bundles import Manifest, share_episodes
 from carryover.storage.zone.files import FileStore
-from carryover.storage.zone.schemas import arrow_schema, row_model
+from carryover.storage.zone.schemas import arrow_schema, column_default, nullable_schema, row_model
 from carryover.tasks.traces.rows import EPISODE_TABLES
 
 
@@ -54,16 +54,19 @@ class _FreshRelation:
 
 def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
     files = [file for manifest in bundles if (file := manifest.file(table))]
+    schema = nullable_schema(table)  # a column that came with a later version is null in older files
     if store.is_local:
-        return pl.scan_parquet(
+        frame = pl.scan_parquet(
             [store.location(file.path) for file in files],
-            schema=pl.DataFrame(arrow_schema(table).empty_table()).schema,
-            # A column that came with a later version is null in files of the version before.
+            schema=pl.DataFrame(schema.empty_table()).schema,
             missing_columns="insert",
             hive_partitioning=False,
         )
-    # Polars has readers of its own for some object stores; going through fsspec keeps one set of credentials.
-    paths = [store.absolute(file.path) for file in files]
-    return pl.scan_pyarrow_dataset(
-        ds.dataset(paths, schema=arrow_schema(table), filesystem=store.filesystem, format="parquet")
-    )
+    else:
+        # Polars has readers of its own for some object stores; going through fsspec keeps one set of credentials.
+        paths = [store.absolute(file.path) for file in files]
+        frame = pl.scan_pyarrow_dataset(ds.dataset(paths, schema=schema, filesystem=store.filesystem, format="parquet"))
+    held = set.intersection(*(set(file.columns) for file in files))
+    defaults = {name: column_default(table, name) for name in schema.names if name not in held}
+    filled = [pl.col(name).fill_null(value) for name, value in defaults.items() if value is not None]
+    return frame.with_columns(filled) if filled else frame

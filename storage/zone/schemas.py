@@ -34,6 +34,7 @@ class Column(NamedTuple):
     name: str
     duckdb_type: str
     is_nullable: bool
+    """False for a key's columns; any other may be missing in what an older version landed."""
 
 
 def row_model(table: str) -> type[Row]:
@@ -52,26 +53,48 @@ def arrow_schema(table: str) -> pa.Schema:
     )
 
 
+def nullable_schema(table: str) -> pa.Schema:
+    """Return the Arrow schema of rows that an older version may have landed: any column but a key's may be null."""
+    fields = [field.with_nullable(field.name not in row_model(table).KEY) for field in arrow_schema(table)]
+    return pa.schema(fields)
+
+
 def duckdb_columns(table: str) -> list[Column]:
     """Return a table's columns as DuckDB holds them."""
-    return [Column(field.name, _DUCKDB_TYPES[field.type], field.nullable) for field in arrow_schema(table)]
+    key = row_model(table).KEY
+    return [Column(field.name, _DUCKDB_TYPES[field.type], field.name not in key) for field in arrow_schema(table)]
 
 
-def create_tables() -> str:
-    """Return the statements that create an empty table of every row model.
+def column_default(table: str, name: str) -> Any:
+    """Return the value of a column that a row landed without: the model's default, else `None`."""
+    field = row_model(table).model_fields[name]
+    return None if field.is_required() else field.default
+
+
+def default_literal(table: str, name: str) -> str:
+    """Return `column_default` as an SQL literal."""
+    default = column_default(table, name)
+    if default is None:
+        return "null"
+    if isinstance(default, str):
+        return "'" + default.replace("'", "''") + "'"
+    return str(default).lower()
+
+
+def create_table(table: str) -> str:
+    """Return the statement that creates a row model's table, empty.
 
     Keys are declared for the small tables. A primary key would double the time of a merge of episodes, and DuckDB
     refuses to replace a row within a transaction, so the other keys are checked by the gate.
     """
-    statements = []
-    for table, model in TABLES.items():
-        columns = [
-            f"{name} {kind}{'' if is_nullable else ' not null'}" for name, kind, is_nullable in duckdb_columns(table)
-        ]
-        if model not in EPISODE_TABLES and not model.LATEST_WINS:
-            columns.append(f"primary key ({', '.join(model.KEY)})")
-        statements.append(f"create table main.{table} ({', '.join(columns)});")
-    return "\n".join(statements)
+    model = row_model(table)
+    columns = []
+    for column in duckdb_columns(table):
+        constraint = "" if column.is_nullable else " not null"
+        columns.append(f"{column.name} {column.duckdb_type}{constraint}")
+    if model not in EPISODE_TABLES and not model.LATEST_WINS:
+        columns.append(f"primary key ({', '.join(model.KEY)})")
+    return f"create table main.{table} ({', '.join(columns)})"
 
 
 def to_arrow(rows: Sequence[Row]) -> pa.Table:

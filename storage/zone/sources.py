@@ -8,7 +8,7 @@ import pyarrow as pa
 from carryover.storage.warehouse.connection import quoted
 from carryover.storage.zone.bundles import BundleFile, Share
 from carryover.storage.zone.files import FileStore
-from carryover.storage.zone.schemas import arrow_schema, duckdb_columns, row_model
+from carryover.storage.zone.schemas import arrow_schema, default_literal, duckdb_columns, row_model
 from carryover.tasks.traces.rows import EPISODE_TABLES
 
 
@@ -69,11 +69,12 @@ def _text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> pa.Tab
 def _select(
     store: FileStore, table: str, files: Sequence[BundleFile], held: Collection[str], has_lost_episodes: bool
 ) -> str:
-    """Return a query for the rows of files that hold the same columns; the table's others are null."""
-    columns = ", ".join(
-        column.name if column.name in held else f"null::{column.duckdb_type} as {column.name}"
-        for column in duckdb_columns(table)
-    )
+    """Return a query for the rows of files that hold the same columns; the table's others have their defaults."""
+    selected = []
+    for name, duckdb_type, _ in duckdb_columns(table):
+        is_held = name in held
+        selected.append(name if is_held else f"{default_literal(table, name)}::{duckdb_type} as {name}")
+    columns = ", ".join(selected)
     paths = ", ".join(quoted(store.location(file.path)) for file in files)
     query = (
         f"select {columns}, parse_filename(filename, true) as bundle_id\n"

@@ -1,7 +1,8 @@
 """Rows of one recorded episode: one frozen model per table of the trace warehouse.
 
 A row model is the only place where a table's columns are declared: the landing zone derives its Arrow schemas from
-it (`storage/zone/schemas.py`), and a test holds the migrations to it. `KEY` names the columns that identify a row by
+it (`storage/zone/schemas.py`), and a merge brings an older warehouse to it. A column that is added later is nullable or
+has a default, which rows of older bundles get. `KEY` names the columns that identify a row by
 content, so that landing the same row twice is harmless.
 """
 

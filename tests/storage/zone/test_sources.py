@@ -64,7 +64,10 @@ def test_columns_in_another_order_are_matched_by_name(land_otherwise, tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda steps: steps.drop_columns(["code"]), "column 'code' is missing; an older version landed it"),
+        (
+            lambda steps: steps.drop_columns(["step"]),
+            "key column 'step' is missing; land its run again with this version",
+        ),
         (
             lambda steps: steps.append_column("mood", pa.array(["calm"])),
             "column 'mood' is unknown to this version; upgrade Carryover",
