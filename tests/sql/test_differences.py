@@ -73,7 +73,9 @@ def test_no_other_scale_has_a_difference(played):
 def test_at_the_paper_scale_every_published_number_has_one(played):
     warehouse = played("paper")
     for name in WITH_BOTH:
-        for row in warehouse.table(name):
+        rows = warehouse.table(name)
+        assert rows, name
+        for row in rows:
             present = [value for value in differences(row).values() if value is not None]
             assert len(present) == len(published_numbers(row)), name
 

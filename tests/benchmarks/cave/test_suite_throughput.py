@@ -60,6 +60,7 @@ def play_with_oracle(cases, arm, runtime):
         return await asyncio.gather(*map(play_one, cases))
 
     played = background.wait_for(play_all())
+    assert len(played) == len(cases)
     assert all(turn.is_passed for episode in played for turn in episode.turns)
 
 
@@ -81,4 +82,5 @@ def test_the_same_blocks_without_the_harness(cases, runtime, processor_seconds, 
     play_with_oracle(cases, "persistent_code", runtime)
     bare, harness = between - before, processor_seconds() - 2 * between + before
     keep_figure("CPU of a task's bare blocks: persistent_code", 1000 * bare / PLAYED, "ms")
+    assert bare > 0
     keep_figure("CPU of a task's harness beside its bare blocks: persistent_code", 1000 * harness / PLAYED, "ms")

@@ -89,6 +89,9 @@ def test_where_the_processor_time_goes(tmp_path, playing, measuring, processor_s
     runtime.close()
     seconds = measuring.seconds_by_part(pstats.Stats(profile).stats)  # pyright: ignore[reportAttributeAccessIssue]
     parts = {part: own / seconds.total() * host for part, own in seconds.most_common()}
+    assert set(parts) >= set(measuring.PARTS.values())
+    assert sum(parts.values()) == pytest.approx(host)
+    assert whole > host
     with capsys.disabled():
         print(f"\npersistent, one at a time, one thread: {whole / EPISODES * 1e3:.1f} ms CPU per episode")
         for part, own in ({"sandbox": whole - host} | parts).items():

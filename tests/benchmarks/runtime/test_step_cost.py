@@ -46,6 +46,9 @@ def test_start(contenders, table):
     for name, contender in running(contenders).items():
         table.enter(name, "start ms", f"{contender.start_seconds * 1e3:.0f}")
         table.enter(name, "start CPU ms, process and imports", f"{contender.start_processor_seconds * 1e3:.0f}")
+        assert contender.start_seconds > 0, name
+        assert contender.start_processor_seconds > 0, name
+    assert set(OURS) <= set(contenders)
     for name in {*OURS, *OTHERS} - contenders.keys():
         table.leave_out(name, "start ms", MISSING)
 

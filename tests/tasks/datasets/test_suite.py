@@ -135,6 +135,8 @@ def example(name, contract="persistent", position=0, token_count: int | None = 1
 def test_examples_within_the_budget_pass(tmp_path):
     rows = gate_examples([example("a")], tmp_path, spec=DatasetSpec(), run_id="run", checked_at=NOW)
     assert all(row.is_passed for row in rows)
+    assert {(row.suite, row.row_count) for row in rows} == {("examples_persistent", 1)}
+    assert {"token_limit", "sequence_limit"} <= {row.check_name for row in rows}
 
 
 def test_an_example_over_the_budget_stops(tmp_path):

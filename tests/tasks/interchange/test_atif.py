@@ -62,6 +62,7 @@ def test_what_the_format_does_not_allow_is_found(document, change, reason):
 
 def test_every_observation_answers_a_call_of_its_step(document):
     agent_steps = [step for step in document["steps"] if step["source"] == "agent"]
+    assert agent_steps
     for step in agent_steps:
         (call,) = step["tool_calls"]
         (result,) = step["observation"]["results"]

@@ -57,6 +57,7 @@ def test_the_layout_is_the_repositorys(played):
 
 def test_the_contract_is_declared(played):
     declared = {trace.episode.runtime_contract: authors_documents(trace).trace["contract"] for trace in played.traces()}
+    assert sorted(declared) == ["persistent", "stateless"]
     for contract, declaration in declared.items():
         assert (declaration["runtime"], declaration["shown"], declaration["trained"]) == (contract, contract, None)
         assert declaration["declaration"]["contract"]["name"] == contract

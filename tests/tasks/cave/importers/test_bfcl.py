@@ -57,7 +57,9 @@ def download(tmp_path):
 @pytest.mark.parametrize("arm", ARMS)
 def test_gold_replays_under_every_arm(download, fork_tree, arm):
     setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
-    for case in bfcl_cases(str(download)):
+    cases = bfcl_cases(str(download))
+    assert cases
+    for case in cases:
         played = asyncio.run(play(CaseEpisode(case, arm, 0), Oracle(script(case, ARMS[arm])), setting))
         assert [turn.wrong_json for turn in played.turns] == ["[]"]
         assert played.turns[0].source.endswith("AST rule")

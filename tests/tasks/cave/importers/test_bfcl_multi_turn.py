@@ -83,7 +83,9 @@ def run(fork_tree):
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_gold_replays_under_every_arm(download, run, arm):
-    for case in bfcl_multi_turn_cases(str(download)):
+    cases = bfcl_multi_turn_cases(str(download))
+    assert cases
+    for case in cases:
         turns = run(case, arm)
         assert [(turn.wrong_json, turn.call_count) for turn in turns] == [("[]", 2), ("[]", 1)]
         assert turns[0].source == f"bfcl-eval 2026.3.23, {case.tier}, state and answers"

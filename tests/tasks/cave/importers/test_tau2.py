@@ -140,7 +140,9 @@ def run(fork_tree):
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_the_oracle_passes_under_every_arm(download, run, arm):
-    for case in tau2_cases(str(download)):
+    cases = tau2_cases(str(download))
+    assert cases
+    for case in cases:
         turn, episode = run(case, arm, Oracle(script(case, ARMS[arm])))
         assert (turn.is_passed, turn.wrong_json, turn.has_required_calls) == (True, "[]", True)
         assert (turn.are_calls_reference, turn.call_count, turn.judged_reward) == (True, 2, None)
