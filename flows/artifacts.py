@@ -12,7 +12,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import command_sql, table_names, table_query
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings
-from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.traces.result_rows import NightVerdictRow
 

@@ -1,6 +1,6 @@
 """Stage 2 as a flow: paired teacher traces under both contracts."""
 
-from carryover.flows.runners import collect_shards, stage_flow
+from carryover.flows.stage_flows import collect_shards, stage_flow
 from carryover.tasks.plans.preflight import check_teachers
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import teacher_shards

@@ -3,7 +3,7 @@
 from prefect.futures import wait
 
 from carryover.flows.cli.messages import say
-from carryover.flows.shown import flow
+from carryover.flows.prefect_flow import flow
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
 from carryover.tasks.stages.comparisons import merge_comparison, open_comparison

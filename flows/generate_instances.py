@@ -1,6 +1,6 @@
 """Stage 1 as a flow: sample, validate and land the instance sets of a plan."""
 
-from carryover.flows.runners import stage_flow
+from carryover.flows.stage_flows import stage_flow
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.plans.run import Run
 

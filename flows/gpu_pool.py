@@ -15,7 +15,7 @@ from prefect.settings import PREFECT_API_URL
 from prefect.states import Cancelling
 
 from carryover.flows.cli.messages import say, warn
-from carryover.flows.runners import STOPPED
+from carryover.flows.stage_flows import STOPPED
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import DEPLOYED_VARIABLE, Folders
 

@@ -1,6 +1,6 @@
 """Stage 3 as a flow: data checks on the teacher traces, and one dataset per contract."""
 
-from carryover.flows.runners import stage_flow
+from carryover.flows.stage_flows import stage_flow
 from carryover.tasks.plans.run import Run
 from carryover.tasks.prepare import provide_training_data
 from carryover.tasks.provide_tokenizer import open_tokenizer

@@ -9,17 +9,17 @@ from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_verdicts
 from carryover.flows.cli.messages import say
 from carryover.flows.evaluate_models import evaluate_part
-from carryover.flows.shown import flow
+from carryover.flows.prefect_flow import flow
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.judge import judge_episodes
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.nightly.judge import summarize
-from carryover.tasks.nightly.spec import NightObject, Thresholds, study_variant
+from carryover.tasks.nightly.night_spec import NightObject, Thresholds, study_variant
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import NoStudyError, choose_study, landed_plan, start_run
 

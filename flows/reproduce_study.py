@@ -11,8 +11,8 @@ from carryover.flows.evaluate_models import evaluate_models
 from carryover.flows.generate_instances import generate_instances
 from carryover.flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
 from carryover.flows.key_blocks import load_keys
+from carryover.flows.prefect_flow import flow
 from carryover.flows.prepare_training import prepare_training
-from carryover.flows.shown import flow
 from carryover.flows.train_models import train_models
 from carryover.storage.warehouse.merger import merge
 from carryover.tasks.merge import merge_landing
@@ -21,7 +21,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs
 from carryover.tasks.plans.presets import PlanName, resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.stages.finished import is_analysed, is_finished

@@ -10,7 +10,7 @@ from prefect.exceptions import TerminationSignal
 from prefect.futures import PrefectFuture, wait
 
 from carryover.flows.cli.messages import report_errors, say
-from carryover.flows.shown import flow
+from carryover.flows.prefect_flow import flow
 from carryover.tasks.collect import collect_episodes, is_collected, note_episodes
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PlanName, resolve_plan

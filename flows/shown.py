@@ -17,7 +17,7 @@ from carryover.flows.cli.errors import one_line
 from carryover.flows.cli.messages import silence_exit
 from carryover.flows.key_blocks import load_keys
 from carryover.tasks.plans.presets import resolve_plan
-from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import choose_study, landed_plan
 

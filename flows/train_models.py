@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from carryover.flows.cli.messages import say
-from carryover.flows.runners import interruptible, stage_flow
+from carryover.flows.stage_flows import interruptible, stage_flow
 from carryover.tasks.plans.run import Run
 from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.stages.training_data import read_training_data

@@ -10,7 +10,7 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import BASE_NAME, StudyModel, model_name, training_name
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
-from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.sft.card import load_for_runtime
 from carryover.tasks.sft.folder import base_identity, digest_of_tensors

@@ -4,11 +4,11 @@ from prefect import task
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.knapsack.instance import instance_rows
+from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance, validate
-from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.spec import InstanceSetSpec
+from carryover.tasks.plans.study_plan import InstanceSetSpec
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.stages.caching import StageIdentity, in_run
 from carryover.tasks.stages.stage_results import note_instances

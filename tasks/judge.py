@@ -11,7 +11,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.nightly.judge import Night, RunFacts, judge_night
-from carryover.tasks.nightly.spec import Thresholds, study_variant
+from carryover.tasks.nightly.night_spec import Thresholds, study_variant
 from carryover.tasks.plans.run import Run
 from carryover.tasks.traces.result_rows import NightVerdictRow
 

@@ -8,7 +8,7 @@ from carryover.storage.zone.objects import has_objects
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
-from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.stages.training_data import TrainingData, gate_and_land, trace_ids

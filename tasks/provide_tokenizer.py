@@ -19,15 +19,15 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
-from carryover.tasks.plans.spec import StudyPart, teacher_conditions
+from carryover.tasks.plans.study_plan import StudyPart, teacher_conditions
 from carryover.tasks.runtime.open import Runtime, open_runtime
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import expanded, fetch_tokenizer
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.services.whole_files import written_whole
-from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.training_spec import TokenizerSpec
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.stages.stage_results import instance_ids, note_stage, read_instances, stage_result
 from carryover.tasks.traces.rows import FinishReason

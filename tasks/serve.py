@@ -7,10 +7,10 @@ from warnings import catch_warnings, simplefilter
 
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, served_models
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.services.progress import waiting_line
 from carryover.tasks.serving.server import RunningServer, open_server
-from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.card import ContractMismatchWarning, load_for_runtime
 from carryover.tasks.stages.runs import SERVER_KEY, start_run
 

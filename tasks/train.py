@@ -15,7 +15,7 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
-from carryover.tasks.plans.spec import StudyPart
+from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.hub import expanded

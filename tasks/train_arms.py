@@ -17,7 +17,7 @@ from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.serving.server import open_server
-from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob
 from carryover.tasks.sft.train_process import train_in_process

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from carryover.storage.warehouse.reader import Warehouse
     from carryover.tasks.cave.agent import Agent
+    from carryover.tasks.cave.agent_spec import AgentSpec
     from carryover.tasks.cave.comparing import compare
     from carryover.tasks.cave.scripted import scripted
-    from carryover.tasks.cave.spec import AgentSpec
     from carryover.tasks.lint.lint import lint_text as lint
+    from carryover.tasks.runtime.runtime_spec import RuntimeSpec
     from carryover.tasks.runtime.session import session
-    from carryover.tasks.runtime.spec import RuntimeSpec
 
 __all__ = ["Agent", "AgentSpec", "RuntimeSpec", "Warehouse", "compare", "lint", "scripted", "session"]
 _PLACES = {
     "Agent": "tasks.cave.agent:Agent",
-    "AgentSpec": "tasks.cave.spec:AgentSpec",
-    "RuntimeSpec": "tasks.runtime.spec:RuntimeSpec",
+    "AgentSpec": "tasks.cave.agent_spec:AgentSpec",
+    "RuntimeSpec": "tasks.runtime.runtime_spec:RuntimeSpec",
     "Warehouse": "storage.warehouse.reader:Warehouse",
     "compare": "tasks.cave.comparing:compare",
     "lint": "tasks.lint.lint:lint_text",

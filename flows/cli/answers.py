@@ -18,7 +18,7 @@ from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import study_summary
 from carryover.tasks.plans.estimate import GPU_COUNTS, StageEstimate, estimate_study
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.contract_name import PAPER_CONTRACTS
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.sft.load import choose_attention

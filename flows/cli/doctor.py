@@ -15,7 +15,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import find_damage
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.errors import UserError
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
-from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.services.frozen_model import FrozenModel
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Literal, NamedTuple, TypeVar
 
 from carryover.tasks.agent.condition import Condition, decoding_seed, episode_id
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.prompt_format import PLAIN, Feedback, open_wire
 from carryover.tasks.agent.protocol import (
     Completion,
@@ -24,7 +25,6 @@ from carryover.tasks.agent.protocol import (
 )
 from carryover.tasks.agent.recorder import EpisodeRecorder
 from carryover.tasks.agent.reply import Reply, parse_reply
-from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.stepper import Stepper
 from carryover.tasks.agent.variation import draw_variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment

@@ -6,9 +6,9 @@ from functools import cache, partial
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, EpisodeCourse, PlannedEpisode
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.prompt_format import prompt_digest
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.stepper import contract_in_force
 from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.services.source_digest import canonical_json, source_digest

@@ -13,6 +13,7 @@ from openai import RequestOptions
 
 from carryover.tasks.agent.answer import BadAnswerError, read_answer
 from carryover.tasks.agent.credentials import LOOPBACK_HOSTS, read_key
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
@@ -23,7 +24,6 @@ from carryover.tasks.agent.protocol import (
     TokenSource,
 )
 from carryover.tasks.agent.response_cache import ResponseCache
-from carryover.tasks.agent.spec import EndpointSpec
 
 EPISODE_HEADER = "x-episode-id"
 """Request header by which a server finds the key-value cache of an episode."""

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from carryover.tasks.agent.episode_spec import PromptSet
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.spec import PromptSet
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.results import Violation

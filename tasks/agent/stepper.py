@@ -5,10 +5,10 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultInjector, FaultSpec
 from carryover.tasks.agent.prompt_format import RUNTIME_WORDS
 from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
-from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.runtime.contract import CONTRACTS, Contract

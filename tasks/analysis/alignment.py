@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carryover.tasks.analysis.spec import ComparedArm, PlannedGroup
+from carryover.tasks.analysis.statistics_spec import ComparedArm, PlannedGroup
 
 Values = NDArray[np.float64]
 """Values by (training seed and replicate, instance); NaN if there is no episode or no value."""

@@ -13,7 +13,8 @@ from carryover.tasks.analysis.decisions import equivalence_rows, holm_family, sm
 from carryover.tasks.analysis.intervals import all_intervals, contrast, difference, itself, ratio, ratio_of_ratios
 from carryover.tasks.analysis.paired_tests import mcnemar_row, rank_test
 from carryover.tasks.analysis.replicates import replicate_rows
-from carryover.tasks.analysis.spec import (
+from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
+from carryover.tasks.analysis.statistics_spec import (
     CELLS,
     COMPARISONS,
     COST_COMPARISONS,
@@ -24,7 +25,6 @@ from carryover.tasks.analysis.spec import (
     PlannedGroup,
     StatisticsSpec,
 )
-from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
 from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import StatisticRow
 

@@ -8,8 +8,8 @@ from scipy import stats
 
 from carryover.tasks.analysis.alignment import Arms, Values, means
 from carryover.tasks.analysis.intervals import difference, point_estimate, resample
-from carryover.tasks.analysis.spec import Comparison, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.analysis.statistics_spec import Comparison, StatisticsSpec
 from carryover.tasks.traces.result_rows import StatisticRow
 
 

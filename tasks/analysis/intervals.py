@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from carryover.tasks.analysis.alignment import Aligned, Values
-from carryover.tasks.analysis.spec import StatisticsSpec
+from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.traces.result_rows import OVER_SEEDS, IntervalKind
 
 MeanStatistic = Callable[..., Any]

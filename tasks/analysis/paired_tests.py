@@ -7,8 +7,8 @@ from scipy import stats
 
 from carryover.tasks.analysis.alignment import Aligned, Arms, Values
 from carryover.tasks.analysis.intervals import MeanStatistic, point_estimate
-from carryover.tasks.analysis.spec import Comparison
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
+from carryover.tasks.analysis.statistics_spec import Comparison
 from carryover.tasks.traces.result_rows import StatisticRow
 
 

@@ -10,8 +10,8 @@ from scipy import stats
 from carryover.tasks.analysis.alignment import Arms, align, means
 from carryover.tasks.analysis.decisions import holm_family
 from carryover.tasks.analysis.paired_tests import signed_rank
-from carryover.tasks.analysis.spec import METRICS, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup, averaged_over_seeds
+from carryover.tasks.analysis.statistics_spec import METRICS, StatisticsSpec
 from carryover.tasks.traces.result_rows import StatisticRow
 
 

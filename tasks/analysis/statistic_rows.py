@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from carryover.tasks.analysis.spec import ComparedArm, Comparison
+from carryover.tasks.analysis.statistics_spec import ComparedArm, Comparison
 from carryover.tasks.traces.result_rows import StatisticRow
 
 GROUP_COLUMNS = ("variant", "base", "visibility", "header", "bucket")

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import ModelClient
-from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.cave import background
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import SemanticStream
 from carryover.tasks.cave.events import Answer, Event
 from carryover.tasks.cave.loop import DEFERRED, DualStreamLoop, LoopState
@@ -18,7 +19,6 @@ from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.open import Runtime, open_runtime

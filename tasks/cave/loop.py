@@ -14,12 +14,12 @@ from carryover.tasks.agent.protocol import (
     ModelError,
     ReplyNotKeptError,
 )
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import Entry, SemanticStream
 from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
 from carryover.tasks.cave.prompting import fill, new_objects, observation, system_prompt
 from carryover.tasks.cave.reply import ReadReply, read_reply
 from carryover.tasks.cave.runtime_stream import RuntimeStream
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.services.text import encodable

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode, TurnNames
 from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.source_digest import canonical_json, source_digest
 from carryover.tasks.traces.rows import ErrorKind, Row

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from carryover.tasks.datasets.conversations import TrainingMessage
+from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.extraction import TextFormat, extract_conversations
 from carryover.tasks.datasets.selection import Candidate, order_candidates, select
-from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
 from carryover.tasks.datasets.truncation import TokenBudget, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, judge_traces

@@ -16,7 +16,7 @@ from typing import Literal
 import polars as pl
 
 from carryover.tasks.datasets.conversations import TrainingMessage
-from carryover.tasks.datasets.spec import DatasetSpec
+from carryover.tasks.datasets.dataset_spec import DatasetSpec
 from carryover.tasks.datasets.truncation import Truncation
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.tasks.checks.run import Check, FailedChecksError, Suite, run_suites
-from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.checks.suites import Check, FailedChecksError, Suite, run_suites
+from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.validation import GIVEN_UP, REASONS, rules
 from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import CheckResultRow

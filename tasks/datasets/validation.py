@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from carryover.tasks.checks.run import Check
-from carryover.tasks.datasets.spec import ValidationSpec
+from carryover.tasks.checks.suites import Check
+from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.services.progress import Advance, OpenBar, no_bar
 from carryover.tasks.services.syntax import calls_finish
 from carryover.tasks.traces.frames import Frame, lazy

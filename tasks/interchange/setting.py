@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from carryover.tasks.knapsack.spec import open_bucket
+from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.lint.trace import contract_name
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.frozen_model import FrozenModel

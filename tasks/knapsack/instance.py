@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from carryover.tasks.knapsack.spec import KnapsackSpec
+from carryover.tasks.knapsack.knapsack_spec import KnapsackSpec
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 

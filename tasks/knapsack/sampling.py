@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from carryover.tasks.knapsack.environment import KnapsackEnvironment, Outcome
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
-from carryover.tasks.knapsack.spec import KnapsackSpec
+from carryover.tasks.knapsack.knapsack_spec import KnapsackSpec
 from carryover.tasks.services.errors import UserError
 
 MAXIMUM_ATTEMPTS = 200

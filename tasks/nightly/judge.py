@@ -13,8 +13,8 @@ from carryover.tasks.analysis.alignment import align, arm_table
 from carryover.tasks.analysis.decisions import holm
 from carryover.tasks.analysis.intervals import bootstrap_intervals, ratio
 from carryover.tasks.analysis.paired_tests import signed_rank
-from carryover.tasks.analysis.spec import StatisticsSpec
-from carryover.tasks.nightly.spec import Thresholds
+from carryover.tasks.analysis.statistics_spec import StatisticsSpec
+from carryover.tasks.nightly.night_spec import Thresholds
 from carryover.tasks.plans.difference import describe_difference
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.traces.result_rows import NightVerdictRow

@@ -21,7 +21,7 @@ class Stage(StrEnum):
 
 _HARNESS = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")
 SOURCES: dict[Stage, tuple[str, ...]] = {
-    Stage.INSTANCES: ("carryover.tasks.generate", "carryover.tasks.knapsack.spec"),
+    Stage.INSTANCES: ("carryover.tasks.generate", "carryover.tasks.knapsack.knapsack_spec"),
     Stage.TOKENIZER: ("carryover.tasks.provide_tokenizer", *_HARNESS),
     Stage.TRACES: ("carryover.tasks.collect", *_HARNESS),
     Stage.DATA: ("carryover.tasks.prepare", "carryover.tasks.stages.training_data"),

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
-from carryover.tasks.agent.spec import EpisodeSpec
-from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
-from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.plans.hypotheses import read_hypotheses
-from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
 from carryover.tasks.services.contract_name import ContractName
-from carryover.tasks.sft.spec import TRAINING
+from carryover.tasks.sft.training_spec import TRAINING
 
 TRAIN_SEED = 10_000
 """First seed of the training instances."""

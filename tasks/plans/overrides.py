@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from carryover.tasks.agent.credentials import PlainAddress
-from carryover.tasks.agent.spec import EndpointSpec
-from carryover.tasks.plans.spec import EvaluationSpec, StudyPart, StudyPlan
+from carryover.tasks.agent.episode_spec import EndpointSpec
+from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.runtime.contract import Scope
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel, needs
 from carryover.tasks.services.hub import expanded
-from carryover.tasks.sft.spec import Attention
+from carryover.tasks.sft.training_spec import Attention
 
 
 def _name_known_parts(schema: dict[str, Any]) -> None:

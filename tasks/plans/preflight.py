@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from carryover.tasks.agent.credentials import find_key, place_of_key
 from carryover.tasks.plans.estimate import estimate_study
-from carryover.tasks.plans.spec import StudyPart, StudyPlan
+from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
 from carryover.tasks.services.environment import gpu_name
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import HOME_VARIABLE, name_folders

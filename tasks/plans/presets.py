@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Literal
 
-from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
-from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.plans.identity import current_source
 from carryover.tasks.plans.laptop_full import (
     all_contracts,
@@ -16,11 +16,11 @@ from carryover.tasks.plans.laptop_full import (
     laptop_part,
 )
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
-from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.serving.spec import ServingSpec
-from carryover.tasks.sft.spec import PAPER_SEED, TRAINING
+from carryover.tasks.serving.serving_spec import ServingSpec
+from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING
 
 PlanName = Literal[
     "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control", "paper",

@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import ConfigDict, Field, model_validator
 
 from carryover.tasks.plans.identity import Stage
-from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import Folders
 from carryover.tasks.services.frozen_model import FrozenModel, needs
 from carryover.tasks.services.limits import Prices

@@ -7,15 +7,15 @@ from typing import Any
 
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition, episode_id
-from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import StudyModel, evaluation_conditions, scripted_conditions
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.source_digest import canonical_json
-from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.folder import base_identity
 
 TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges*", "special_tokens*", "added_tokens*", "chat_template*")

@@ -18,7 +18,7 @@ from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, RetrievalError, SharedMemory, bind_value
 from carryover.tasks.runtime.output import Output
 from carryover.tasks.runtime.process.node import NodeGoneError, StateLostError
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched, fetch, send_binding
 from carryover.tasks.services.text import encodable
 

@@ -18,7 +18,7 @@ from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_source, bind_value, check_name, read_value
 from carryover.tasks.runtime.policy import describe_violations
 from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, RuntimeEvent
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState
 from carryover.tasks.runtime.tools import ToolTable
 from carryover.tasks.runtime.transfer import check

@@ -9,8 +9,8 @@ from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import Engine
 from carryover.tasks.runtime.interpreter import Identity, Interpreter
 from carryover.tasks.runtime.lifetime import Lifetime, lifetime_of
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError, reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.tools import ToolTable
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.contract_name import ContractName
 
 Tools = Mapping[str, Callable[..., Any]] | Iterable[Callable[..., Any]]

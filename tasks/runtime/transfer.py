@@ -13,9 +13,9 @@ from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.inside.values.transfer import SMALL_BYTES
 from carryover.tasks.runtime.inside.values.tree import is_harmless
 from carryover.tasks.runtime.objects import NO_MEMORY, Binding, InjectionError, RetrievalError, SharedMemory
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch
 from carryover.tasks.runtime.sandbox.level import reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 
 _CHECK_SECONDS = 120.0
 """For the reader's answer on a busy machine; its own limit is one of processor time."""

@@ -32,8 +32,8 @@ def source_digest(entries: Sequence[str]) -> str:
     the names that are imported, what these use, and statements that define nothing; all of it where the module itself
     is imported, or named in a string as for `python -m`. Prompts, templates and SQL count by their bytes, with the
     entry that holds them or a definition beside them that reads files (`__file__`). Imports are not followed into
-    `carryover.storage`, `carryover.tasks.plans`, `carryover.tasks.stages`, modules of specs (`spec.py`), progress bars
-    and the tasks of other stages (`tasks/*.py`).
+    `carryover.storage`, `carryover.tasks.plans`, `carryover.tasks.stages`, settings (`*_spec.py`), progress bars and
+    the tasks of other stages (`tasks/*.py`).
     """
     found: set[tuple[Path, str]] = set()
     paths = [_path(entry) for entry in entries]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:

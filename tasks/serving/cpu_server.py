@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.serving.spec import ServedModels
+from carryover.tasks.serving.serving_spec import ServedModels
 
 HUGE_PAGES_VARIABLE = "THP_MEM_ALLOC_ENABLE"
 """Torch reads it with its first allocation: 1 asks the kernel for huge pages where a tensor is large."""
@@ -49,7 +49,7 @@ def serve(options: argparse.Namespace) -> None:
 
     from carryover.tasks.serving.cpu.api import ChatApi
     from carryover.tasks.serving.cpu.cache import CachePool
-    from carryover.tasks.serving.cpu.engine import ModelEngine
+    from carryover.tasks.serving.cpu.model_engine import ModelEngine
     from carryover.tasks.serving.cpu.models import load_models
     from carryover.tasks.serving.cpu.scheduler import Scheduler
 

@@ -16,7 +16,7 @@ from carryover.tasks.services.hub import fetch_tokenizer, load_tokenizer
 from carryover.tasks.serving.ask import NoAnswer, ask
 from carryover.tasks.serving.commands import adapters_template, cpu_command, vllm_command, vllm_environment
 from carryover.tasks.serving.process import ManagedProcess, ServerError, start_on_free_port
-from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
 HOST = "127.0.0.1"
 """Servers that we start listen here only."""

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
-from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.training_log import TrainingMetric
+from carryover.tasks.sft.training_spec import TrainingSpec
 
 CARD_NAME = "carryover.json"
 

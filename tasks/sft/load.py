@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import explained, import_bitsandbytes, load_tokenizer
 from carryover.tasks.sft.model_shape import scratch_shape
-from carryover.tasks.sft.spec import ArchitectureSpec, TrainingSpec
 from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, chat_template
+from carryover.tasks.sft.training_spec import ArchitectureSpec, TrainingSpec
 
 if TYPE_CHECKING:
     from peft import PeftModel

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from carryover.tasks.sft.spec import ArchitectureSpec, LoraSpec, TrainingSpec
+from carryover.tasks.sft.training_spec import ArchitectureSpec, LoraSpec, TrainingSpec
 
 if TYPE_CHECKING:
     from transformers import Qwen3Config

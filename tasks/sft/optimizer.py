@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from carryover.tasks.sft.spec import OptimizerSpec
+from carryover.tasks.sft.training_spec import OptimizerSpec
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import explained, find_file
 from carryover.tasks.sft.model_shape import ModelShape, shape_from_config, shape_of
-from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.training_spec import TrainingSpec
 
 GIB = 2**30
 NF4_BYTES = 0.5 + 0.127 / 8

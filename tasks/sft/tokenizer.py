@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.sft.spec import TokenizerSpec
+from carryover.tasks.sft.training_spec import TokenizerSpec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -18,9 +18,9 @@ from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, he
 from carryover.tasks.sft.load import load_start, quiet_libraries, save_model
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.resources import check_room, check_shares, find_shape, seconds_per_token, telling_of_memory
-from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import LOG_NAME, DivergedError, OnLog, log_callback, read_log
+from carryover.tasks.sft.training_spec import TrainingSpec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

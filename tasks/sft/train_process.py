@@ -20,9 +20,9 @@ from pathlib import Path
 from carryover.tasks.services.errors import UserError, name_write_remedy
 from carryover.tasks.services.whole_files import file_lock, write_whole
 from carryover.tasks.sft.folder import CHECKPOINTS, last_checkpoint
-from carryover.tasks.sft.spec import TrainingSpec
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, compute_here, read_trained, train
 from carryover.tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
+from carryover.tasks.sft.training_spec import TrainingSpec
 
 OUTPUT_NAME = "training_output.txt"
 """Output of the process, in the folder of the model."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from carryover.tasks.sft.batches import LengthBatches, learned_loss, right_padded
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import PreparedData
-from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.sft.training_spec import TrainingSpec
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,7 @@ import polars as pl
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import analysis_source
-from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.stages.attempts import unheard_attempts
 from carryover.tasks.stages.runs import ANALYSIS_KEY

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.checks.run import Check, Suite, run_suites
+from carryover.tasks.checks.suites import Check, Suite, run_suites
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.stages.plan_check import NAME as PLAN_CHECK

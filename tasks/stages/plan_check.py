@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.plans.models import StudyModel, evaluation_conditions, model_name, scripted_conditions
-from carryover.tasks.plans.spec import InstanceSetSpec, StudyPart, StudyPlan, teacher_conditions
+from carryover.tasks.plans.study_plan import InstanceSetSpec, StudyPart, StudyPlan, teacher_conditions
 
 NAME = "plan_instance_counts"
 PLANS = "select distinct plan_digest, plan_json from main.runs"

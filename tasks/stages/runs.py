@@ -15,7 +15,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import begin_generation, read_generation
 from carryover.tasks.plans.identity import analysis_source, current_source
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.spec import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import Folders, name_folders, open_folders

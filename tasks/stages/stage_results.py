@@ -10,7 +10,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.knapsack.instance import Instance, Item, instance_of_row
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.spec import InstanceSetSpec
+from carryover.tasks.plans.study_plan import InstanceSetSpec
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import PlanStageRow, ReusedEpisodeRow

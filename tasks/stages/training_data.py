@@ -8,7 +8,7 @@ import polars as pl
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import fetch_files, keep_file
-from carryover.tasks.checks.run import FailedChecksError
+from carryover.tasks.checks.suites import FailedChecksError
 from carryover.tasks.datasets.dataset import prepare_dataset
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
 from carryover.tasks.datasets.suite import gate_examples, gate_traces
@@ -16,7 +16,7 @@ from carryover.tasks.datasets.validation import verdict_rows
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import teacher_shards
-from carryover.tasks.plans.spec import OwnBaseSpec, StudyPart
+from carryover.tasks.plans.study_plan import OwnBaseSpec, StudyPart
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import Folders
 from carryover.tasks.services.frozen_model import FrozenModel

@@ -37,7 +37,7 @@ class Edit(NamedTuple):
 COMMENT = ("tasks/collect.py", "import asyncio\n", "import asyncio  # runs a shard\n")
 SQL = ("sql/marts/teacher_labels.sql", "order by scale", "order  by scale")
 SERVER = ("tasks/serving/cpu_server.py", "", UNUSED)
-TRAINING = ("tasks/sft/spec.py", '"max_steps": 20,', '"max_steps": 15,')
+TRAINING = ("tasks/sft/training_spec.py", '"max_steps": 20,', '"max_steps": 15,')
 DATASET = ("tasks/plans/laptop_full.py", 'matching="tokens"', 'shuffle_seed=7, matching="tokens"')
 PROMPT = ("tasks/agent/prompts/compact/base.md", "", " Be brief.")
 MORE = ("--evaluation-count", "3")

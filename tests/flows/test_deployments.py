@@ -18,8 +18,8 @@ from prefect.utilities.callables import parameter_schema
 
 from carryover.flows import shown
 from carryover.flows.cli.command import run_as_command
+from carryover.flows.prefect_flow import name_run
 from carryover.flows.reproduce_study import reproduce_study
-from carryover.flows.shown import name_run
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.serving.process import ManagedProcess, find_free_port
 

@@ -13,8 +13,8 @@ from carryover.flows.reproduce_study import reproduce_study
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.condition import decoding_seed
+from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from tests.flows.teacher_endpoint import COMPLETION_TOKENS, MODEL, PROMPT_TOKENS, TeacherEndpoint, serve_teacher

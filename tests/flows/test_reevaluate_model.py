@@ -9,7 +9,7 @@ from carryover.flows.cli.command import run_as_command
 from carryover.flows.reevaluate_model import reevaluate_model
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.nightly.spec import NightObject
+from carryover.tasks.nightly.night_spec import NightObject
 from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits

@@ -7,9 +7,9 @@ from prefect.exceptions import FailedRun, ParameterTypeError
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.schema_tools.validation import ValidationError, validate
 
+from carryover.flows.prefect_flow import keep_to_a_line
 from carryover.flows.reevaluate_model import reevaluate_model
 from carryover.flows.reproduce_study import reproduce_study
-from carryover.flows.shown import keep_to_a_line
 from carryover.tasks.services.errors import UserError
 
 

@@ -8,11 +8,11 @@ from carryover.tasks.agent.client import EpisodeSlots, ScriptedClientSpec, open_
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.laptop_full import teacher_episode
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(3)]
 TIMES = {"model_seconds", "execution_seconds", "wall_seconds", "seconds", "started_at"}

@@ -15,8 +15,8 @@ import pytest
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.protocol import ReplyNotKeptError
-from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
@@ -24,7 +24,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
-from carryover.tasks.plans.spec import teacher_conditions
+from carryover.tasks.plans.study_plan import teacher_conditions
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.services.limits import LimitReachedError, Prices
 from carryover.tasks.stages.runs import start_run

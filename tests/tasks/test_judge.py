@@ -12,7 +12,7 @@ from prefect.events.schemas.events import Event, ResourceSpecification
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.judge import judge_episodes
-from carryover.tasks.nightly.spec import SERIES, Thresholds
+from carryover.tasks.nightly.night_spec import SERIES, Thresholds
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.stages.runs import start_run

@@ -11,11 +11,11 @@ from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.plans.spec import InstanceSetSpec, OwnBaseSpec
+from carryover.tasks.plans.study_plan import InstanceSetSpec, OwnBaseSpec
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.whole_files import digest_of_file
-from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.training_spec import TRAINING, TokenizerSpec
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.stages.training_data import TrainingData, write_base_corpus

@@ -2,10 +2,10 @@ import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec
-from carryover.tasks.agent.spec import EndpointSpec
-from carryover.tasks.checks.run import FailedChecksError
+from carryover.tasks.agent.episode_spec import EndpointSpec
+from carryover.tasks.checks.suites import FailedChecksError
 from carryover.tasks.collect import collect_episodes
-from carryover.tasks.datasets.spec import ValidationSpec
+from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan
@@ -13,8 +13,8 @@ from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.training_spec import TokenizerSpec
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.training_data import read_training_data
 from carryover.tasks.traces.result_rows import CheckResultRow

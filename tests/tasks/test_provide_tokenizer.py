@@ -3,7 +3,7 @@
 import pytest
 
 from carryover.tasks.agent.client import EndpointClientSpec, open_client
-from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import resolve_plan

@@ -12,9 +12,9 @@ from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.sft.card import ModelCard, write_card
-from carryover.tasks.sft.spec import TRAINING
 from carryover.tasks.sft.train import read_trained
 from carryover.tasks.sft.training_log import TrainingMetric
+from carryover.tasks.sft.training_spec import TRAINING
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.stages.training_data import TrainingData

@@ -8,7 +8,7 @@ from carryover.tasks.cave.arms import lessons
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.play_cases import play_suite
 from carryover.tasks.services.folders import HOME_VARIABLE, open_folders
-from carryover.tasks.sft.spec import TRAINING
+from carryover.tasks.sft.training_spec import TRAINING
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -17,11 +17,11 @@ from carryover.tasks.agent.protocol import (
 )
 from carryover.tasks.agent.recorder import EpisodeRecorder
 from carryover.tasks.agent.reply import Reply
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.events import Answer
 from carryover.tasks.cave.loop import stop_of
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.results import BlockError, BlockResult, ToolCall
 from carryover.tasks.runtime.tools import ToolTable
 from carryover.tasks.traces.rows import ErrorKind, FinishReason

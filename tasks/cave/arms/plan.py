@@ -5,14 +5,14 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import ModelClient
-from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.dialogue import Speakers
 from carryover.tasks.cave.arms.lessons import LAPTOP, LEARNING_ARMS, SUITE
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.cave.tracing import agents_source
 from carryover.tasks.services.errors import UserError

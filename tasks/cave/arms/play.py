@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
 from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.calling import CallingAgent
 from carryover.tasks.cave.arms.case_environment import CaseEnvironment, namespaces
@@ -20,7 +21,6 @@ from carryover.tasks.cave.arms.plan import INSTRUCTIONS
 from carryover.tasks.cave.events import Answer, Event, Observed
 from carryover.tasks.cave.loop import RUNTIME_FAULTS
 from carryover.tasks.cave.runtime_stream import RuntimeStream
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case
 from carryover.tasks.cave.tracing import Trace, conversation_fields
 from carryover.tasks.runtime.contract import CONTRACTS

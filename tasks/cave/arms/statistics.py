@@ -9,8 +9,8 @@ from carryover.tasks.analysis.alignment import Aligned
 from carryover.tasks.analysis.decisions import holm
 from carryover.tasks.analysis.intervals import bootstrap_intervals, difference, itself
 from carryover.tasks.analysis.paired_tests import signed_rank
-from carryover.tasks.analysis.spec import ComparedArm, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.analysis.statistics_spec import ComparedArm, StatisticsSpec
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.traces.result_rows import StatisticRow
 

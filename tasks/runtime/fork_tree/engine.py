@@ -12,7 +12,7 @@ from carryover.tasks.runtime.process.memory import private_bytes
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
 from carryover.tasks.runtime.process.strays import end_strays
 from carryover.tasks.runtime.process.watcher import WATCHER
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import send_binding
 
 _ROOM_BYTES = 16 << 20

@@ -10,7 +10,7 @@ from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding
 from carryover.tasks.runtime.process.attend import attend
 from carryover.tasks.runtime.process.node import NodeGoneError
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import send_binding
 
 _SETTLE_SECONDS = 1.0

@@ -14,7 +14,7 @@ from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import BlockResult
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.contract_name import ContractName
 
 

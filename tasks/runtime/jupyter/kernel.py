@@ -17,8 +17,8 @@ from carryover.tasks.runtime.process.descendants import parent
 from carryover.tasks.runtime.process.node import Node, NodeGoneError, receive_handle, set_timeouts
 from carryover.tasks.runtime.process.strays import end_strays
 from carryover.tasks.runtime.process.watcher import WATCHER
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox.launch import launch
-from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 
 _REPLY_SECONDS = 30.0
 _SOCKET_OPTIONS = {

@@ -10,7 +10,7 @@ from carryover.tasks.runtime.notices import INTERRUPTED, UNFIT
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
 from carryover.tasks.runtime.process.strays import end_strays, put_strays_last
 from carryover.tasks.runtime.process.watcher import WATCHER
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 logger = logging.getLogger(__name__)
 

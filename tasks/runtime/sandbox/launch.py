@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from carryover.tasks.runtime.inside.framing import Channel, FrameError
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox import bubblewrap, starting
-from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.services.errors import UserError
 
 logger = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from typing import get_args
 
 from carryover.tasks.runtime.inside.walls.confine import landlock_version
 from carryover.tasks.runtime.inside.walls.syscalls import ARCHITECTURES
+from carryover.tasks.runtime.runtime_spec import SandboxLevel
 from carryover.tasks.runtime.sandbox import bubblewrap
-from carryover.tasks.runtime.spec import SandboxLevel
 from carryover.tasks.services.errors import UserError
 
 LEVELS: tuple[SandboxLevel, ...] = get_args(SandboxLevel)

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from carryover.tasks.serving.cpu.chat_request import ApiError, ChatRequest, describe_api, parse_request
-from carryover.tasks.serving.cpu.engine import GenerationReply, GenerationRequest
+from carryover.tasks.serving.cpu.model_engine import GenerationReply, GenerationRequest
 from carryover.tasks.serving.cpu.models import LoadedModel
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from carryover.tasks.serving.cpu.scheduler import Scheduler

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from carryover.tasks.serving.spec import ServedModels
+    from carryover.tasks.serving.serving_spec import ServedModels
 
 
 ATTENTION_NAME = "ragged"

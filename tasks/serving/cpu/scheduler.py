@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from carryover.tasks.serving.cpu.engine import GenerationReply, GenerationRequest, ModelEngine
+    from carryover.tasks.serving.cpu.model_engine import GenerationReply, GenerationRequest, ModelEngine
 
 THREAD_NAME = "engine"
 """Prefix of the name of the thread that computes passes."""

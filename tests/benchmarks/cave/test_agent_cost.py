@@ -15,8 +15,8 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.scripted import block, scripted_by
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.process.descendants import descendants
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]

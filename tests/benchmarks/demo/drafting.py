@@ -9,10 +9,10 @@ import polars as pl
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.serving.cpu.cache import CachePool
-from carryover.tasks.serving.cpu.engine import GenerationRequest, ModelEngine
+from carryover.tasks.serving.cpu.model_engine import GenerationRequest, ModelEngine
 from carryover.tasks.serving.cpu.models import LoadedModel, load_models
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
-from carryover.tasks.serving.spec import ServedModels
+from carryover.tasks.serving.serving_spec import ServedModels
 
 EPISODES, ROUNDS = 8, 3
 REPLY_TOKENS, CACHE_BYTES = 512, 1 << 30

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 

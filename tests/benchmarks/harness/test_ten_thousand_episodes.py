@@ -13,7 +13,7 @@ import pytest
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(3600)]
 

@@ -42,7 +42,7 @@ def ours(contract: str) -> Iterator[Open]:
     """The fork tree, behind bubblewrap and seccomp or not at all, forking at every step."""
     from carryover.tasks.runtime.contract import CONTRACTS
     from carryover.tasks.runtime.open import open_runtime
-    from carryover.tasks.runtime.spec import RuntimeSpec
+    from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
     runtime = open_runtime(RuntimeSpec(require_sandbox="bwrap+seccomp"))
 

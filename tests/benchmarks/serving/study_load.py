@@ -12,19 +12,19 @@ import polars as pl
 from carryover.flows.cli.prefect_server import prefect_server
 from carryover.flows.evaluate_models import evaluate_models
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.plans.spec import EvaluationSpec, InstanceSetSpec, StudyPlan
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPlan
 from carryover.tasks.services.hub import load_tokenizer
-from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.sft.model_shape import ModelShape
-from carryover.tasks.sft.spec import LoraSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import END_OF_TURN, PADDING, build_tokenizer
+from carryover.tasks.sft.training_spec import LoraSpec, TokenizerSpec
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.train import TrainedFolder

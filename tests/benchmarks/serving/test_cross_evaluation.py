@@ -9,12 +9,12 @@ they take the memory and the time of trained ones; no model is needed from anywh
 
 import pytest
 
-from carryover.tasks.agent.spec import EpisodeSpec
-from carryover.tasks.plans.spec import InstanceSetSpec
-from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.plans.study_plan import InstanceSetSpec
+from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from carryover.tasks.sft.resources import CORE_FLOPS, GIB
-from carryover.tasks.sft.spec import LoraSpec
+from carryover.tasks.sft.training_spec import LoraSpec
 from tests.benchmarks.gpu import peak_flops, watched_memory
 from tests.benchmarks.serving.study_load import CELLS, cross_evaluate, plan_load, save_adapter, save_base
 

@@ -18,7 +18,7 @@ import openai
 import pytest
 
 from carryover.tasks.serving.server import open_server
-from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 from tests.tasks.serving.tiny import save_model
 
 EPISODES, TURNS, REPLY_TOKENS = 8, 4, 120

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from carryover.tasks.datasets.dataset import prepare_dataset
-from carryover.tasks.datasets.spec import DatasetSpec
+from carryover.tasks.datasets.dataset_spec import DatasetSpec
 from carryover.tasks.services.hub import load_tokenizer
-from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.training_spec import TokenizerSpec
 
 INSTANCES = 5_000
 CONTRACTS = ("persistent", "stateless")

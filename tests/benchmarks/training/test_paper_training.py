@@ -15,11 +15,11 @@ from carryover.tasks.sft.load import load_start
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.resources import CORE_FLOPS, GIB, GPU_GIB, estimate_resources
-from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, train
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback, read_log
+from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
 from tests.benchmarks.gpu import QWEN3_ROPE, peak_flops, utilisation_in_words
 
 SMALL = ModelShape(64, 2, 4, 2, 16, 128, 400, 8192, is_tied=True)

@@ -16,10 +16,10 @@ from carryover.tasks.sft.batches import learned_loss, right_padded
 from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import prepare_data
-from carryover.tasks.sft.spec import TRAINING, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
+from carryover.tasks.sft.training_spec import TRAINING, TokenizerSpec
 
 SPEC = TRAINING["laptop_base"]
 SEQUENCES = 13

@@ -13,10 +13,10 @@ from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.optimizer import muon_with_adamw
 from carryover.tasks.sft.prepare import IGNORED, prepare_data
-from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
+from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, TokenizerSpec
 
 STEPS = 40
 ROUNDS = 3

@@ -3,8 +3,8 @@ import pytest
 from carryover.flows.cli.tables import print_verdicts, read_verdicts
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.analysis.spec import PP, PS
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.analysis.statistics_spec import PP, PS
 
 
 @pytest.fixture

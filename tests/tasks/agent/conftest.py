@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from carryover.tasks.runtime.open import Runtime, open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,10 @@ import traceback
 import pytest
 
 from carryover.tasks.agent.credentials import plain_address
-from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.serving.serving_spec import ServingSpec
 
 FIELDS = {
     "teacher": lambda url: EndpointSpec(base_url=url),

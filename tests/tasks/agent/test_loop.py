@@ -6,9 +6,9 @@ import json
 import pytest
 
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.protocol import ContextOverflowError, ModelError
-from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.traces.rows import EPISODE_TABLES, FinishReason
 from tests.tasks.agent.playing import FIRST_ID, INSTANCE, Model, SlowModel, block, make_condition, play
 

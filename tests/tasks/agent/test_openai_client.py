@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import (
     CompletionRequest,
@@ -15,7 +16,6 @@ from carryover.tasks.agent.protocol import (
     ModelError,
     NoReplyError,
 )
-from carryover.tasks.agent.spec import EndpointSpec
 from carryover.tasks.services.errors import UserError
 
 KEY_VARIABLE = "CARRYOVER_TEST_KEY"

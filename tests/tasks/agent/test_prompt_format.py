@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.agent.prompt_format import CompactWire, Feedback, StudyWire, cap_sentence, open_wire
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
-from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.runtime.results import Violation
 
 HEADER = {"runtime": "persistent", "active_globals": ["table"], "last_step_globals": ["table"]}

@@ -10,11 +10,11 @@ import pytest
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.protocol import Completion, TokenSource
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.services.contract_name import ContractName

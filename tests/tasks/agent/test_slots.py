@@ -2,7 +2,7 @@ import asyncio
 import threading
 
 from carryover.tasks.agent.client import EndpointClientSpec, EpisodeSlots, ScriptedClientSpec
-from carryover.tasks.agent.spec import EndpointSpec
+from carryover.tasks.agent.episode_spec import EndpointSpec
 
 
 async def hold(slots, *, until, began=None):

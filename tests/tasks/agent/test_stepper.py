@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.recorder import EpisodeRecorder
-from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.stepper import Stepper
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment

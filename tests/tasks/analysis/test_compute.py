@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from carryover.tasks.analysis.compute import compute_statistics
-from carryover.tasks.analysis.spec import (
+from carryover.tasks.analysis.statistics_spec import (
     BASE_P,
     BASE_S,
     METRICS,

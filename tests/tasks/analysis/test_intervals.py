@@ -5,7 +5,7 @@ from carryover.tasks.analysis import intervals
 from carryover.tasks.analysis.alignment import Aligned
 from carryover.tasks.analysis.intervals import bootstrap_intervals, seed_interval
 from carryover.tasks.analysis.intervals import ratio as ratio_of_means
-from carryover.tasks.analysis.spec import StatisticsSpec
+from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 
 SPEC = StatisticsSpec(resample_count=4_000)
 

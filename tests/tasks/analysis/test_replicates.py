@@ -3,8 +3,8 @@ import pytest
 
 from carryover.tasks.analysis.alignment import Arms
 from carryover.tasks.analysis.replicates import replicate_rows
-from carryover.tasks.analysis.spec import BASE_P, METRICS, PP, SS, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.analysis.statistics_spec import BASE_P, METRICS, PP, SS, StatisticsSpec
 
 GROUP = StatisticGroup("run", "plan", "a-a", "scratch", "declared", "names", "small")
 

@@ -7,8 +7,8 @@ import pytest
 
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, ModelError
 from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.scripted import scripted
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.runtime.open import Runtime, open_runtime
 
 OpenAgent = Callable[..., Agent]

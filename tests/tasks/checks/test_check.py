@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from carryover.tasks.checks.run import Check
+from carryover.tasks.checks.suites import Check
 
 FRAME = pl.DataFrame({"id": list("abcd"), "value": [1.0, 2.0, 3.0, None], "word": ["x", "y", None, "z"]})
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from carryover.tasks.checks.run import LISTED_IDS, Check, Suite, run_suites
+from carryover.tasks.checks.suites import LISTED_IDS, Check, Suite, run_suites
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HALF = Check(name="half", kind="between", column="value", minimum=1, minimum_share=0.5)

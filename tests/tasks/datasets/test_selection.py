@@ -2,8 +2,8 @@ import polars as pl
 import pytest
 
 from carryover.tasks.datasets.conversations import TrainingMessage
+from carryover.tasks.datasets.dataset_spec import DatasetSpec
 from carryover.tasks.datasets.selection import order_candidates, select
-from carryover.tasks.datasets.spec import DatasetSpec
 from carryover.tasks.datasets.truncation import CostedMessage, Truncation
 
 CONTRACTS = ("persistent", "stateless")

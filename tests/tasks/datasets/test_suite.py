@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from carryover.tasks.checks.run import FailedChecksError
-from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.checks.suites import FailedChecksError
+from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.suite import gate_examples, gate_traces
 from carryover.tasks.datasets.validation import REASONS, judge_traces
 from carryover.tasks.traces.rows import FinishReason

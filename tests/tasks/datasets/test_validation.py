@@ -4,7 +4,7 @@ import pytest
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.datasets.spec import ValidationSpec
+from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.datasets.validation import judge_traces, rules, verdict_rows
 from carryover.tasks.lint.sources import traces_of_rows
 from carryover.tasks.services.syntax import calls_finish

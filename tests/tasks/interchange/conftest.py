@@ -14,17 +14,17 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import arrow_schema, to_arrow
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.interchange.authors import write_authors
 from carryover.tasks.interchange.recorded import RecordedTrace, recorded_traces
 from carryover.tasks.knapsack.instance import Instance, instance_rows
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.runtime.open import Runtime, open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.rows import InstanceRow, Row
 from tests.tasks.interchange.authors_repository import scripts_folder

@@ -4,7 +4,7 @@ import pytest
 
 from carryover.tasks.knapsack.environment import TOOL_NAMES, KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
-from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRuntimeException
 
 

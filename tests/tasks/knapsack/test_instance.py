@@ -1,6 +1,6 @@
 from carryover.tasks.knapsack.instance import instance_rows
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 
 
 def test_the_id_is_the_content_and_not_the_seed():

@@ -5,8 +5,8 @@ import statistics
 import pytest
 
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import find_rejection, inspection_budget, sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.services.errors import UserError
 
 

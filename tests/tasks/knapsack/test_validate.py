@@ -1,8 +1,8 @@
 import pytest
 
 from carryover.tasks.knapsack.instance import Packing
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance, validate
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.services.errors import UserError
 
 

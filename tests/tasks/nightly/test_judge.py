@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from carryover.tasks.analysis.spec import StatisticsSpec
+from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.nightly.judge import Night, RunFacts, judge_night, summarize
-from carryover.tasks.nightly.spec import Thresholds
+from carryover.tasks.nightly.night_spec import Thresholds
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 HOURS = {"study": 0, "night-1": 24, "night-2": 48}

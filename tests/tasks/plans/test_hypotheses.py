@@ -1,7 +1,7 @@
 import pytest
 
-from carryover.tasks.analysis.spec import PP, PS, SS, StatisticsSpec
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.analysis.statistics_spec import PP, PS, SS, StatisticsSpec
 from carryover.tasks.plans.hypotheses import Criterion, Hypothesis, HypothesisFile, read_hypotheses
 from carryover.tasks.plans.hypotheses import judge as judge_file
 

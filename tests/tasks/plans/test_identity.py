@@ -45,7 +45,7 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/datasets/validation.py", "GIVEN_UP = ", "GIVEN_UP = 2 * ", {"data"}),
         ("tasks/datasets/validation.py", "", UNUSED, set()),
         ("tasks/sft/trainer.py", "def open_trainer(\n", "def open_trainer(\n    unused, ", {"training"}),
-        ("tasks/sft/spec.py", "", UNUSED, set()),
+        ("tasks/sft/training_spec.py", "", UNUSED, set()),
         ("tasks/train.py", "", UNUSED, {"training"}),
         ("tasks/plans/presets.py", "", UNUSED, set()),
         ("tasks/services/progress.py", "", UNUSED, set()),

@@ -1,7 +1,7 @@
 import pytest
 
-from carryover.tasks.agent.spec import EndpointSpec
-from carryover.tasks.knapsack.spec import KNAPSACK
+from carryover.tasks.agent.episode_spec import EndpointSpec
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.plans.laptop_full import (
     BINDING_CAP,
     EVALUATION_SEEDS,
@@ -13,7 +13,7 @@ from carryover.tasks.plans.laptop_full import (
     laptop_part,
 )
 from carryover.tasks.plans.shards import REPLY_SECONDS
-from carryover.tasks.plans.spec import OwnBaseSpec
+from carryover.tasks.plans.study_plan import OwnBaseSpec
 from carryover.tasks.services.contract_name import PAPER_CONTRACTS
 
 PARTS = {part.name: part for part in laptop_full_parts()}

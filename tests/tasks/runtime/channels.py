@@ -4,7 +4,7 @@
 import os
 from typing import NamedTuple
 
-from carryover.tasks.runtime.spec import SandboxLevel
+from carryover.tasks.runtime.runtime_spec import SandboxLevel
 
 
 class Channel(NamedTuple):

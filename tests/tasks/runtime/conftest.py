@@ -14,8 +14,8 @@ from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import Runtime, open_runtime
 from carryover.tasks.runtime.process.node import Node
 from carryover.tasks.runtime.process.watcher import WATCHER
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import LEVELS
-from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 from tests.tasks.runtime.opened import Open, engine_of, opener
 
 Limited = Callable[..., contextlib.AbstractContextManager[None]]

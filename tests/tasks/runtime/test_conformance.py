@@ -11,7 +11,7 @@ from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.interpreter import Identity, Interpreter
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.tools import ToolTable
 from tests.tasks.runtime.opened import engine_of
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from carryover.tasks.runtime.objects import InjectionError
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.session import session
-from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 @dataclasses.dataclass

@@ -11,7 +11,7 @@ import pytest
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.output import Output
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 
 @pytest.fixture

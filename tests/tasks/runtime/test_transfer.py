@@ -14,7 +14,7 @@ import pytest
 from carryover.tasks.runtime.inside.values.transfer import fill
 from carryover.tasks.runtime.inside.values.tree import encode
 from carryover.tasks.runtime.objects import RetrievalError, SharedMemory, read_value
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched, check, fetch
 from tests.tasks.runtime import forged_schemas
 

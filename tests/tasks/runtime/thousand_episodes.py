@@ -10,7 +10,7 @@ from pathlib import Path
 
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 EPISODE_COUNT = 1000
 DESCRIPTORS_PER_EPISODE = 8

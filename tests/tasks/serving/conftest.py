@@ -42,7 +42,7 @@ def adapter_path(tmp_path_factory, base_path):
 @pytest.fixture(scope="session")
 def loaded(base_path):
     from carryover.tasks.serving.cpu.models import load_models
-    from carryover.tasks.serving.spec import ServedModels
+    from carryover.tasks.serving.serving_spec import ServedModels
 
     (model,) = load_models(ServedModels(base=str(base_path)))
     return model

@@ -9,7 +9,7 @@ import pytest
 from carryover.tasks.serving.ask import NoAnswer, ask
 from carryover.tasks.serving.process import ServerError
 from carryover.tasks.serving.server import open_server
-from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
 KEY = "CARRYOVER_TEST_LISTING_KEY"
 LISTED = b'{"data": [{"id": "base"}]}'

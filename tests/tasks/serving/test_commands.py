@@ -9,7 +9,7 @@ from jinja2 import Template
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.commands import cpu_command, vllm_command, vllm_environment
 from carryover.tasks.serving.cpu_server import parse_options
-from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
 ADAPTERS = {"persistent": Path("/models/p"), "stateless": Path("/models/s")}
 PAPER = ServedModels(base="Qwen/Qwen3-8B", adapters=ADAPTERS)

@@ -13,7 +13,7 @@ from carryover.tasks.serving import process
 from carryover.tasks.serving.ask import ask
 from carryover.tasks.serving.process import DeadServerError, ManagedProcess, ServerError
 from carryover.tasks.serving.server import open_server, vllm_program
-from carryover.tasks.serving.spec import ServedModels, ServingSpec
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from carryover.tasks.sft.card import (
     read_card,
     write_card,
 )
-from carryover.tasks.sft.spec import TRAINING
+from carryover.tasks.sft.training_spec import TRAINING
 
 
 def _card(contract: str | None = "persistent", **changes: Any) -> ModelCard:

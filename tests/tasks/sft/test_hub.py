@@ -14,8 +14,8 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import expanded, explained, fetch_tokenizer, is_local, load_tokenizer
 from carryover.tasks.sft.load import load_start, save_untrained
 from carryover.tasks.sft.resources import find_shape
-from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.training_spec import TRAINING, ArchitectureSpec, TokenizerSpec
 from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 
 PAPER = TRAINING["paper"]

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from carryover.tasks.sft.spec import TRAINING
 from carryover.tasks.sft.trainer import Intervals, find_intervals
+from carryover.tasks.sft.training_spec import TRAINING
 
 PAPER = TRAINING["paper"]
 

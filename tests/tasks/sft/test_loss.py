@@ -9,10 +9,10 @@ from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.batches import learned_loss, right_padded
 from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.prepare import IGNORED, PreparedData
-from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, LoraSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
+from carryover.tasks.sft.training_spec import TRAINING, ArchitectureSpec, LoraSpec, TokenizerSpec
 
 SHAPE = ArchitectureSpec(hidden_size=32, layer_count=2, head_size=16, intermediate_size=64)
 ROWS = [

@@ -3,7 +3,7 @@
 import json
 
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, shape_of
-from carryover.tasks.sft.spec import TRAINING, LoraSpec
+from carryover.tasks.sft.training_spec import TRAINING, LoraSpec
 
 QWEN3_8B = KNOWN_SHAPES["Qwen/Qwen3-8B"]
 

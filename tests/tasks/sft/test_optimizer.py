@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from carryover.tasks.sft.optimizer import MUON_MOMENTUM, muon_with_adamw
-from carryover.tasks.sft.spec import OptimizerSpec
+from carryover.tasks.sft.training_spec import OptimizerSpec
 
 SPEC = OptimizerSpec(kind="muon", learning_rate=3e-3, matrix_learning_rate=0.02, beta2=0.95, weight_decay=0.01)
 

@@ -8,8 +8,8 @@ from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.prepare import IGNORED, held_out_count, prepare_data, tokenize
-from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
+from carryover.tasks.sft.training_spec import TokenizerSpec
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from carryover.tasks.sft.resources import (
     hours_on,
     training_flops,
 )
-from carryover.tasks.sft.spec import TRAINING
 from carryover.tasks.sft.trainer import checkpointing_settings, keep_attention
+from carryover.tasks.sft.training_spec import TRAINING
 
 QWEN3_8B = KNOWN_SHAPES["Qwen/Qwen3-8B"]
 PAPER = TRAINING["paper"]

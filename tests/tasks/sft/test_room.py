@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.resources import check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
-from carryover.tasks.sft.spec import TRAINING
+from carryover.tasks.sft.training_spec import TRAINING
 
 PAPER = TRAINING["paper"].model_copy(update={"base_revision": None})
 QWEN3 = {

@@ -2,13 +2,13 @@
 
 import pytest
 
-from carryover.tasks.running.hub import load_tokenizer
+from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.load import new_model
 from carryover.tasks.sft.prepare import PreparedData
-from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
+from carryover.tasks.sft.training_spec import TRAINING, ArchitectureSpec, TokenizerSpec
 
 SHAPE = ArchitectureSpec(hidden_size=32, layer_count=1, head_size=16, intermediate_size=64)
 STEPS = 10

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
 from carryover.tasks.datasets.dataset import prepare_dataset
-from carryover.tasks.datasets.spec import DatasetSpec
+from carryover.tasks.datasets.dataset_spec import DatasetSpec
 from carryover.tasks.datasets.token_costs import TokenCosts
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.prepare import IGNORED, tokenize
-from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
+from carryover.tasks.sft.training_spec import TokenizerSpec
 
 
 @pytest.fixture(scope="module", params=["chatml", "qwen3"])

@@ -8,10 +8,10 @@ import pytest
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.load import save_untrained
-from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, OptimizerSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import DESCRIPTION_NAME, train_in_process
+from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, LoraSpec, OptimizerSpec, TokenizerSpec
 
 # Dropout draws other numbers in each process, and Muon rounds shards to bfloat16 otherwise than whole matrices.
 SPEC = TRAINING["smoke_common"].model_copy(

@@ -7,8 +7,8 @@ import pytest
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.prepare import IGNORED, tokenize
-from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
+from carryover.tasks.sft.training_spec import TokenizerSpec
 
 CONVERSATION = Conversation(
     messages=(

@@ -10,8 +10,8 @@ import pytest
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import load_tokenizer
-from carryover.tasks.sft.spec import TokenizerSpec
 from carryover.tasks.sft.tokenizer import TokenCounter, build_tokenizer
+from carryover.tasks.sft.training_spec import TokenizerSpec
 
 BYTES_ONLY = TokenizerSpec(vocabulary_size=259)
 TEXTS = [
@@ -28,7 +28,7 @@ def _digest(folder):
 def test_equal_texts_give_equal_files_in_another_process(tmp_path):
     build_tokenizer(TEXTS, TokenizerSpec(vocabulary_size=300), tmp_path / "here")
     code = (
-        "import sys; from pathlib import Path; from carryover.tasks.sft.spec import TokenizerSpec;"
+        "import sys; from pathlib import Path; from carryover.tasks.sft.training_spec import TokenizerSpec;"
         "from carryover.tasks.sft.tokenizer import build_tokenizer;"
         f"build_tokenizer({TEXTS!r}, TokenizerSpec(vocabulary_size=300), Path(sys.argv[1]))"
     )

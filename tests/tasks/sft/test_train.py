@@ -13,15 +13,15 @@ from carryover.tasks.datasets.conversations import (
 )
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.cpu.models import load_models
-from carryover.tasks.serving.spec import ServedModels
+from carryover.tasks.serving.serving_spec import ServedModels
 from carryover.tasks.sft.folder import held
 from carryover.tasks.sft.load import load_start, save_untrained
 from carryover.tasks.sft.prepare import prepare_data
-from carryover.tasks.sft.spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec, TrainingSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import DivergedError, log_callback
+from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec, TrainingSpec
 from tests.hub_cache import OLD_COMMIT
 
 SMOKE = TRAINING["smoke"].model_copy(

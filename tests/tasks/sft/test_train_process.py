@@ -13,7 +13,6 @@ import pytest
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.folder import CHECKPOINTS
-from carryover.tasks.sft.spec import TRAINING, BatchSpec, TokenizerSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
@@ -24,6 +23,7 @@ from carryover.tasks.sft.train_process import (
     visible_gpus,
 )
 from carryover.tasks.sft.training_log import read_log
+from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, TokenizerSpec
 
 # 30 conversations make some 6 batches of 400 tokens, so checkpoints lie within passes
 SPEC = TRAINING["smoke"].model_copy(

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from carryover.tasks.sft.load import four_bit_settings
-from carryover.tasks.sft.spec import TRAINING, ArchitectureSpec, TrainingSpec
 from carryover.tasks.sft.trainer import adapter_settings, trainer_settings
+from carryover.tasks.sft.training_spec import TRAINING, ArchitectureSpec, TrainingSpec
 
 
 def test_the_paper_preset_is_appendix_c2():

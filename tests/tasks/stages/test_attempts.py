@@ -5,15 +5,15 @@ import pytest
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.spec import EpisodeSpec
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.knapsack.instance import instance_rows
+from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import open_bucket
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.presets import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import ShardSpec
-from carryover.tasks.plans.spec import InstanceSetSpec
+from carryover.tasks.plans.study_plan import InstanceSetSpec
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.attempts import EpisodePlace, missing_episodes

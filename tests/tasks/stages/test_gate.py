@@ -8,7 +8,7 @@ import pytest
 from carryover.storage.errors import QueryError
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
-from carryover.tasks.checks.run import Check, Suite
+from carryover.tasks.checks.suites import Check, Suite
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.gate import check_files, gate_warehouse, require_same_counts
 from carryover.tasks.traces.result_rows import CheckResultRow

@@ -8,16 +8,16 @@ import pytest
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.prompt_format import StudyWire
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.spec import EpisodeSpec
 from carryover.tasks.agent.teachers.density import read_known, read_task, write_density_reply
 from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.agent.teachers.small import PlayedTurn
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance, solve
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.traces.rows import FinishReason
 
 CONTRACTS = ["persistent", "stateless"]

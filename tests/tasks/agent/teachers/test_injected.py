@@ -8,19 +8,19 @@ import pytest
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode_spec import EpisodeSpec, PromptSet
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.spec import EpisodeSpec, PromptSet
 from carryover.tasks.agent.teachers.injected import write_injected_reply
 from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
 from carryover.tasks.runtime.open import Runtime, open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.rows import FinishReason
 

@@ -5,8 +5,8 @@ import pytest
 from carryover.tasks.agent.prompt_format import open_wire
 from carryover.tasks.agent.protocol import CompletionRequest
 from carryover.tasks.agent.teachers.open import open_teacher
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 
 
 def make_request(bucket, prompt_set):

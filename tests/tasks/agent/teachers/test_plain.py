@@ -6,8 +6,8 @@ from carryover.tasks.agent.teachers.plain import write_plain_conversation
 from carryover.tasks.agent.teachers.small import SENTENCES
 from carryover.tasks.agent.variation import WORDINGS
 from carryover.tasks.knapsack.environment import TOOL_NAMES
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.traces.events import parse_block
 

@@ -14,8 +14,8 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import small_blocks
 from carryover.tasks.agent.teachers.small import read_turns, write_small_reply
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.spec import KNAPSACK
 from carryover.tasks.plans.laptop_full import TRAIN_SEED
 from carryover.tasks.runtime.inside.tools import ToolError
 from carryover.tasks.runtime.results import BlockError, BlockResult

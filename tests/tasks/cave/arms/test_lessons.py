@@ -7,11 +7,11 @@ import re
 
 import pytest
 
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, SUITE, drill, lesson, lessons
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.catalogue import suite_cases
 
 

@@ -10,13 +10,13 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.protocol import FunctionCall, NoReplyError
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, episode_id, play
 from carryover.tasks.cave.arms.tokens import count_text
 from carryover.tasks.cave.scripted import block
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call, Case, Turn, World
 from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
 from carryover.tasks.runtime.open import open_runtime

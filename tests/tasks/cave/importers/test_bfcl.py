@@ -7,12 +7,12 @@ import zipfile
 
 import pytest
 
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.bfcl import CATEGORIES, bfcl_cases
 from carryover.tasks.cave.importers.bfcl_rule import Accepted, is_accepted
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.services.errors import UserError
 
 AREA = {

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
@@ -13,7 +14,6 @@ from carryover.tasks.cave.importers.bfcl_multi_turn import (
     SIMULATORS,
     bfcl_multi_turn_cases,
 )
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call
 from carryover.tasks.services.errors import UserError
 

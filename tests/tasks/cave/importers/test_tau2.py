@@ -10,12 +10,12 @@ import zipfile
 import pytest
 
 from carryover.tasks.agent.protocol import Completion, NoReplyError
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.dialogue import Speakers, missing_actions
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.tau2 import DOMAINS, tau2_cases
-from carryover.tasks.cave.spec import AgentSpec
 from carryover.tasks.cave.suites.case import Call
 from carryover.tasks.services.errors import UserError
 

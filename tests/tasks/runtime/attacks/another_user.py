@@ -10,14 +10,14 @@ import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.inside.walls import confine
-from carryover.tasks.runtime.spec import SandboxLevel
+from carryover.tasks.runtime.runtime_spec import SandboxLevel
 
 OTHER_USER = 1000
 WORKER = """
 import json, os, sys
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend=sys.argv[1], sandbox=sys.argv[2], warm_kernel_count=1))
 told = [os.geteuid(), runtime.sandbox_level]

@@ -13,7 +13,7 @@ import pytest
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import Runtime
-from carryover.tasks.runtime.spec import SandboxLevel
+from carryover.tasks.runtime.runtime_spec import SandboxLevel
 
 Open = Callable[..., Interpreter]
 SECRET = "hidden-value-4711"

@@ -10,7 +10,7 @@ import pytest
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.objects import RetrievalError
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from tests.tasks.runtime.opened import engine_of
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
-from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 from tests.tasks.runtime.attacks.another_user import told_by_another_user
 
 ATTACK = """

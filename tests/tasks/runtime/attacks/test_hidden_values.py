@@ -3,7 +3,7 @@
 import pytest
 
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
 

@@ -9,8 +9,8 @@ import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec
 from tests.tasks.runtime.attacks.another_user import told_by_another_user
 
 CHANGES = """

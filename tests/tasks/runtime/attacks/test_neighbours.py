@@ -92,7 +92,7 @@ import json, os, time
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 def wait_until(holds):
     deadline = time.monotonic() + 60

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from carryover.tasks.runtime.runtime_spec import SandboxLevel
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
-from carryover.tasks.runtime.spec import SandboxLevel
 from tests.tasks.runtime.attacks.another_user import told_by_another_user
 
 BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]

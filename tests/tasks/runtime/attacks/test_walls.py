@@ -12,8 +12,8 @@ from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import BlockResult
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
-from carryover.tasks.runtime.spec import RuntimeSpec
 
 
 @pytest.mark.parametrize(

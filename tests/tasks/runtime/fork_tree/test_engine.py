@@ -45,5 +45,5 @@ def test_branch_that_fails_ends_its_root(open_fork_tree, monkeypatch):
 def test_branch_of_a_live_state_sends_no_binding_again(open_fork_tree, monkeypatch):
     interpreter = open_fork_tree(CONTRACTS["persistent"])
     interpreter.inject("given", [1])
-    monkeypatch.setattr("carryover.tasks.runtime.fork_tree.engine.send_binding", None)
+    monkeypatch.setattr("carryover.tasks.runtime.fork_tree.fork_engine.send_binding", None)
     assert interpreter.branch().run_block("given").result == "[1]"

@@ -20,7 +20,7 @@ from ipykernel.kernelapp import IPKernelApp
 from carryover.tasks.runtime.jupyter.front_end import EpisodeKernel
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec())
 tools = {"look": lambda name: f"seen {name}", "begin": lambda path: open(path, "x").close()}

@@ -12,9 +12,9 @@ from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec
 
 pytestmark = pytest.mark.kernel
 
@@ -37,7 +37,7 @@ KILLED = """
 import os, signal
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.sandbox.level import reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 kernel = Kernel(RuntimeSpec(), reach_level())
 kernel.execute(1, "0", "1")
@@ -64,7 +64,7 @@ atexit.register(tell)  # first, so that it comes last
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1))
 interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
@@ -98,7 +98,7 @@ import json, resource, sys
 from carryover.tasks.runtime.jupyter import kernel
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 runtime = open_runtime(RuntimeSpec(backend="jupyter", warm_kernel_count=1, block_timeout_seconds=120))
 interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
@@ -150,7 +150,7 @@ import contextlib, json, os, time
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.sandbox.level import reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 level = reach_level()
 Kernel(RuntimeSpec(), level).close()  # the first one of a worker also starts what Jupyter's client shares

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from carryover.tasks.runtime.fork_tree.engine import Root
+from carryover.tasks.runtime.fork_tree.fork_engine import Root
 from carryover.tasks.runtime.inside.framing import Channel
 from carryover.tasks.runtime.process import strays
 from carryover.tasks.runtime.process.node import Node

@@ -6,11 +6,11 @@ import select
 import pytest
 
 from carryover.tasks.runtime.fork_tree import engine
-from carryover.tasks.runtime.fork_tree.engine import Root
+from carryover.tasks.runtime.fork_tree.fork_engine import Root
 from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 from carryover.tasks.runtime.process.descendants import descendants
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError
-from carryover.tasks.runtime.spec import RuntimeSpec
 
 FORKS = """
 import os, time

@@ -7,10 +7,10 @@ import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox import bubblewrap, starting
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError, launch
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
-from carryover.tasks.runtime.spec import RuntimeSpec, SandboxLevel
 
 
 def reachable() -> list[SandboxLevel]:

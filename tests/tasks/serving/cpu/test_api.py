@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
 from carryover.tasks.serving.cpu.cache import CachePool
-from carryover.tasks.serving.cpu.engine import ModelEngine
+from carryover.tasks.serving.cpu.model_engine import ModelEngine
 from carryover.tasks.sft.prepare import IGNORED, tokenize
 from carryover.tasks.sft.tokenizer import chat_template
 
@@ -55,7 +55,7 @@ class HeldEngine(ModelEngine):
 def engines(torch, base_path, adapter_path, other_path):
     """An engine per served model, by name."""
     from carryover.tasks.serving.cpu.models import load_models
-    from carryover.tasks.serving.spec import ServedModels
+    from carryover.tasks.serving.serving_spec import ServedModels
 
     models = load_models(
         ServedModels(base=str(base_path), adapters={"adapter": adapter_path}, checkpoints={"checkpoint": other_path})

@@ -1,7 +1,7 @@
 import pytest
 
 from carryover.tasks.serving.cpu.cache import CachePool
-from carryover.tasks.serving.cpu.engine import GenerationRequest, ModelEngine
+from carryover.tasks.serving.cpu.model_engine import GenerationRequest, ModelEngine
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from tests.tasks.serving.tiny import prompt_of
 

@@ -9,7 +9,7 @@ from carryover.tasks.serving.cpu.cache import KeyValueCache
 from carryover.tasks.serving.cpu.models import load_models
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.ragged import BatchRow
-from carryover.tasks.serving.spec import ServedModels
+from carryover.tasks.serving.serving_spec import ServedModels
 from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 from tests.tasks.serving.tiny import build_model, build_tokenizer, prompt_of
 

@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from carryover.tasks.serving.cpu.cache import CachePool
-from carryover.tasks.serving.cpu.engine import GenerationRequest, ModelEngine
+from carryover.tasks.serving.cpu.model_engine import GenerationRequest, ModelEngine
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from carryover.tasks.serving.cpu.scheduler import STOPPED, THREAD_NAME, Scheduler
 from tests.tasks.serving.tiny import prompt_of

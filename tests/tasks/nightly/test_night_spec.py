@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from carryover.tasks.nightly.spec import NightObject, study_variant
+from carryover.tasks.nightly.night_spec import NightObject, study_variant
 from carryover.tasks.plans.presets import PLANS, resolve_plan
 
 (PART,) = resolve_plan("smoke").parts

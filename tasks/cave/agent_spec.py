@@ -3,8 +3,8 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from carryover.tasks.runtime.policy import StaticPolicy
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.shaping import SizeError
-from carryover.tasks.runtime.spec import RuntimeSpec
 
 POLICY = StaticPolicy(
     denied_imports=("ctypes", "multiprocessing", "socket", "subprocess"),

@@ -2,7 +2,7 @@ import pytest
 
 from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.presets import resolve_plan
-from carryover.tasks.plans.spec import StudyPart, StudyPlan
+from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
 
 
 def test_examples_beyond_max_length_are_refused_with_the_plan():

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from carryover.tasks.knapsack.spec import KNAPSACK, open_bucket
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK, open_bucket
 
 
 def test_every_bucket_knows_its_own_name():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.tasks.cave.spec import AgentSpec
+from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.runtime.results import Violation
 
 

@@ -7,16 +7,16 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from carryover.tasks.agent.condition import Condition, Purpose
-from carryover.tasks.agent.spec import EndpointSpec, EpisodeSpec
-from carryover.tasks.analysis.spec import StatisticsSpec
-from carryover.tasks.datasets.spec import DatasetSpec, ValidationSpec
+from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.analysis.statistics_spec import StatisticsSpec
+from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.source_digest import canonical_json
-from carryover.tasks.serving.spec import ServingSpec
-from carryover.tasks.sft.spec import TrainingSpec
+from carryover.tasks.serving.serving_spec import ServingSpec
+from carryover.tasks.sft.training_spec import TrainingSpec
 
 Scale = Literal["smoke", "laptop", "paper"]
 """Scale of a result; results of different scales are never compared."""

@@ -7,9 +7,9 @@ from pydantic import ConfigDict, Field, model_validator
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.shards import ShardSpec
-from carryover.tasks.plans.spec import StudyPart, StudyPlan
+from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
 from carryover.tasks.services.frozen_model import FrozenModel, needs
-from carryover.tasks.serving.spec import ServingSpec
+from carryover.tasks.serving.serving_spec import ServingSpec
 
 SERIES = "reevaluation"
 """Variant of the episodes, so that the study's own tables stay as they are."""
