@@ -16,7 +16,7 @@ import yaml
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
-from carryover.flows import shown
+from carryover.flows import prefect_flow
 from carryover.flows.cli.command import run_as_command
 from carryover.flows.prefect_flow import name_run
 from carryover.flows.reproduce_study import reproduce_study
@@ -88,7 +88,7 @@ def test_flow_names_its_runs_and_its_stage():
         module, _, name = entry["entrypoint"].rpartition(".")
         flow = getattr(import_module(module), name)
         assert flow.flow_run_name is name_run
-        assert flow.fn.__code__.co_filename == shown.__file__
+        assert flow.fn.__code__.co_filename == prefect_flow.__file__
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.fork_tree import engine as module
+from carryover.tasks.runtime.fork_tree import fork_engine as module
 from carryover.tasks.runtime.fork_tree.processes import FreshProcesses
 from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
