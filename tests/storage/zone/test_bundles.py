@@ -44,6 +44,13 @@ def test_two_merges_take_what_one_would(bundles):
     assert sorted(kept) == sorted(set().union(*bundles))
 
 
+def test_a_manifest_with_one_changed_letter_is_refused():
+    content = _manifest("1", "a").to_json()
+    assert Manifest.from_json(content).episodes == _manifest("1", "a").episodes
+    with pytest.raises(ValueError, match=r"^damaged: checksum [0-9a-f]+ instead of [0-9a-f]+$"):
+        Manifest.from_json(content.replace(b'"run"', b'"ran"'))
+
+
 def test_bundle_ids_sort_by_time_and_do_not_repeat():
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert new_bundle_id(now) < new_bundle_id(now + timedelta(microseconds=1))

@@ -11,7 +11,7 @@ import pytest
 
 from carryover.storage.errors import LandingError
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.schemas import arrow_schema
+from carryover.storage.zone.schemas import arrow_schema, nullable_schema
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow, FinishReason, InstanceRow, StepRow
 from carryover.tasks.traces.study_rows import RunRow
@@ -82,7 +82,7 @@ def test_columns_and_rows_can_be_chosen(landing, make_episode):
 
 
 def test_table_without_landed_rows_is_empty_with_its_columns(landing):
-    assert landing.read("steps") == arrow_schema("steps").empty_table()
+    assert landing.read("steps") == nullable_schema("steps").empty_table()
     assert landing.scan("steps").collect_schema().names() == arrow_schema("steps").names
 
 

@@ -1,9 +1,10 @@
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from carryover.storage.zone.bundles import Manifest
 from carryover.storage.zone.files import FoundFile
 from carryover.storage.zone.landing import Manifests
-from carryover.storage.zone.quarantine import inspect_landing
+from carryover.storage.zone.quarantine import find_damage, inspect_landing
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = NOW - timedelta(hours=2)
@@ -46,6 +47,20 @@ def test_a_file_in_the_wrong_place_is_foreign_however_young():
 
 def test_what_is_in_quarantine_stays_there():
     assert _reasons("quarantine/notes.txt") == []
+
+
+def test_a_file_with_one_flipped_bit_is_damaged(landing, make_episode):
+    manifest = landing.write(make_episode("e"), "run")
+    steps = manifest.file("steps")
+    assert find_damage(landing) == []
+    path = Path(landing.store.absolute(steps.path))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    (refusal,) = find_damage(landing)
+    assert refusal.path == manifest.path
+    assert refusal.reason.startswith(f"{steps.path}: damaged, checksum ")
+    assert refusal.reason.endswith(f" instead of {steps.checksum}")
 
 
 def test_unreadable_manifest_is_refused_with_its_reason():
