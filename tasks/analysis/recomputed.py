@@ -164,18 +164,30 @@ def _cave_costs() -> Iterator[Recomputation]:
         ours, theirs = row["caveagent"], row["function_calling"]
         change = ours - theirs if row["change_unit"] == "points" else 100 * (ours / theirs - 1)
         yield of_rows("cave_table4", f"change of {_words(metric)}", [row], "change_published", change, within=0.05)
-    rows = {(row["task_category"], row["method"]): row for row in _rows("cave_table5")}
-    for (category, method), row in rows.items():
-        total = row["prompt_tokens"] + row["completion_tokens"]
-        yield of_rows("cave_table5", f"tokens add up, {category}, {method}", [row], "total_tokens", total, within=0)
-        if method == "caveagent":
-            against, where = rows[category, "codeact_style"], f"CodeAct, {category}"
-            gain = row["success_rate_pct"] - against["success_rate_pct"]
-            yield of_rows("cave_table5", f"gain over {where}", [row], "success_gain_published_points", gain, within=0.5)
-            change = 100 * (row["total_tokens"] / against["total_tokens"] - 1)
-            yield of_rows(
-                "cave_table5", f"tokens against {where}", [row], "token_change_published_pct", change, within=0.5
-            )
+    yield from _cave_data_tasks()
+
+
+def _cave_data_tasks() -> Iterator[Recomputation]:
+    """Yield the sums of Table 5, and CaveAgent's gains over the best baseline, as its caption says.
+
+    The best baseline is the one of most successes in one column, and of fewest tokens in the other.
+    """
+    for (category,), group in published_table("cave_table5").group_by("task_category", maintain_order=True):
+        rows = group.rows(named=True)
+        for row in rows:
+            claim = f"tokens add up, {category}, {row['method']}"
+            total = row["prompt_tokens"] + row["completion_tokens"]
+            yield of_rows("cave_table5", claim, [row], "total_tokens", total, within=0)
+        (own,) = [row for row in rows if row["method"] == "caveagent"]
+        baselines = [row for row in rows if row["method"] != "caveagent"]
+        most_successes = max(row["success_rate_pct"] for row in baselines)
+        fewest_tokens = min(row["total_tokens"] for row in baselines)
+        claim = f"gain over the best baseline, {category}"
+        gain = own["success_rate_pct"] - most_successes
+        yield of_rows("cave_table5", claim, [own], "success_gain_published_points", gain, within=0.5)
+        claim = f"tokens against the best baseline, {category}"
+        change = 100 * (own["total_tokens"] / fewest_tokens - 1)
+        yield of_rows("cave_table5", claim, [own], "token_change_published_pct", change, within=0.5)
 
 
 def _rows(file: str) -> list[dict[str, Any]]:

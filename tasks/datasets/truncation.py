@@ -55,8 +55,12 @@ def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder
 
     The opening is the system messages at the start (one in the paper's text) and the task. The end is the last reply
     with the message before it. What lies between is taken from newest to oldest; an observation that does not fit is
-    replaced by the placeholder, a reply that does not fit ends the filling. An observation between the two whose reply
-    was left out answers nothing, so it goes too.
+    replaced by the placeholder, a reply that does not fit ends the filling.
+
+    Ours, in place of appendix C.1.3: it keeps an observation whose reply was left out, so that a kept trace may have
+    two user messages in a row, the task and that observation. Here that observation goes too: it answers nothing, and
+    chat templates that demand alternating roles refuse such a trace. Traces that fit, as all of the paper's did, are
+    the same under both rules.
 
     The budget is the paper's, and the longest sequence of the training. A trace of many short turns may keep the first
     and break the second: a chat template takes more per message than the paper counts.

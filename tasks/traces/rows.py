@@ -318,6 +318,7 @@ class ToolCallRow(Row, table="tool_calls", key=("episode_id", "step", "call")):
     result_json: str | None
     """What the tool returned."""
     error_type: str | None
+    """Class name of the exception that the call raised; null where it raised none."""
     error_message: str | None
     """What the block was told where the call failed."""
     is_caught: bool
@@ -338,6 +339,7 @@ class ErrorRow(Row, table="errors", key=("episode_id", "turn", "error_index")):
     """The step it happened in; null for a turn without a block."""
     kind: ErrorKind
     error_type: str
+    """Class name of the exception, whether the block caught it or ended with it."""
     message: str
     is_caught: bool
     """Caught by the block, so not part of the observation."""

@@ -44,6 +44,17 @@ def test_table_4_is_about_the_whole_suite(warehouse, turn):
     assert row["passed_pct"] == pytest.approx(100 / 3)
 
 
+def test_figure_5_has_domains_beside_the_published_totals(warehouse, turn):
+    turn()
+    turn("c2", tier="shop", passed=False, prompt_tokens=40)
+    rows = {row["domain"]: row for row in warehouse.table("cave_figure_5")}
+    assert list(rows) == ["IoT", "e-commerce", "all"]
+    assert [row["total_tokens"] for row in rows.values()] == [110, 50, 160]
+    assert [row["passed_pct"] for row in rows.values()] == [100, 0, 50]
+    assert [row["published_prompt_tokens"] for row in rows.values()] == [None, None, 660588]
+    assert [row["published_in"] for row in rows.values()] == ["in the picture only", "in the picture only", "Table 4"]
+
+
 @pytest.mark.parametrize(
     ("number", "suite", "tier"),
     [

@@ -40,6 +40,12 @@ def test_latest_episodes_are_those_of_the_study_that_finished_last(warehouse):
     assert [row["plan_digest"] for row in warehouse.sql("from staging.latest_plan")] == ["late"]
 
 
+def test_latest_episodes_are_those_that_count(warehouse):
+    _run(warehouse, "plan", 3)
+    warehouse.episode("P->P", plan_digest="plan", episode_id="failed", instance_id="i9", finish_reason="error")
+    assert _latest(warehouse) == ["e-plan-reproduce_study"]
+
+
 def test_import_is_the_latest_plan_without_a_finished_study(warehouse):
     _run(warehouse, "failed", 7, status="failed")
     _run(warehouse, "imported", 3, flow="import")
