@@ -42,6 +42,10 @@ def can_mount() -> bool:
     return subprocess.run(mount, capture_output=True, check=False).returncode == 0
 
 
+def has_systemd() -> bool:
+    return shutil.which("systemd-analyze") is not None
+
+
 def can_run_slurm() -> bool:
     return os.geteuid() == 0 and None not in map(shutil.which, ("slurmctld", "slurmd", "munged"))
 
@@ -75,6 +79,7 @@ NEEDS = (
         "a control group of their own to count the sandbox's processes in: run them as root",
     ),
     Need("on Slurm", using("cluster"), can_run_slurm, "root and Debian's Slurm: `apt-get install slurm-wlm munge`"),
+    Need("of systemd's units", using("systemd_analyze"), has_systemd, "systemd's own check: `systemd-analyze`"),
     Need("of Docker Compose", using("compose"), lambda: compose_command() is not None, "Docker Compose 2 or later"),
     Need(
         "on PostgreSQL",

@@ -22,6 +22,8 @@ STARTUP_SECONDS = 600.0
 """Startup timeout of our own server while its process lives: some seconds on idle cores, minutes on busy ones."""
 QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_UI_ENABLED": "false"}
 """Settings without telemetry and user interface."""
+SERVER_PASSWORD = "PREFECT_SERVER_API_AUTH_STRING"
+"""Variable with the password of a server that others reach; our own is for this process alone."""
 
 
 @contextmanager
@@ -49,6 +51,7 @@ def prefect_server() -> Iterator[None]:
 def own_server(home: Path, log: Path) -> Iterator[str]:
     """Yield the address of a server with a data folder of its own; raise `ServerError` with its log where it fails."""
     environment = os.environ | QUIET | {"PREFECT_HOME": str(home)}
+    environment.pop(SERVER_PASSWORD, None)
 
     def start(port: int) -> ManagedProcess:
         command = [sys.executable, "-m", "prefect", "server", "start"]

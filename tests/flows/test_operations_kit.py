@@ -106,6 +106,22 @@ def test_deployments_name_no_path_of_a_checkout():
 
 
 @pytest.fixture
+def systemd_analyze(tmp_path, monkeypatch):
+    """Systemd's check of unit files, as the manager of a user."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return ["systemd-analyze", "--user", "verify"]
+
+
+def test_systemd_accepts_the_unit_of_a_checkout(systemd_analyze, tmp_path):
+    unit = tmp_path / "carryover.service"
+    unit.write_text((FOLDER / "carryover.service").read_text().replace("@CHECKOUT@", str(ROOT)))
+    done = subprocess.run([*systemd_analyze, str(unit)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    unit.write_text(unit.read_text().replace("Exec", "Exek"))
+    assert subprocess.run([*systemd_analyze, str(unit)], capture_output=True, check=False).returncode != 0
+
+
+@pytest.fixture
 def programs(tmp_path):
     """A folder with a program `prefect` that prints how it was called."""
     program = tmp_path / "prefect"

@@ -11,7 +11,8 @@ from carryover.tasks.serving import process
 NOBODY = "http://127.0.0.1:9/api"
 """An address at which nothing listens."""
 HEALTHY_SERVER = """
-import http.server, sys
+import http.server, os, sys
+print("password", os.environ.get("PREFECT_SERVER_API_AUTH_STRING"), flush=True)
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -51,3 +52,11 @@ def test_a_server_whose_port_was_taken_meanwhile_starts_on_another(tmp_path, mon
         monkeypatch.setattr(process, "find_free_port", iter(ports).__next__)
         with own_server(tmp_path / "home", tmp_path / "log") as address:
             assert address == f"http://127.0.0.1:{ports[1]}/api"
+
+
+def test_a_servers_password_is_not_of_the_runs_own_server(tmp_path, monkeypatch):
+    (tmp_path / "prefect.py").write_text(HEALTHY_SERVER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PREFECT_SERVER_API_AUTH_STRING", "me:secret")
+    with own_server(tmp_path / "home", tmp_path / "log"):
+        assert "password None" in (tmp_path / "log").read_text()
