@@ -3,7 +3,6 @@
 As a program it ends with a line about the process that listens on a port, or with status 0 for a free one.
 """
 
-import os
 import pwd
 import sys
 from pathlib import Path
@@ -49,7 +48,7 @@ def _find_process(socket: str) -> Path | None:
     """Return the folder in `/proc` of a process that holds a socket, unless it is hidden from this user."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if any(os.readlink(descriptor) == socket for descriptor in (process / "fd").iterdir()):
+            if any(str(descriptor.readlink()) == socket for descriptor in (process / "fd").iterdir()):
                 return process
         except OSError:  # of another user, or ended meanwhile
             continue
