@@ -16,7 +16,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from carryover.flows.cli.errors import one_line
 from carryover.flows.cli.messages import silence_exit
 from carryover.flows.key_blocks import load_keys
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import choose_study, landed_plan

@@ -17,7 +17,8 @@ from carryover.tasks.nightly.judge import summarize
 from carryover.tasks.nightly.night_spec import NightObject, Thresholds, study_variant
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
-from carryover.tasks.plans.presets import PlanName, resolve_plan
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError

@@ -19,7 +19,8 @@ from carryover.tasks.merge import merge_landing
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs
-from carryover.tasks.plans.presets import PlanName, resolve_plan
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import name_folders

@@ -13,7 +13,8 @@ from carryover.flows.cli.messages import report_errors, say
 from carryover.flows.prefect_flow import flow
 from carryover.tasks.collect import collect_episodes, is_collected, note_episodes
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import PlanName, resolve_plan
+from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.services.limits import interrupt

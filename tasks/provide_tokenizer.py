@@ -20,7 +20,8 @@ from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
 from carryover.tasks.plans.study_plan import StudyPart, teacher_conditions
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import expanded, fetch_tokenizer
 from carryover.tasks.services.progress import progress_bar

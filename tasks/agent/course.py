@@ -29,8 +29,8 @@ from carryover.tasks.agent.stepper import Stepper
 from carryover.tasks.agent.variation import draw_variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.engine import StateLostError
-from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.services.text import encodable

@@ -10,7 +10,7 @@ from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.prompt_format import prompt_digest
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.stepper import contract_in_force
-from carryover.tasks.runtime.open import Runtime
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.services.source_digest import canonical_json, source_digest
 
 PLAYED_BY = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")

@@ -11,9 +11,9 @@ from carryover.tasks.agent.prompt_format import RUNTIME_WORDS
 from carryover.tasks.agent.recorder import EpisodeRecorder, TurnNames
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.services.errors import UserError
 

@@ -19,9 +19,10 @@ from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.services.contract_name import ContractName
 
 Backend = Literal["fork_tree", "jupyter"]

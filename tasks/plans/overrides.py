@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.episode_spec import EndpointSpec
+from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.runtime.contract import Scope
 from carryover.tasks.services.errors import UserError
@@ -16,8 +17,6 @@ from carryover.tasks.sft.training_spec import Attention
 
 
 def _name_known_parts(schema: dict[str, Any]) -> None:
-    from carryover.tasks.plans.presets import PLANS  # presets are resolved with overrides
-
     names = dict.fromkeys(part.name for plan in PLANS.values() for part in plan("").parts)
     schema["anyOf"][0]["items"] = {"enum": list(names)}
 

@@ -1,12 +1,11 @@
 """The plans by name."""
 
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import partial
 from typing import Literal
 
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
-from carryover.tasks.plans.identity import current_source
 from carryover.tasks.plans.laptop_full import (
     all_contracts,
     evaluation,
@@ -15,10 +14,8 @@ from carryover.tasks.plans.laptop_full import (
     laptop_injected_parts,
     laptop_part,
 )
-from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING
 
@@ -32,19 +29,6 @@ EVALUATION_SEEDS = {"easy": 123_456_789, "hard": 223_456_789}
 EPISODE_TOKENS = 1_000_000
 """Prompt and completion tokens of an episode at most: three times the mean of the base rows, which Table 2 finds to use
 most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends on the machine and on its load."""
-
-
-def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
-    """Return the named plan with overrides, of the source here; raise `UserError` for an unknown name or override."""
-    return _resolve((name, overrides or Overrides()))
-
-
-@cache  # a start asks for its plan to answer without a server, to name and to tag its run, and to play it
-def _resolve(chosen: tuple[str, Overrides]) -> StudyPlan:
-    name, overrides = chosen
-    if name not in PLANS:
-        raise UserError(f"unknown plan {name!r}; choose from {', '.join(PLANS)}")
-    return apply_overrides(PLANS[name](current_source()), overrides)
 
 
 def _smoke_part() -> StudyPart:

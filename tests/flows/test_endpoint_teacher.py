@@ -16,7 +16,7 @@ from carryover.tasks.agent.condition import decoding_seed
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from tests.flows.teacher_endpoint import COMPLETION_TOKENS, MODEL, PROMPT_TOKENS, TeacherEndpoint, serve_teacher
 
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2

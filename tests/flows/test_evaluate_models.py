@@ -11,7 +11,7 @@ import pytest
 
 from carryover.flows.evaluate_models import SERVER_STARTS, evaluate_part
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Run
 from carryover.tasks.serving.process import DeadServerError
 from tests.flows.conftest import STUDY

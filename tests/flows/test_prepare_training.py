@@ -10,7 +10,7 @@ from carryover.flows.generate_instances import generate_instances
 from carryover.flows.prepare_training import prepare_training
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.training_data import read_training_data

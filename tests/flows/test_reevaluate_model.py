@@ -11,7 +11,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.night_spec import NightObject
 from carryover.tasks.plans.models import ChosenCells
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError

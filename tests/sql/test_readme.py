@@ -16,7 +16,7 @@ from carryover.tasks.analysis.questions import (
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.stages.results import open_results

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 
 PLAN = resolve_plan("smoke", Overrides())
 

@@ -4,7 +4,7 @@ import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.check import check_warehouse
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import start_run

@@ -12,7 +12,7 @@ from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.collect import FAILURES_IN_A_ROW, collect_episodes
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.plans.study_plan import teacher_conditions

@@ -14,7 +14,7 @@ from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, scripted_client, teacher_shards
 from carryover.tasks.prepare import prepare_training_data

@@ -4,7 +4,7 @@ import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.collect import collect_episodes
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.services.limits import InterruptedRunError, interrupt

@@ -13,7 +13,7 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.judge import judge_episodes
 from carryover.tasks.nightly.night_spec import SERIES, Thresholds
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.rows import EpisodeRow, TurnRow

@@ -7,7 +7,7 @@ import pytest
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.objects import keep_file
 from carryover.tasks import prepare, provide_tokenizer, train
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.training_data import TrainingData

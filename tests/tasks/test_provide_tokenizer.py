@@ -6,7 +6,7 @@ from carryover.tasks.agent.client import EndpointClientSpec, open_client
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.services.errors import UserError

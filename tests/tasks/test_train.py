@@ -8,7 +8,7 @@ import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import Stage
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.sft.card import ModelCard, write_card

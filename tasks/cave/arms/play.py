@@ -23,10 +23,10 @@ from carryover.tasks.cave.loop import RUNTIME_FAULTS
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.suites.case import Call, Case
 from carryover.tasks.cave.tracing import Trace, conversation_fields
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.objects import Binding, RetrievalError
-from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.results import ToolCall
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.traces.result_rows import CaveTurnRow

@@ -4,9 +4,9 @@ import subprocess
 import threading
 from contextlib import closing, suppress
 
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.fork_tree.fork_engine import ForkTreeEngine
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.process.node import Node, NodeGoneError, open_connection, receive_handle
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch

@@ -4,10 +4,10 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.kernel_engine import JupyterEngine
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 

@@ -16,7 +16,7 @@ from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import training_name
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPlan
 from carryover.tasks.services.hub import load_tokenizer

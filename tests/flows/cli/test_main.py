@@ -8,7 +8,7 @@ import pytest
 
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError

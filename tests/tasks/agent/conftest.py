@@ -2,7 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 

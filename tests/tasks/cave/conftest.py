@@ -9,7 +9,8 @@ from carryover.tasks.agent.protocol import Completion, CompletionRequest, ModelE
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.scripted import scripted
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.open import open_runtime
 
 OpenAgent = Callable[..., Agent]
 

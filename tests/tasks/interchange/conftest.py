@@ -23,7 +23,8 @@ from carryover.tasks.interchange.recorded import RecordedTrace, recorded_traces
 from carryover.tasks.knapsack.instance import Instance, instance_rows
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.rows import InstanceRow, Row

@@ -2,7 +2,8 @@ import pytest
 from pydantic import ValidationError
 
 from carryover.tasks.nightly.night_spec import NightObject, study_variant
-from carryover.tasks.plans.presets import PLANS, resolve_plan
+from carryover.tasks.plans.presets import PLANS
+from carryover.tasks.plans.resolve import resolve_plan
 
 (PART,) = resolve_plan("smoke").parts
 

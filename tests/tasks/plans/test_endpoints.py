@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs, endpoint_lacks
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
 
 KEY = "CARRYOVER_TEST_ENDPOINT_KEY"

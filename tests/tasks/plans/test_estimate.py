@@ -2,7 +2,7 @@ import pytest
 
 from carryover.tasks.plans.estimate import LAPTOP, PLAIN_TOKENS, arm_examples, cells, estimate_study
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.limits import Prices
 
 PRICES = Prices(prompt=2.0, completion=10.0)

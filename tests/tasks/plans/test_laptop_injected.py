@@ -7,7 +7,7 @@ from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.laptop_full import FOUR_CONTRACTS, laptop_full_parts, laptop_injected_parts
 from carryover.tasks.plans.models import evaluation_conditions
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import teacher_conditions
 from carryover.tasks.services.contract_name import LETTERS, PAPER_CONTRACTS, ContractName
 from carryover.tasks.services.limits import Prices

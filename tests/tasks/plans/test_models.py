@@ -4,7 +4,7 @@ import pytest
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, planned_groups, served_models
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
 

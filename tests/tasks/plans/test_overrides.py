@@ -2,7 +2,8 @@ import pytest
 from pydantic import ValidationError
 
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
-from carryover.tasks.plans.presets import PLANS, resolve_plan
+from carryover.tasks.plans.presets import PLANS
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
 
 SMOKE, PAPER = resolve_plan("smoke"), resolve_plan("paper")

@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs, free_bytes
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
 from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 

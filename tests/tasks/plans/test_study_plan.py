@@ -1,7 +1,7 @@
 import pytest
 
 from carryover.tasks.plans.laptop_full import laptop_part
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
 
 

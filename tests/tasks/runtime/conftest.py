@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.node import Node
 from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel

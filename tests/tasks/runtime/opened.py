@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.engine import Engine, StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.open import Runtime
 
 Open = Callable[..., Interpreter]
 _ENGINES: weakref.WeakKeyDictionary[Interpreter, Engine] = weakref.WeakKeyDictionary()

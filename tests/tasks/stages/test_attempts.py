@@ -10,7 +10,7 @@ from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.plans.identity import Stage
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.study_plan import InstanceSetSpec

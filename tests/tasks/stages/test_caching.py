@@ -11,7 +11,7 @@ from prefect.context import TaskRunContext
 from carryover import tasks
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.identity import Stage
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 

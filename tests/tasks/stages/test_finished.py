@@ -6,7 +6,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.stages.finished import count_failed_episodes, is_analysed, is_finished
 from carryover.tasks.stages.runs import start_run

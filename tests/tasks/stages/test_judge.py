@@ -8,7 +8,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.judge import REGRESSION_EVENT, announce, judge_episodes
 from carryover.tasks.merge import merge_landing
 from carryover.tasks.nightly.night_spec import Thresholds
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.stages.runs import start_run
 

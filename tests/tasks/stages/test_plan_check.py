@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.stages.plan_check import miscounted_conditions
 
 PLAN = resolve_plan("smoke")

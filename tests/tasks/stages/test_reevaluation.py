@@ -7,7 +7,7 @@ import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import resolve_plan
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import name_folders

@@ -19,7 +19,8 @@ from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.rows import FinishReason

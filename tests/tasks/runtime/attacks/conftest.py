@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.open import Runtime
 from carryover.tasks.runtime.runtime_spec import SandboxLevel
 
 Open = Callable[..., Interpreter]

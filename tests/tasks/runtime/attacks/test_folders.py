@@ -5,8 +5,9 @@ from typing import Literal
 
 import pytest
 
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.open import Runtime, open_runtime
+from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 from tests.tasks.runtime.attacks.another_user import told_by_another_user
