@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,20 @@ def test_imports_run_one_way(file):
         assert there is None or LEVELS[there] <= LEVELS[here], f"{name_of(file)} imports {name} against the arrows"
         if here == "tasks/<package>":
             assert name.split(".")[0] not in FORBIDDEN_IN_PACKAGES, f"{name_of(file)} imports {name}"
+
+
+def module_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("carryover", *parts)).removesuffix(".__init__")
+
+
+def test_no_two_modules_import_each_other():
+    graph: dict[str, set[str]] = {module_of(file): set(imports(file)) for file in sources()}
+    waiting = {module: names & set(graph) for module, names in graph.items()}
+    try:
+        TopologicalSorter(waiting).prepare()
+    except CycleError as error:
+        pytest.fail(f"circle of imports: {' <- '.join(error.args[1])}")
 
 
 @pytest.mark.parametrize("file", sources(), ids=name_of)

@@ -51,7 +51,7 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/services/progress.py", "", UNUSED, set()),
         ("tasks/services/progress.py", "def progress_bar(", "def progress_bar(unused, ", set()),
         ("tasks/traces/rows.py", "", UNUSED, set()),
-        ("tasks/traces/rows.py", "class ItemRow(Row,", "class ItemRow(Row, ABC,", {"instances", *PLAYING}),
+        ("tasks/traces/rows.py", "class ItemRow(Row,", "class ItemRow(Row, ABC,", {"instances", *PLAYING, "analysis"}),
         ("tasks/traces/result_rows.py", "class ClaimRow(Row,", "class ClaimRow(Row, ABC,", {"analysis"}),
         ("tasks/agent/protocol.py", "class Completion(NamedTuple):", "class Completion(NamedTuple, ABC):", PLAYING),
         ("tasks/analysis/compute.py", "", UNUSED, {"analysis"}),
