@@ -1,9 +1,7 @@
 """Stage 6 as a flow: landed rows into the warehouse, statistics, and checks on the merged tables."""
 
 from carryover.flows.stage_flows import stage_flow
-from carryover.tasks.analyse import update_statistics
-from carryover.tasks.check import check_warehouse
-from carryover.tasks.merge import merge_landing
+from carryover.tasks.analyse import check_warehouse, merge_landing, update_statistics
 from carryover.tasks.plans.run import Run
 
 

@@ -2,14 +2,13 @@
 
 from carryover.flows.cli.messages import warn
 from carryover.flows.stage_flows import collect_shards, stage_flow
-from carryover.tasks.find_models import find_models
 from carryover.tasks.nightly.night_spec import NightObject
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import evaluation_shards
 from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.provide_tokenizer import open_tokenizer
-from carryover.tasks.serve import serve_models
+from carryover.tasks.serve import find_models, serve_models
 from carryover.tasks.services.errors import first_line
 from carryover.tasks.serving.process import DeadServerError
 

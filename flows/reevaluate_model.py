@@ -10,9 +10,9 @@ from carryover.flows.artifacts import show_verdicts
 from carryover.flows.cli.messages import say
 from carryover.flows.evaluate_models import evaluate_part
 from carryover.flows.prefect_flow import flow
+from carryover.tasks.analyse import merge_landing
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.judge import judge_episodes
-from carryover.tasks.merge import merge_landing
 from carryover.tasks.nightly.judge import summarize
 from carryover.tasks.nightly.night_spec import NightObject, Thresholds, study_variant
 from carryover.tasks.plans.identity import Stage

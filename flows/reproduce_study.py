@@ -15,7 +15,7 @@ from carryover.flows.prefect_flow import flow
 from carryover.flows.prepare_training import prepare_training
 from carryover.flows.train_models import train_models
 from carryover.storage.warehouse.merger import merge
-from carryover.tasks.merge import merge_landing
+from carryover.tasks.analyse import merge_landing
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs

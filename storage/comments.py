@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.warehouse.connection import quoted
+from carryover.storage.sql_text import quoted
 from carryover.tasks.traces.rows import EpisodeRow, InstanceRow
 from carryover.tasks.traces.tables import TABLES
 

@@ -1,10 +1,12 @@
-"""Stage 6: statistics of the merged episodes."""
+"""Stage 6: landed rows into the warehouse, their statistics, and checks on the merged tables."""
 
 import hashlib
 
 import polars as pl
 from prefect import task
+from prefect.cache_policies import NO_CACHE
 
+from carryover.storage.warehouse.merger import MergeReport, merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
@@ -12,9 +14,19 @@ from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.models import planned_groups
 from carryover.tasks.plans.run import Run
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.stages.caching import StageIdentity, in_run
 from carryover.tasks.stages.finished import is_analysed
+from carryover.tasks.stages.gate import gate_warehouse
 from carryover.tasks.stages.progress import shown_progress
+from carryover.tasks.stages.retrying import RETRIES
+
+
+@task(task_run_name="merge", cache_policy=NO_CACHE, tags=["stage:analysis"], **RETRIES)
+def merge_landing(run: Run) -> MergeReport:
+    """Take every landed bundle into the warehouse, refresh the marts and replace the readers' copy."""
+    return merge(run.landing, run.folders.warehouse, open_bar=shown_progress)
 
 
 def _episodes(run: Run, columns: str = "*") -> pl.DataFrame:
@@ -49,3 +61,20 @@ def compute_study_statistics(run: Run) -> int:
 def update_statistics(run: Run) -> int:
     """Compute a plan's statistics, unless those of its rows by this source were the last to land."""
     return in_run(compute_study_statistics, run, Stage.ANALYSIS, is_there=is_analysed(run.plan))(run)
+
+
+@task(task_run_name="checks", cache_policy=NO_CACHE, tags=["stage:analysis"])
+def check_warehouse(run: Run) -> int:
+    """Check the merged tables, land what was found, and return the number of checks.
+
+    Raise `UserError` if a check fails; the rows that break it are in `check_results` and Data Docs.
+    """
+    docs = run.folders.documents / "warehouse_docs"
+    rows = gate_warehouse(
+        run.folders.warehouse, docs, run_id=run.run_id, plan_digest=run.plan.digest, open_bar=progress_bar
+    )
+    LandingZone(run.landing).write({"check_results": rows}, run.run_id)
+    failed = [f"{row.check_name} broken by {row.unexpected_count}" for row in rows if not row.is_passed]
+    if failed:
+        raise UserError(f"the merged tables break their checks: {'; '.join(failed)}; see {docs / 'index.html'}")
+    return len(rows)

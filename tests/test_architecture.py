@@ -78,6 +78,20 @@ def test_imports_run_one_way(file):
             assert name.split(".")[0] not in FORBIDDEN_IN_PACKAGES, f"{name_of(file)} imports {name}"
 
 
+def test_the_landing_zone_knows_no_warehouse():
+    files = sorted((ROOT / "storage" / "zone").glob("*.py"))
+    importers = [name_of(file) for file in files for name in imports(file) if "storage.warehouse" in name]
+    assert files
+    assert importers == []
+
+
+def test_storage_knows_tables_and_no_plans():
+    files = sorted((ROOT / "storage").rglob("*.py"))
+    importers = [name_of(file) for file in files for name in imports(file) if name.startswith("carryover.tasks.plans")]
+    assert files
+    assert importers == []
+
+
 def module_of(file: Path) -> str:
     parts = file.relative_to(ROOT).with_suffix("").parts
     return ".".join(("carryover", *parts)).removesuffix(".__init__")

@@ -12,6 +12,7 @@ import duckdb
 from duckdb import DuckDBPyConnection, StatementType, token_type
 
 from carryover.storage.errors import QueryError, WarehouseBusyError, WarehouseError
+from carryover.storage.sql_text import quoted
 
 _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": False,
@@ -149,11 +150,6 @@ def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
         connection.rollback()
         raise
     connection.commit()
-
-
-def quoted(text: str) -> str:
-    """Return text as an SQL literal, for the statements that take no parameters."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _in_utc(connection: DuckDBPyConnection) -> DuckDBPyConnection:

@@ -5,7 +5,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from carryover.storage.warehouse.connection import quoted
+from carryover.storage.sql_text import quoted
 from carryover.storage.warehouse.migrations import read_migrations
 from carryover.storage.zone.schemas import create_table
 from carryover.tasks.traces.rows import EpisodeRow

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
-from carryover.storage.warehouse.connection import quoted
+from carryover.storage.sql_text import quoted
 from carryover.storage.zone.bundles import BundleFile, Share
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.schemas import arrow_schema, default_literal, duckdb_columns, row_model

@@ -30,7 +30,6 @@ SOURCES: dict[Stage, tuple[str, ...]] = {
         "carryover.tasks.collect",
         *_HARNESS,
         "carryover.tasks.serve",
-        "carryover.tasks.find_models",
         "carryover.tasks.serving",
     ),
     Stage.ANALYSIS: (

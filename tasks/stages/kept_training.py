@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.warehouse.connection import quoted
+from carryover.storage.sql_text import quoted
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 

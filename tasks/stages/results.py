@@ -15,7 +15,8 @@ from typing import Any
 import polars as pl
 
 from carryover.storage.errors import WarehouseError
-from carryover.storage.warehouse.connection import open_memory, quoted, shut_files_out
+from carryover.storage.sql_text import quoted
+from carryover.storage.warehouse.connection import open_memory, shut_files_out
 from carryover.storage.warehouse.marts import create_views, refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse

@@ -5,7 +5,7 @@ from prefect import flow, task
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from carryover.storage.errors import UnreachableZoneError, WarehouseBusyError, WarehouseError
-from carryover.tasks.merge import merge_landing
+from carryover.tasks.analyse import merge_landing
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.train_process import KilledTrainingError
 from carryover.tasks.stages.retrying import RETRIES

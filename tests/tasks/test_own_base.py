@@ -6,12 +6,12 @@ import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
-from carryover.tasks.find_models import find_models
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.study_plan import InstanceSetSpec, OwnBaseSpec
+from carryover.tasks.serve import find_models
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.tokenizer import build_tokenizer

@@ -9,12 +9,9 @@ import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.analyse import compute_study_statistics
-from carryover.tasks.check import check_warehouse
+from carryover.tasks.analyse import check_warehouse, compute_study_statistics, merge_landing
 from carryover.tasks.collect import Collected, collect_episodes
-from carryover.tasks.find_models import find_models
 from carryover.tasks.generate import generate_instance_set
-from carryover.tasks.merge import merge_landing
 from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
@@ -22,7 +19,7 @@ from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
-from carryover.tasks.serve import serve_models
+from carryover.tasks.serve import find_models, serve_models
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.sft.card import ContractMismatchError
 from carryover.tasks.sft.training_log import LOG_NAME, read_log

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from prefect.events.schemas.events import Event
 
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analyse import merge_landing
 from carryover.tasks.judge import REGRESSION_EVENT, announce, judge_episodes
-from carryover.tasks.merge import merge_landing
 from carryover.tasks.nightly.night_spec import Thresholds
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits

@@ -3,7 +3,7 @@
 import pytest
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.check import check_warehouse
+from carryover.tasks.analyse import check_warehouse
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
@@ -25,7 +25,7 @@ def test_a_broken_check_stops_the_study_and_has_landed(tmp_path, monkeypatch):
             for name, broken_by in names.items()
         ]
 
-    monkeypatch.setattr("carryover.tasks.check.gate_warehouse", judge)
+    monkeypatch.setattr("carryover.tasks.analyse.gate_warehouse", judge)
     with (
         start_run("toy", resolve_plan("smoke"), Limits()) as run,
         pytest.raises(UserError, match="the merged tables break their checks: episode_tokens_add_up broken by 3; see "),

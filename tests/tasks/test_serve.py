@@ -1,9 +1,9 @@
 """Which models an evaluation asks for."""
 
-from carryover.tasks.find_models import find_models
 from carryover.tasks.plans.models import served_models
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.serve import find_models
 from carryover.tasks.stages.runs import start_run
 
 
