@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +15,7 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.plans.identity import Stage, stage_digest
+from carryover.tasks.plans.identity import Stage, prompts_of, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
 from carryover.tasks.plans.study_plan import StudyPart, teacher_conditions
@@ -26,7 +25,7 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import expanded, fetch_tokenizer
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.services.source_digest import canonical_json
-from carryover.tasks.services.whole_files import written_whole
+from carryover.tasks.services.whole_files import folder_written_whole
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TokenizerSpec
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
@@ -42,9 +41,8 @@ def _identify(run: Run, part: StudyPart) -> str:
     if spec is None:
         return canonical_json([part.training.base_model, tokenizer_identity(part, None)])
     sample = instances.bucket, list(instances.seeds[:SAMPLE_COUNT])
-    return stage_digest(
-        Stage.TOKENIZER, spec, sample, run.plan.runtime, teacher.episode, teacher.contracts, teacher.prints_table
-    )
+    played = run.plan.runtime, teacher.episode, prompts_of(teacher.episode), teacher.contracts, teacher.prints_table
+    return stage_digest(Stage.TOKENIZER, spec, sample, *played)
 
 
 @task(task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify))
@@ -69,10 +67,9 @@ def make_tokenizer(run: Run, part: StudyPart) -> Path:
         own = Path(expanded(base)).absolute()
         return own if revision is None or own.is_dir() else fetch_tokenizer(base, revision)
     folder = run.folders.datasets / f"tokenizer-{_identify(run, part)}"
-    if Stage.TOKENIZER in run.limits.refresh:
-        shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        with written_whole(folder) as unfinished:
+    is_again = Stage.TOKENIZER in run.limits.refresh
+    if is_again or not folder.exists():
+        with folder_written_whole(folder, replaces=is_again) as unfinished:
             build_tokenizer(_sample_texts(run, part), spec, unfinished)
     return folder
 

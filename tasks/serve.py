@@ -23,7 +23,7 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import tokenizer_identity
 from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.services.progress import waiting_line
-from carryover.tasks.services.whole_files import written_whole
+from carryover.tasks.services.whole_files import folder_written_whole
 from carryover.tasks.serving.server import RunningServer, open_server
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.card import ContractMismatchWarning, load_for_runtime
@@ -112,7 +112,7 @@ def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel
         folder = run.folders.models / f"untrained-{stage_digest(Stage.TRAINING, architecture, seed, words)}"
         if not folder.exists():
             quiet_libraries()
-            with written_whole(folder) as unfinished:
+            with folder_written_whole(folder) as unfinished:
                 save_untrained(architecture, tokenizer, unfinished, seed)
         path, identity = str(folder), f"{digest_of_tensors(folder)}-{words}"
     elif part.own_base is not None:

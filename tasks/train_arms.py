@@ -15,7 +15,7 @@ from carryover.tasks.datasets.conversations import write_conversations
 from carryover.tasks.services.folders import open_folders
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.source_digest import canonical_json
-from carryover.tasks.services.whole_files import written_whole
+from carryover.tasks.services.whole_files import folder_written_whole
 from carryover.tasks.serving.server import open_server
 from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 from carryover.tasks.sft.tokenizer import build_tokenizer
@@ -51,7 +51,7 @@ def prepare_lessons(held_out_seed: int) -> Prepared:
     if not tokenizer.exists():
         assert spec.tokenizer is not None
         sample = (one for each in learned.values() for one in each[:: max(1, len(each) // _TOKENIZER_SAMPLE)])
-        with written_whole(tokenizer) as unfinished:
+        with folder_written_whole(tokenizer) as unfinished:
             build_tokenizer((message.content for one in sample for message in one.messages), spec.tokenizer, unfinished)
     return Prepared(digest=digest, tokenizer=tokenizer, datasets=datasets)
 

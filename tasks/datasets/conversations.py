@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.whole_files import written_whole
 
 Weight = Literal[0, 1]
 """Weight of a reply in the loss."""
@@ -43,7 +44,7 @@ class Conversation(BaseModel):
 def write_conversations(path: Path, conversations: Iterable[Conversation]) -> int:
     """Write one JSON line per conversation and return their count; equal conversations give equal bytes."""
     count = 0
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with written_whole(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for conversation in conversations:
             file.write(conversation.model_dump_json() + "\n")
             count += 1

@@ -1,10 +1,13 @@
 """Identities of stages: digests of what decides a result, so that a change runs again what depends on it."""
 
 import hashlib
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 
-from carryover.tasks.services.source_digest import canonical_json, source_digest
+from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.services.environment import package_versions
+from carryover.tasks.services.source_digest import canonical_json, folder_digest, source_digest
 
 
 class Stage(StrEnum):
@@ -44,10 +47,43 @@ SOURCES: dict[Stage, tuple[str, ...]] = {
 """Modules and packages whose source, with what they import, decides a stage's result."""
 
 
+_MODELS = ("torch", "transformers", "peft", "tokenizers")
+PACKAGES: dict[Stage, tuple[str, ...]] = {
+    Stage.INSTANCES: (),
+    Stage.TOKENIZER: ("tokenizers",),
+    Stage.TRACES: ("tokenizers",),
+    Stage.DATA: ("polars", "tokenizers", "transformers"),
+    Stage.TRAINING: (*_MODELS, "accelerate", "bitsandbytes", "datasets", "trl"),
+    Stage.EVALUATION: (*_MODELS, "vllm"),
+    Stage.ANALYSIS: ("duckdb", "numpy", "polars", "scipy"),
+}
+"""Packages of others behind a stage: their minor versions count."""
+PROMPTS = "tasks/agent/prompts"
+"""Folder of the prompt sets; an episode's set is an input of the stages that play it."""
+
+
 def stage_digest(stage: Stage, *inputs: object) -> str:
-    """Return a stage's identity: 16 hexadecimal digits over its inputs and the source behind it."""
-    content = canonical_json([stage, inputs, stage_source(stage)])
+    """Return a stage's identity: 16 hexadecimal digits.
+
+    They stand for its inputs, the source behind it and the minor versions of the packages behind it.
+    """
+    content = canonical_json([stage, inputs, stage_source(stage), minor_versions(stage)])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def prompts_of(episode: EpisodeSpec) -> str:
+    """Return the digest of the prompt set that an episode is played with."""
+    return folder_digest(f"{PROMPTS}/{episode.prompt_set}")
+
+
+def minor_versions(stage: Stage, installed: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the minor versions of the packages behind a stage, e.g. `2.13`; absent packages are left out.
+
+    `installed` are versions by package; default: those that are installed here.
+    """
+    versions = package_versions() if installed is None else installed
+    behind = (name for name in PACKAGES[stage] if name in versions)
+    return {name: ".".join(versions[name].split(".")[:2]) for name in behind}
 
 
 @cache
@@ -58,11 +94,11 @@ def current_source() -> str:
 
 
 def analysis_source() -> str:
-    """Return the digest of the source that computes statistics, as it was on disk when this process first asked."""
-    return stage_source(Stage.ANALYSIS)[:16]
+    """Return the identity of what computes statistics: its source and the packages behind it."""
+    return stage_digest(Stage.ANALYSIS)
 
 
 @cache
 def stage_source(stage: Stage) -> str:
     """Return the digest of the source behind a stage, as it was on disk when this process first asked."""
-    return source_digest(SOURCES[stage])
+    return source_digest(SOURCES[stage], by_value=(PROMPTS,))

@@ -8,7 +8,7 @@ from typing import Any
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition, episode_id
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
-from carryover.tasks.plans.identity import Stage, stage_digest
+from carryover.tasks.plans.identity import Stage, prompts_of, stage_digest
 from carryover.tasks.plans.models import StudyModel, evaluation_conditions, scripted_conditions
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
@@ -147,4 +147,4 @@ def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
 
 
 def _digest(stage: Stage, run: Run, episode: EpisodeSpec, *player: object) -> str:
-    return stage_digest(stage, run.plan.scale, run.plan.runtime, episode, player)
+    return stage_digest(stage, run.plan.scale, run.plan.runtime, episode, prompts_of(episode), player)

@@ -4,9 +4,12 @@ import os
 import platform
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 PACKAGES = (
@@ -24,10 +27,6 @@ def describe_environment() -> dict[str, Any]:
 
     No key is on a command line of ours: keys come from environment variables.
     """
-    packages = {}
-    for name in PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            packages[name] = metadata.version(name)
     return {
         "command_line": command_line(sys.orig_argv),
         "python": platform.python_version(),
@@ -36,8 +35,18 @@ def describe_environment() -> dict[str, Any]:
         "processor_count": processor_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpu": gpu_name(),
-        "packages": packages,
+        "packages": dict(package_versions()),
     }
+
+
+@cache
+def package_versions() -> Mapping[str, str]:
+    """Return the installed versions of the packages that can change a result, by name."""
+    versions = {}
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return MappingProxyType(versions)
 
 
 def command_line(words: list[str]) -> str:

@@ -21,24 +21,33 @@ BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.stages.", "carryover.ta
 """Modules that imports are not followed into: plans count by value, and glue to Prefect decides no result."""
 
 _MODULE_NAME = re.compile(r"carryover\.tasks(\.\w+)+")
+_QUOTED_OR_GAP = re.compile(r"""(?P<quoted>'(?:[^']|'')*'|"[^"]*")|(?:\s|--[^\n]*|/\*.*?\*/)+""", re.DOTALL)
+"""SQL's strings and quoted names, and what separates its words."""
 _WHOLE, _EFFECTS = "*", "!"
 """In place of a name: all of a module, and those of its statements that define nothing."""
 
 
-def source_digest(entries: Sequence[str]) -> str:
-    """Return a digest over modules and packages, and over the definitions under `carryover.tasks` that they import.
+def source_digest(entries: Sequence[str], *, by_value: Sequence[str] = ()) -> str:
+    """Return a digest over modules and packages, and over what they import.
 
     Python counts by its syntax tree: comments, docstrings and formatting change nothing. Of an imported module count
     the names that are imported, what these use, and statements that define nothing; all of it where the module itself
-    is imported, or named in a string as for `python -m`. Prompts, templates and SQL count by their bytes, with the
-    entry that holds them or a definition beside them that reads files (`__file__`). Imports are not followed into
-    `carryover.storage`, `carryover.tasks.plans`, `carryover.tasks.stages`, settings (`*_spec.py`), progress bars and
-    the tasks of other stages (`tasks/*.py`).
+    is imported, or named in a string as for `python -m`. SQL counts without its comments. Prompts and templates count
+    by their bytes, with the entry that holds them or a definition beside them that reads files (`__file__`). Those
+    below `by_value` are inputs of their own and do not count. Imports are followed under `carryover.tasks` alone, but
+    not into `carryover.tasks.plans`, `carryover.tasks.stages`, settings (`*_spec.py`), progress bars and the tasks of
+    other stages (`tasks/*.py`).
     """
+    apart = [ROOT / folder for folder in by_value]
+
+    def counted(files: Iterable[Path]) -> list[tuple[Path, str]]:
+        return [(file, _WHOLE) for file in files if not any(map(file.is_relative_to, apart))]
+
+    waiting: list[tuple[Path, str]] = []
+    for entry in entries:
+        path = _path(entry)
+        waiting += counted(_shipped(path) if path.is_dir() else [path.with_suffix(".py")])
     found: set[tuple[Path, str]] = set()
-    paths = [_path(entry) for entry in entries]
-    files = (file for path in paths for file in (_shipped(path) if path.is_dir() else [path.with_suffix(".py")]))
-    waiting = [(file, _WHOLE) for file in files]
     while waiting:
         file, name = waiting.pop()
         source = _read(file)
@@ -49,11 +58,20 @@ def source_digest(entries: Sequence[str]) -> str:
         waiting += [(file, used) for used in source[name].used if used in source]
         waiting += _followed(source[name].imported)
         if source[name].reads_files:
-            waiting += [(other, _WHOLE) for other in _shipped(file.parent) if other.suffix != ".py"]
+            waiting += counted(other for other in _shipped(file.parent) if other.suffix != ".py")
     digest = hashlib.sha256()
     for file, name in sorted(found):
         digest.update(f"{file.relative_to(ROOT)} {name}".encode())
         digest.update(_read(file)[name].meaning)
+    return digest.hexdigest()
+
+
+def folder_digest(folder: str) -> str:
+    """Return a digest of the files that a folder of the source ships."""
+    digest = hashlib.sha256()
+    for file in sorted(_shipped(ROOT / folder)):
+        digest.update(file.name.encode())
+        digest.update(_read(file)[_WHOLE].meaning)
     return digest.hexdigest()
 
 
@@ -104,7 +122,10 @@ def _read(file: Path) -> dict[str, _Part]:
 @cache
 def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]:
     if file.suffix != ".py":
-        return {_WHOLE: _Part(hashlib.sha256(file.read_bytes()).digest())}
+        content = file.read_bytes()
+        if file.suffix == ".sql":
+            content = _without_comments(content.decode()).encode()
+        return {_WHOLE: _Part(hashlib.sha256(content).digest())}
     tree = parse_python(file.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -119,6 +140,11 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
             statements.setdefault(name, []).append(part)
     parts = {name: _part(found, name) for name, found in statements.items()}
     return parts | {_WHOLE: _part(tree.body, _WHOLE)._replace(used=frozenset())}
+
+
+def _without_comments(sql: str) -> str:
+    """Return SQL without comments and with one space for each gap; strings and quoted names stay as they are."""
+    return _QUOTED_OR_GAP.sub(lambda found: found["quoted"] or " ", sql).strip()
 
 
 def _defined(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:

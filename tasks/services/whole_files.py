@@ -1,5 +1,7 @@
 """Files that processes share: complete when they appear under their name, locked while one works, and digested."""
 
+import ctypes
+import errno
 import fcntl
 import hashlib
 import os
@@ -13,16 +15,51 @@ from pathlib import Path
 
 TEMPORARY_SUFFIX = ".tmp"
 """Ends the name of a file or folder that is still being written."""
+_HERE = -100
+"""`AT_FDCWD` of `fcntl.h`."""
+_RENAME_EXCHANGE = 2
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it becomes `path` when the block ends, or goes when it raises."""
+    """Yield a temporary path beside the file `path`; it becomes `path` when the block ends, or goes when it raises."""
+    with _temporary(path) as temporary:
+        yield temporary
+        temporary.replace(path)
+
+
+@contextmanager
+def folder_written_whole(folder: Path, *, replaces: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder beside `folder`; it becomes `folder` when the block ends, or goes when it raises.
+
+    Processes that make the same folder at once do not disturb each other: the first one's stays, the others' go. With
+    `replaces` the last one's stays, and at no moment is there none.
+    """
+    with _temporary(folder) as temporary:
+        yield temporary
+        try:
+            temporary.rename(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            if replaces:
+                _exchange(temporary, folder)
+            shutil.rmtree(temporary)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(_HERE, os.fsencode(one.absolute()), _HERE, os.fsencode(other.absolute()), _RENAME_EXCHANGE):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(other))
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
     # Every writer has its own: two processes may write the same file at the same time.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}")
     try:
         yield temporary
-        temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()

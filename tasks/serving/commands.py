@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
 
@@ -61,7 +62,7 @@ def vllm_command(
         either = template_folder / "either_template.jinja"
         trained = own.read_text(encoding="utf-8")
         text = f"{{%- if is_base -%}}{base_template}{{%- else -%}}{trained}{{%- endif -%}}"
-        either.write_text(text, encoding="utf-8")
+        write_whole(either, text)
         command[command.index("--chat-template") + 1] = str(either)
     if spec.load_format != "auto":
         command += ["--load-format", spec.load_format]

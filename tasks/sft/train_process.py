@@ -58,7 +58,7 @@ def train_in_process(
     """
     job.output.mkdir(parents=True, exist_ok=True)
     description, printed = job.output / DESCRIPTION_NAME, job.output / OUTPUT_NAME
-    description.write_text(job.model_dump_json(), encoding="utf-8")
+    write_whole(description, job.model_dump_json())
     told = 0
 
     def tell() -> None:

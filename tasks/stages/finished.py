@@ -1,11 +1,12 @@
 """Checks whether a plan needs to run at all."""
 
 import json
+from collections.abc import Mapping
 
 import polars as pl
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.plans.identity import analysis_source
+from carryover.tasks.plans.identity import Stage, analysis_source, minor_versions
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.stages.attempts import unheard_attempts
@@ -16,15 +17,26 @@ from carryover.tasks.traces.rows import EpisodeRow, FinishReason
 def is_finished(plan: StudyPlan) -> bool:
     """Tell whether the latest run of the whole study finished and no episode is left to be tried again.
 
-    An earlier one does not count: the latest may have been stopped in the middle of a refresh.
+    An earlier one does not count: the latest may have been stopped in the middle of a refresh. One with other minor
+    versions of the packages behind it has to run again.
     """
     zone = LandingZone(name_folders().landing)
     is_asked = (pl.col("flow") == "reproduce_study") & (pl.col("plan_digest") == plan.digest)
     latest = zone.scan("runs").filter(is_asked).sort("started_at").tail(1)
     ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
-    if latest.join(ends, on="run_id", how="semi").collect().is_empty():
+    finished = latest.join(ends, on="run_id", how="semi").collect()
+    if finished.is_empty():
         return False
-    return count_failed_episodes(zone, plan) == 0
+    packages = json.loads(finished["environment_json"].item()).get("packages", {})
+    return has_these_versions(packages) and count_failed_episodes(zone, plan) == 0
+
+
+def has_these_versions(packages: Mapping[str, str]) -> bool:
+    """Tell whether packages that are here, too, and decide episodes or models have the same minor versions here."""
+    producing = [stage for stage in Stage if stage is not Stage.ANALYSIS]
+    here = {name: version for stage in producing for name, version in minor_versions(stage).items()}
+    there = {name: version for stage in producing for name, version in minor_versions(stage, packages).items()}
+    return all(here[name] == there[name] for name in here.keys() & there.keys())
 
 
 def is_analysed(plan: StudyPlan) -> bool:

@@ -22,7 +22,7 @@ from carryover.tasks.services.folders import Folders
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.services.progress import progress_bar
-from carryover.tasks.services.whole_files import digest_of_file
+from carryover.tasks.services.whole_files import digest_of_file, write_whole
 from carryover.tasks.sft.load import with_template
 from carryover.tasks.stages.attempts import landed_episode_ids, missing_episodes
 from carryover.tasks.stages.stage_results import note_stage, stage_result
@@ -149,5 +149,5 @@ def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
         write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds, part.teacher.contracts)
     else:
         data = read_training_data(run, part)
-        path.write_bytes(b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))
+        write_whole(path, b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))
     return path

@@ -4,9 +4,10 @@ import shutil
 
 import pytest
 
+from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.plans import identity
-from carryover.tasks.plans.identity import SOURCES, Stage, stage_digest
-from carryover.tasks.services import source_digest
+from carryover.tasks.plans.identity import PACKAGES, PROMPTS, SOURCES, Stage, current_source, prompts_of, stage_digest
+from carryover.tasks.services import environment, source_digest
 from carryover.tasks.stages.training_data import gate_and_land
 
 COLLECTING = {"traces", "evaluation"}
@@ -39,7 +40,7 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/collect.py", "import asyncio\n", "import asyncio  # a comment\n", set()),
         ("tasks/collect.py", "", UNUSED, COLLECTING),
         ("tasks/serving/cpu_server.py", "", UNUSED, {"evaluation"}),
-        ("tasks/agent/prompts/compact/base.md", "", "Be brief.\n", {*PLAYING, "data"}),
+        ("tasks/agent/prompts/compact/base.md", "", "Be brief.\n", set()),
         ("tasks/runtime/contract.py", "", UNUSED, PLAYING),
         ("tasks/knapsack/sampling.py", "ATTEMPT_STRIDE = ", "ATTEMPT_STRIDE = 1 + ", {"instances", *PLAYING, "data"}),
         ("tasks/datasets/validation.py", "GIVEN_UP = ", "GIVEN_UP = 2 * ", {"data"}),
@@ -55,7 +56,8 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/traces/result_rows.py", "class ClaimRow(Row,", "class ClaimRow(Row, ABC,", {"analysis"}),
         ("tasks/agent/protocol.py", "class Completion(NamedTuple):", "class Completion(NamedTuple, ABC):", PLAYING),
         ("tasks/analysis/compute.py", "", UNUSED, {"analysis"}),
-        ("sql/marts/episode_metrics.sql", "", "-- a comment\n", {"analysis"}),
+        ("sql/marts/episode_metrics.sql", "", "-- a comment\n", set()),
+        ("sql/marts/episode_metrics.sql", "select", "select distinct", {"analysis"}),
         ("sql/published/table1.csv", "", "\n", {"analysis"}),
         ("storage/warehouse/mart_sources.py", "order by started_at desc", "order by started_at asc", {"analysis"}),
     ],
@@ -69,6 +71,59 @@ def test_an_edit_changes_the_identities_of_the_stages_behind_it(source, file, ol
     after = digests()
     path.write_text(text)
     assert {stage for stage, digest in after.items() if digest != before[stage]} == changed
+
+
+@pytest.mark.parametrize(("edited", "other"), [("compact", "full"), ("full", "compact")])
+def test_a_prompt_set_counts_where_it_is_played(source, edited, other):
+    folder, _ = source
+    played, unplayed = (EpisodeSpec(prompt_set=name) for name in (edited, other))
+    before = prompts_of(played), prompts_of(unplayed)
+    path = folder / PROMPTS / edited / "base.md"
+    text = path.read_text()
+    path.write_text(text + "Be brief.\n")
+    after = prompts_of(played), prompts_of(unplayed)
+    path.write_text(text)
+    assert (after[0] == before[0], after[1] == before[1]) == (False, True)
+
+
+def test_a_plan_is_of_another_source_after_an_edit_of_any_prompt(source):
+    folder, _ = source
+    identity.current_source.cache_clear()
+    before = current_source()
+    path = folder / PROMPTS / "full" / "base.md"
+    text = path.read_text()
+    path.write_text(text + "Be brief.\n")
+    identity.current_source.cache_clear()
+    after = current_source()
+    path.write_text(text)
+    identity.current_source.cache_clear()
+    assert after != before
+
+
+@pytest.mark.parametrize(
+    ("package", "changed"),
+    [
+        ("torch", {"training", "evaluation"}),
+        ("trl", {"training"}),
+        ("scipy", {"analysis"}),
+        ("tokenizers", {*PLAYING, "data", "training"}),
+        ("prefect", set()),
+    ],
+)
+def test_a_minor_version_changes_the_stages_it_stands_behind(monkeypatch, package, changed):
+    versions = dict.fromkeys((*PACKAGES[Stage.TRAINING], *PACKAGES[Stage.ANALYSIS]), "2.13.0") | {"prefect": "3.9.1"}
+    monkeypatch.setattr(identity, "package_versions", lambda: versions)
+    before = {stage: stage_digest(stage) for stage in Stage}
+    versions[package] = versions[package].rpartition(".")[0] + ".7+cpu"
+    assert {stage: stage_digest(stage) for stage in Stage} == before
+    versions[package] = "9.1"
+    assert {stage for stage in Stage if stage_digest(stage) != before[stage]} == changed
+
+
+def test_packages_of_training_are_recorded_with_every_run():
+    recorded = set(environment.PACKAGES)
+    assert {name for names in PACKAGES.values() for name in names} <= recorded
+    assert {"torch", "transformers", "trl", "peft"} <= set(PACKAGES[Stage.TRAINING])
 
 
 def test_an_input_counts_by_value():

@@ -67,8 +67,32 @@ def test_a_name_is_followed_through_a_re_export(project):
 
 def test_an_edit_of_a_prompt_counts(project):
     before = source_digest(["carryover.tasks.upper"])
+    apart = source_digest(["carryover.tasks.upper"], by_value=["tasks/lower"])
     (project / "tasks" / "lower" / "prompt.md").write_text("Think twice.")
     assert source_digest(["carryover.tasks.upper"]) != before
+    assert source_digest(["carryover.tasks.upper"], by_value=["tasks/lower"]) == apart != before
+
+
+QUERY = "select 'it''s -- no comment' as \"a /* name\" from t"
+
+
+@pytest.mark.parametrize(
+    ("edited", "is_same"),
+    [
+        (f"-- rows of t\n{QUERY}\n", True),
+        (QUERY.replace(" from", "\n    /* of\n */ from"), True),
+        (QUERY.replace("-- no", "-- a"), False),
+        (QUERY.replace("/* name", "/* key"), False),
+        (QUERY.replace("s --", "s  --"), False),
+        (QUERY.replace(" t", " u"), False),
+    ],
+)
+def test_sql_counts_without_its_comments(project, edited, is_same):
+    query = project / "tasks" / "lower" / "rows.sql"
+    query.write_text(QUERY)
+    before = source_digest(["carryover.tasks.upper"])
+    query.write_text(edited)
+    assert (source_digest(["carryover.tasks.upper"]) == before) == is_same
 
 
 def test_a_file_that_has_not_changed_is_parsed_once(project, monkeypatch):

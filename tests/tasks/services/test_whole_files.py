@@ -1,6 +1,8 @@
+from pathlib import Path
+
 import pytest
 
-from carryover.tasks.services.whole_files import digest_of_file, write_whole, written_whole
+from carryover.tasks.services.whole_files import digest_of_file, folder_written_whole, write_whole, written_whole
 
 
 def test_a_file_is_replaced_whole_and_missing_folders_are_made(tmp_path):
@@ -10,13 +12,10 @@ def test_a_file_is_replaced_whole_and_missing_folders_are_made(tmp_path):
     assert [file.read_bytes() for file in path.parent.iterdir()] == [b"second"]
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_what_raises_leaves_neither_part_nor_temporary(tmp_path, kind):
+def test_a_write_that_raises_leaves_nothing(tmp_path):
     def write_a_part() -> None:
         with written_whole(tmp_path / "a") as temporary:
-            if kind == "folder":
-                temporary.mkdir()
-            (temporary / "part" if kind == "folder" else temporary).write_text("part")
+            temporary.write_text("part")
             raise ValueError("in between")
 
     with pytest.raises(ValueError, match="in between"):
@@ -24,12 +23,51 @@ def test_what_raises_leaves_neither_part_nor_temporary(tmp_path, kind):
     assert list(tmp_path.iterdir()) == []
 
 
+def fill(folder: Path, content: str) -> None:
+    folder.mkdir()
+    (folder / content).touch()
+
+
 def test_a_folder_appears_with_all_that_is_in_it(tmp_path):
-    with written_whole(tmp_path / "model") as temporary:
-        temporary.mkdir()
-        (temporary / "card.json").write_text("{}")
+    with folder_written_whole(tmp_path / "model") as temporary:
+        fill(temporary, "card.json")
         assert not (tmp_path / "model").exists()
     assert [file.name for file in (tmp_path / "model").iterdir()] == ["card.json"]
+    assert [folder.name for folder in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_folder_that_raises_leaves_nothing(tmp_path):
+    def write_a_part() -> None:
+        with folder_written_whole(tmp_path / "model") as temporary:
+            fill(temporary, "part")
+            raise ValueError("in between")
+
+    with pytest.raises(ValueError, match="in between"):
+        write_a_part()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("replaces", "kept"), [(False, "other"), (True, "own")])
+def test_of_two_makers_of_a_folder_one_stays(tmp_path, replaces, kept):
+    folder = tmp_path / "model"
+    with folder_written_whole(folder, replaces=replaces) as temporary:
+        fill(temporary, "own")
+        with folder_written_whole(folder) as others:
+            fill(others, "other")
+    assert [file.name for file in folder.iterdir()] == [kept]
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_folder_that_cannot_be_moved_raises(tmp_path):
+    (tmp_path / "model").touch()
+
+    def write() -> None:
+        with folder_written_whole(tmp_path / "model") as temporary:
+            fill(temporary, "own")
+
+    with pytest.raises(NotADirectoryError):
+        write()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_the_digest_is_that_of_the_bytes(tmp_path):
