@@ -4,11 +4,13 @@ import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
+from carryover.tasks.plans import identity
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.stages.finished import count_failed_episodes, is_analysed, is_finished
+from carryover.tasks.services.environment import package_versions
+from carryover.tasks.stages.finished import count_failed_episodes, has_these_versions, is_analysed, is_finished
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.rows import ErrorKind, ErrorRow, FinishReason
 from carryover.tasks.traces.study_rows import ReusedEpisodeRow
@@ -155,3 +157,19 @@ def test_errors_of_other_plans_and_reevaluations_do_not_count(zone, land):
     land(FinishReason.ERROR, plan=resolve_plan("smoke"))
     land(FinishReason.ERROR, variant="reevaluation")
     assert is_finished(PLAN)
+
+
+def test_a_plan_of_other_minor_versions_is_not_finished(zone, monkeypatch):
+    with start_run("reproduce_study", PLAN, Limits()):
+        pass
+    assert is_finished(PLAN)
+    newer = {**package_versions(), "torch": "99.1.0"}
+    monkeypatch.setattr(identity, "package_versions", lambda: newer)
+    assert not is_finished(PLAN)
+
+
+def test_packages_absent_on_either_side_do_not_count():
+    assert has_these_versions({})
+    assert has_these_versions({"vllm": "0.33.0", "prefect": "1.0"})
+    assert has_these_versions(dict(package_versions()))
+    assert not has_these_versions({**package_versions(), "transformers": "4.0.0"})
