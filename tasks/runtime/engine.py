@@ -59,6 +59,8 @@ class Report(NamedTuple):
     notices: tuple[str, ...]
     canary: str
     """The word by which its namespace remembers this block; no other block has the same."""
+    restored: tuple[str, ...] = ()
+    """Names that it bound although they are tools'; checked by whoever knows the tools."""
 
 
 class BlockKilledError(Exception):
@@ -209,22 +211,37 @@ def parse_report(message: Any) -> Report:
             "hash": str() | None as state_hash,
             "canary": str(canary),
             "hiding": list(hiding),
+            "restored": list(restored),
             "is_excessive": bool(is_excessive),
-        } if (
-            all(type(name) is str for name in (*names, *hiding))
-            and _BUILTIN_NAMES.issuperset(hiding)
-            and sum(map(len, names)) <= NAMES_LIMIT
-            and max(len(state_hash or ""), len(canary)) <= _MARK_LIMIT
-        ):
-            error_type, error_text = (encodable(error[0]), encodable(error[1])) if error else (None, "")
-            told = []
-            if result is not None and len(result) > RESULT_LIMIT:
-                result = result[:RESULT_LIMIT]
-                told.append(notices.VALUE_CUT.format(shown=RESULT_LIMIT))
-            if hiding:
-                told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
-            if is_excessive:
-                told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT))
-            shown, kept = result and encodable(result), tuple(encodable(name) for name in names)
-            return Report(shown, error_type, error_text, call, kept, state_hash, tuple(told), canary)
+        } if _are_names(names, hiding, restored) and max(len(state_hash or ""), len(canary)) <= _MARK_LIMIT:
+            error_type, error_text = error or (None, "")
+            return Report(
+                result=None if result is None else encodable(result[:RESULT_LIMIT]),
+                error_type=None if error_type is None else encodable(error_type),
+                error_text=encodable(error_text),
+                call=call,
+                names=tuple(encodable(name) for name in names),
+                state_hash=state_hash,
+                notices=_notices_of(result, hiding, is_excessive=is_excessive),
+                canary=canary,
+                restored=tuple(restored),
+            )
     raise NodeGoneError(f"not a report: {message!r:.200}")
+
+
+def _are_names(names: list[Any], hiding: list[Any], restored: list[Any]) -> bool:
+    """Tell whether these lists of a report hold what they may."""
+    if not all(type(name) is str for name in (*names, *hiding, *restored)):
+        return False
+    return _BUILTIN_NAMES.issuperset(hiding) and sum(map(len, names)) <= NAMES_LIMIT
+
+
+def _notices_of(result: str | None, hiding: list[str], *, is_excessive: bool) -> tuple[str, ...]:
+    told = []
+    if result is not None and len(result) > RESULT_LIMIT:
+        told.append(notices.VALUE_CUT.format(shown=RESULT_LIMIT))
+    if hiding:
+        told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
+    if is_excessive:
+        told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT))
+    return tuple(told)

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
+from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
@@ -93,7 +94,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             last_step_globals=report.names,
             tool_calls=self._tools.finish_block(report.call),
             state_hash=report.state_hash,
-            notices=report.notices,
+            notices=(*report.notices, *self._told_of_tools(report.restored)),
         )
 
     run = run_block
@@ -271,6 +272,12 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             return self._state.engine.ask_of_variables("digests")
         except (StateLostError, RetrievalError):  # the next block reports it
             return {}
+
+    def _told_of_tools(self, bound: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the notice about names that a block bound although they are those of tools or of what is injected."""
+        known = {*self._tools.tools, *(entry.name for entry in self.injected)}
+        names = sorted(known.intersection(bound))
+        return (notices.TOOLS_RESTORED.format(names=", ".join(names)),) if names else ()
 
     def _refusal(self, code: str) -> BlockError | None:
         """Return why a block is not run at all."""

@@ -14,6 +14,7 @@ RAN_OTHERWISE = "Run again, they showed something else in steps {steps}."
 UNDONE = "The block before this one is undone as well: no interpreter could go on after it."
 VALUE_CUT = "The value's text is cut after {shown} characters."
 HIDING_DROPPED = "By the block's own account, names that hide a builtin were dropped after the step: {names}."
+TOOLS_RESTORED = "These names belong to tools, and what the block bound to them was dropped after the step: {names}."
 NAMES_DROPPED = "By the block's own account, its names had more than {limit} characters; the last were dropped."
 OUTPUT_FULL = "The output limit of a step ({limit} bytes) is spent; print less."
 UNFIT = {

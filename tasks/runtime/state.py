@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Dispatch, Engine, Recovery, Report, StateLostError
+from carryover.tasks.runtime.inside.step import LAST_VALUE
 from carryover.tasks.runtime.journal import BlockObservation, Dropped, Entry, Installed, Ran, RecordedAnswers, Replies
 from carryover.tasks.runtime.lifetime import Bound, Lifetime, names_bound_by
 from carryover.tasks.runtime.objects import Binding, InjectionError
@@ -103,17 +104,27 @@ class EpisodeState:
             report = report._replace(names=tuple(sorted({*report.names, shaped.kept_as})))
         if report.result is not None:
             report = report._replace(result=self._shaping.shape(report.result, block.step, can_keep=False).text)
-        anew = names_bound_by(block.code, block.step) if self._lifetime.keeps == "some" else {}
+        let_go = self._let_go(block, report)
+        self._canaries.append(report.canary)
+        self._canary = None if let_go is None else report.canary
+        self.engine.finish(let_go)
+        self.journal.append(Ran(block, replies(), observed))
+        return Done(report, shaped.text)
+
+    def _let_go(self, block: Block, report: Report) -> list[str] | None:
+        """Note which names outlive a block, and return those that do not; None for all of them."""
+        is_some = self._lifetime.keeps == "some"
+        anew = names_bound_by(block.code, block.step) if is_some else {}
         unseen = Bound(block.step, is_definition=False)
         self._bound = {name: anew.get(name) or self._bound.get(name, unseen) for name in report.names}
         self.active = tuple(name for name, bound in self._bound.items() if self._lifetime.survives(bound, block.step))
-        is_emptied = self._lifetime.keeps == "nothing"
-        self._canaries.append(report.canary)
-        self._canary = None if is_emptied else report.canary
+        if self._lifetime.keeps == "nothing":
+            return None
         kept = frozenset(self.active)
-        self.engine.finish(None if is_emptied else [name for name in report.names if name not in kept])
-        self.journal.append(Ran(block, replies(), observed))
-        return Done(report, shaped.text)
+        dropped = [name for name in report.names if name not in kept]
+        if is_some and LAST_VALUE not in kept:
+            dropped.append(LAST_VALUE)  # it is no user name, and has no step to count from
+        return dropped
 
     def install(self, *bindings: Binding) -> None:
         """Bind objects for the next block and all after it; raise what the engine's `install` raises."""

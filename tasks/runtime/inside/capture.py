@@ -1,8 +1,9 @@
 """Where a block's output goes: descriptors 1 and 2, for Python, C code and threads alike."""
 
-import fcntl
-import io
-import os
+from fcntl import F_DUPFD, fcntl
+from io import FileIO, TextIOWrapper
+from os import O_RDONLY, O_WRONLY, close, dup2, fstat  # references of our own: a block may rebind what a module holds
+from os import open as open_file
 from typing import Any
 
 _PLACES = (1, 2)
@@ -24,18 +25,18 @@ _kept = _Kept()
 def redirect_output(descriptor: int) -> None:
     """Send what is written to descriptors 1 and 2 to another one, which is closed."""
     if _is_output(_kept.descriptor):
-        os.close(_kept.descriptor)
+        close(_kept.descriptor)
     _kept.file = _file_behind(descriptor)
     _keep(descriptor)
     _place(descriptor)
-    os.close(descriptor)
+    close(descriptor)
 
 
 def empty_input() -> None:
     """Read nothing from descriptor 0, by a file of one's own: a shared one's flags would outlive who sets them."""
-    null = os.open(_NULL_DEVICE, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
+    null = open_file(_NULL_DEVICE, O_RDONLY)
+    dup2(null, 0)
+    close(null)
 
 
 def restore_output() -> bool:
@@ -49,21 +50,21 @@ def restore_output() -> bool:
                 _keep(descriptor)
             _place(descriptor)
             return True
-    null = os.open(_NULL_DEVICE, os.O_WRONLY)
+    null = open_file(_NULL_DEVICE, O_WRONLY)
     _place(null)
     if null not in _PLACES:
-        os.close(null)
+        close(null)
     return False
 
 
 def _place(descriptor: int) -> None:
     for place in _PLACES:
-        os.dup2(descriptor, place)
+        dup2(descriptor, place)
 
 
 def _keep(descriptor: int) -> None:
     """Duplicate a descriptor to the lowest unused number from `_LEAST_KEPT` on."""
-    _kept.descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD, _LEAST_KEPT)
+    _kept.descriptor = fcntl(descriptor, F_DUPFD, _LEAST_KEPT)
 
 
 def _is_output(descriptor: int) -> bool:
@@ -73,13 +74,13 @@ def _is_output(descriptor: int) -> bool:
 def _file_behind(descriptor: int) -> tuple[int, int] | None:
     """Return what a file is known by, or None for a descriptor that is closed."""
     try:
-        status = os.fstat(descriptor)
+        status = fstat(descriptor)
     except OSError:
         return None
     return status.st_dev, status.st_ino
 
 
-def open_stream() -> io.TextIOWrapper:
+def open_stream() -> TextIOWrapper:
     """Open descriptor 1 as text, written through at once: a step that is killed leaves what it printed."""
-    raw: Any = io.FileIO(1, "w", closefd=False)
-    return io.TextIOWrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)
+    raw: Any = FileIO(1, "w", closefd=False)
+    return TextIOWrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)

@@ -6,6 +6,9 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST; the module `ast` itself is not needed
+_TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_FEATURES = 0x1FE0000
+"""Bits of a code object that `from __future__` statements set."""
 _STATEMENT = re.compile(r"(import|from|def|class|for|while|if|with|try|pass)\b|[A-Za-z_][\w.]*\s*=(?!=)")
 
 
@@ -16,15 +19,21 @@ class Compiled(NamedTuple):
     value: CodeType | None
     """The last expression, whose value is the block's."""
 
+    @property
+    def features(self) -> int:
+        """Future features in force at the end, as flags for the next block."""
+        return self.statements[-1].co_flags & _FEATURES if self.statements else 0
 
-def compile_block(source: str, filename: str) -> Compiled:
-    """Return the code of a block; raise what `compile` raises."""
+
+def compile_block(source: str, filename: str, features: int = 0) -> Compiled:
+    """Return the code of a block, with the future features of earlier ones; raise what `compile` raises."""
     source = with_newlines(source)
+    flags = _TOP_LEVEL_AWAIT | features
     try:
-        return _compile_parts(source, filename)
+        return _compile_parts(source, filename, flags)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         pass  # compiled outside of this handler, so that an error of the block has no context
-    return _compile_tree(source, filename)
+    return _compile_tree(source, filename, flags)
 
 
 def with_newlines(source: str) -> str:
@@ -32,14 +41,14 @@ def with_newlines(source: str) -> str:
     return source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
 
 
-def _compile_tree(source: str, filename: str) -> Compiled:
-    tree: Any = compile(source, filename, "exec", _ONLY_AST)
+def _compile_tree(source: str, filename: str, flags: int) -> Compiled:
+    tree: Any = compile(source, filename, "exec", _ONLY_AST | flags)
     last = tree.body[-1] if tree.body else None
     if type(last) is not _ast.Expr or _is_silenced(source, last):
-        return Compiled((compile(tree, filename, "exec"),), None)
+        return Compiled((compile(tree, filename, "exec", flags),), None)
     tree.body.pop()
-    value = compile(_ast.Expression(last.value), filename, "eval")
-    return Compiled((compile(tree, filename, "exec"),), value)
+    value = compile(_ast.Expression(last.value), filename, "eval", flags)
+    return Compiled((compile(tree, filename, "exec", flags),), value)
 
 
 def _is_silenced(source: str, last: Any) -> bool:
@@ -48,19 +57,20 @@ def _is_silenced(source: str, last: Any) -> bool:
     return line[last.end_col_offset :].lstrip(b" \t\f").startswith(b";")
 
 
-def _compile_parts(source: str, filename: str) -> Compiled:
+def _compile_parts(source: str, filename: str, flags: int) -> Compiled:
     """Cut a block before its last line that begins at the margin: a syntax tree of objects costs a third of a step.
 
     Raise `SyntaxError` if the two parts do not compile apart: the cut may be inside a statement.
     """
     lines = source.split("\n")
     last = len(lines) - 1
-    while last > 0 and lines[last][:1] in {"", *" \t\r\f#)]}"}:
+    while last > 0 and lines[last][:1] in {"", *" \t\f#)]}"}:
         last -= 1
-    head, tail = "\n".join(lines[:last]), "\n" * last + "\n".join(lines[last:])
-    statements = (compile(head, filename, "exec"),) if last else ()
-    if not _STATEMENT.match(lines[last]):
-        return Compiled(statements, compile(tail, filename, "eval"))
-    if ";" in tail or "__future__" in head:
+    head = "\n".join(lines[:last])
+    tail = "\n" * last + "\n".join(lines[last:])
+    if ";" in tail or (last and "__future__" in source):
         raise SyntaxError("an expression may follow in the same line, and a future import holds for the whole block")
-    return Compiled((*statements, compile(tail, filename, "exec")), None)
+    statements = (compile(head, filename, "exec", flags),) if last else ()
+    if not _STATEMENT.match(lines[last]):
+        return Compiled(statements, compile(tail, filename, "eval", flags))
+    return Compiled((*statements, compile(tail, filename, "exec", flags)), None)

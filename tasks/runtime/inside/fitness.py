@@ -3,14 +3,18 @@
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import _thread
 import builtins
-import mmap
 import os
 import resource
+from mmap import MAP_PRIVATE, mmap
+from os import _exit, close, fork, waitpid  # references of our own: a block may rebind what a module holds
+from os import open as open_file
+from resource import getrlimit
 
 _PRESENT = builtins.__dict__
 _BUILTINS = dict(_PRESENT)
 _BUILTIN_COUNT = len(_BUILTINS)
 _SPARE_DESCRIPTORS = 16
+_READ_ONLY = os.O_RDONLY
 _SPARE_BYTES = 16 << 20
 _LEAST = {
     resource.RLIMIT_CPU: 1,
@@ -32,7 +36,7 @@ class Fitness:
         """Forget the block before."""
         self._fork_count = 0
         self._lacked_builtins = False
-        self._file_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        self._file_bytes = getrlimit(resource.RLIMIT_FSIZE)[0]
 
     def restore_builtins(self) -> None:
         """Put back the builtins that a block removed; until then nothing that has a builtin's name can be called."""
@@ -48,16 +52,16 @@ class Fitness:
         if self._lacked_builtins:
             return "builtins"
         try:
-            mmap.mmap(-1, _SPARE_BYTES, mmap.MAP_PRIVATE).close()  # a shared mapping is a file, which costs more
+            mmap(-1, _SPARE_BYTES, MAP_PRIVATE).close()  # a shared mapping is a file, which costs more
             return self._shortage()
         except (MemoryError, OSError):
             return "memory"
 
     def _shortage(self) -> str | None:
         for limit, least in _LEAST.items():
-            if 0 <= resource.getrlimit(limit)[0] < least:
+            if 0 <= getrlimit(limit)[0] < least:
                 return "limits"
-        if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != self._file_bytes:  # bounds what later blocks print
+        if getrlimit(resource.RLIMIT_FSIZE)[0] != self._file_bytes:  # bounds what later blocks print
             return "limits"
         if not _has_descriptors():
             return "files"
@@ -83,27 +87,27 @@ def _stop_timers() -> bool:
 
 def _has_descriptors() -> bool:
     try:
-        lowest = os.open("/dev/null", os.O_RDONLY)
+        lowest = open_file("/dev/null", _READ_ONLY)
     except OSError:
         return False
-    os.close(lowest)
-    return lowest < resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE_DESCRIPTORS
+    close(lowest)
+    return lowest < getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE_DESCRIPTORS
 
 
 def _can_fork() -> bool:
     """Tell whether there is room for two more processes: the next frozen copy is made before the last one ends."""
     try:
-        process = os.fork()
+        process = fork()
     except OSError:
         return False
     if process == 0:
         status = 1
         try:
-            os.fork()
+            fork()
             status = 0
         finally:
-            os._exit(status)
+            _exit(status)
     try:
-        return os.waitpid(process, 0)[1] == 0
+        return waitpid(process, 0)[1] == 0
     except ChildProcessError:  # a block has the kernel collect what ends
         return True

@@ -4,10 +4,11 @@ JSON only, in both directions: bytes made in the sandbox are parsed, never unpic
 """
 
 import _socket
-import os
-import time
 from json.decoder import JSONDecoder
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
+from os import close as close_descriptor
+from os import dup2  # references of our own: a block may rebind what a module holds
+from time import monotonic
 from typing import Any
 
 _HEADER_BYTES = 4
@@ -77,7 +78,7 @@ class Channel:
                 sent = self._socket.sendmsg([frame], ancillary) if ancillary else self._socket.send(frame)
                 frame, ancillary = frame[sent:], []
             except BlockingIOError:
-                if self.deadline is None or time.monotonic() > self.deadline:
+                if self.deadline is None or monotonic() > self.deadline:
                     raise
 
     def receive(self) -> Any:
@@ -106,8 +107,8 @@ class Channel:
 
     def replace(self, descriptor: int) -> None:
         """Go on with another connection in the place of this one: what a process does that was just forked."""
-        os.dup2(descriptor, self._socket.fileno(), False)
-        os.close(descriptor)
+        dup2(descriptor, self._socket.fileno(), False)
+        close_descriptor(descriptor)
         self._buffer.clear()
         self._descriptors.clear()
 
@@ -126,7 +127,7 @@ class Channel:
             if not buffer and int.from_bytes(chunk[:_HEADER_BYTES], "little") == len(chunk) - _HEADER_BYTES:
                 return _parse(chunk[_HEADER_BYTES:])
             buffer += chunk
-            if self.deadline is not None and time.monotonic() > self.deadline:
+            if self.deadline is not None and monotonic() > self.deadline:
                 raise BlockingIOError
 
     def _missing(self) -> int:
@@ -150,7 +151,7 @@ class Channel:
 
     def _drop_descriptors(self) -> None:
         while self._descriptors:
-            os.close(self._descriptors.pop())
+            close_descriptor(self._descriptors.pop())
 
 
 def _parse(payload: bytes) -> Any:

@@ -37,15 +37,22 @@ def user_values(namespace: dict[str, Any], own: dict[str, Any]) -> dict[str, Any
     return values
 
 
-def heal(namespace: dict[str, Any], own: dict[str, Any]) -> list[str]:
-    """Put tools back, drop user names that hide a builtin, and return the dropped names, sorted."""
+def heal(namespace: dict[str, Any], own: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Put tools back and drop user names that hide a builtin.
+
+    Return the dropped names and the tools' names that the block had bound to something else, each sorted.
+    """
+    restored = []
     for name, value in own.items():
-        if namespace.get(name) is not value:
-            namespace[name] = value
+        if namespace.get(name) is value:
+            continue
+        if name in namespace and not name.startswith("__"):
+            restored.append(name)
+        namespace[name] = value
     hiding = sorted(_BUILTIN_NAMES.intersection(namespace).difference(own))
     for name in hiding:
         del namespace[name]
-    return hiding
+    return hiding, sorted(restored)
 
 
 def drop_excess(namespace: dict[str, Any], values: dict[str, Any]) -> int:

@@ -3,15 +3,25 @@
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import contextlib
 import functools
-import os
 import sys
-import time
-import traceback
+from os import (  # references of our own: a block may rebind what a module holds
+    WNOHANG,
+    _exit,
+    close,
+    fork,
+    getpid,
+    kill,
+    pidfd_open,
+    set_blocking,
+    waitpid,
+)
+from time import sleep
+from traceback import format_exc
 from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output, restore_output
 from .framing import Channel
-from .namespace import hash_state, user_values
+from .namespace import hash_state
 from .seeding import Seeder
 from .step import StepRunner
 from .walls import confine
@@ -61,18 +71,18 @@ class Server:
     def fail(self) -> NoReturn:
         """End the process and leave its host the traceback, which no observation shows."""
         try:
-            self.channel.send(("failed", traceback.format_exc()))
+            self.channel.send(("failed", format_exc()))
         finally:
-            os._exit(1)
+            _exit(1)
 
     def serve_one(self) -> bool:
         """Answer one message and tell whether anybody waited for it; end when the host has closed the connection."""
         try:
             message, descriptors = self.channel.receive_with_descriptors()
         except EOFError:
-            os._exit(0)
+            _exit(0)
         except BlockingIOError:  # a block told its connection not to wait
-            os.set_blocking(self.channel.fileno(), True)
+            set_blocking(self.channel.fileno(), True)
             return False
         self._unclaimed += descriptors
         kind, *arguments = message
@@ -92,7 +102,7 @@ class Server:
     def run(self, step: int, seed: str, source: str) -> None:
         """Run a block and report."""
         report = self.runner.run(self.channel, step, seed, source)
-        os.set_blocking(self.channel.fileno(), True)  # whatever the block told it
+        set_blocking(self.channel.fileno(), True)  # whatever the block told it
         self.channel.send(("done" if isinstance(report, dict) else "unfit", step, report))
         # before a message brings descriptors, which take the numbers of those that were closed
         self.has_output = restore_output()
@@ -124,17 +134,19 @@ class Server:
             self.take_over(descriptor, outputs)
             return
         self._children.append(process)
-        handle = os.pidfd_open(process)
+        handle = pidfd_open(process)
         threading = sys.modules.get("threading")
-        thread_count = 1 if threading is None else threading.active_count()  # what else there is, libraries started
+        # What else there is, libraries started. Counted here: a block may have bent what `threading` counts by.
+        thread_count = 1 if threading is None else len(threading._active) + len(threading._limbo)
         self.channel.send(("forked", self.runner.canary(), has_strays, thread_count, self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
-            os.close(used)
+            close(used)
 
     def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
         """Listen on another descriptor, as a process does that was just forked."""
         self.channel.replace(descriptor)
         self._children = []
+        self.runner.awaiting.renew()
         if self.is_root:  # it becomes a process that runs blocks: injected values are built now
             self.is_root = False
             _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
@@ -150,13 +162,13 @@ class Server:
         The root ignores the end of its children, so the kernel collects them and waiting ends with there being none.
         """
         try:
-            if os.getpid() == 1:  # the first process of a namespace: all the others are this episode's
-                os.kill(-1, _signal.SIGKILL)
-                os.waitpid(-1, 0)
+            if getpid() == 1:  # the first process of a namespace: all the others are this episode's
+                kill(-1, _signal.SIGKILL)
+                waitpid(-1, 0)
             for process in self._children:
                 with contextlib.suppress(ChildProcessError):
-                    os.waitpid(process, 0)
-            os.waitpid(-1, os.WNOHANG)
+                    waitpid(process, 0)
+            waitpid(-1, WNOHANG)
         except (ChildProcessError, ProcessLookupError):
             return True
         finally:
@@ -167,10 +179,10 @@ class Server:
         """Fork, and wait for room when processes that were just killed still fill the episode's limit."""
         for _ in range(_FORK_ATTEMPTS):
             try:
-                return os.fork()
+                return fork()
             except BlockingIOError:
-                time.sleep(_FORK_PAUSE_SECONDS)
-        os._exit(0)
+                sleep(_FORK_PAUSE_SECONDS)
+        _exit(0)
 
     def answer_drop(self, names: list[str] | None) -> int:
         """Remove names, or with none all that is not the runtime's own; return how many were there."""
@@ -234,17 +246,17 @@ class Server:
         except OSError as error:
             return _reason(error)
         finally:
-            os.close(descriptor)
+            close(descriptor)
             self._outgoing = None
 
     def answer_types(self) -> dict[str, str]:
         """Name the type of each variable that the user has; no code of an object's own runs."""
-        values = user_values(self.runner.namespace, self.runner.own)
+        values = self.runner.user_values()
         return {name: _type_name(type(value)) for name, value in values.items()}
 
     def answer_digests(self) -> dict[str, str]:
         """Give a digest of each variable's value, of the first some hundred, as far as it has one."""
-        values = user_values(self.runner.namespace, self.runner.own)
+        values = self.runner.user_values()
         try:
             return {name: hash_state({name: values[name]}) for name in [*values][:_DIGESTS_LIMIT]}
         except (RuntimeError, IndexError, TypeError, MemoryError):  # a thread changes values meanwhile, or no room
@@ -282,6 +294,6 @@ def _reason(error: Exception) -> str:
 
 def _has_ended(process: int) -> bool:
     try:
-        return os.waitpid(process, os.WNOHANG)[0] != 0
+        return waitpid(process, WNOHANG)[0] != 0
     except ChildProcessError:
         return True

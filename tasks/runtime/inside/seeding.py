@@ -2,6 +2,7 @@
 
 import os
 import sys
+from _random import Random
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
@@ -22,19 +23,21 @@ class Seeder:
             os.register_at_fork = register
         self._random = sys.modules.pop(random.__name__)
         self._random_spec = self._random.__spec__
+        self._generator: Any = self._random._inst
+        """The one behind the module's functions; a block may rebind those."""
+        self._numpy_generator: Any = None
         sys.meta_path.insert(0, self)
 
     def reseed(self, seed: str) -> None:
         """Seed what is imported now, and what the block will import; the seed is hexadecimal."""
         self._seed = seed
-        modules = sys.modules
-        if "random" in modules:
-            self._random.seed(int(seed, 16))
-        if "numpy.random.mtrand" in modules:
-            self._seed_numpy(modules["numpy.random.mtrand"])
+        if "random" in sys.modules:
+            self._seed_random()
+        if self._numpy_generator is not None:
+            self._seed_numpy()
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        """Find `random` where it is kept, and NumPy's generator with a loader that seeds it; leave the rest."""
+        """Locate the random generators to seed before each block; leave other modules."""
         if fullname == "random":
             return ModuleSpec(fullname, self)  # type: ignore[arg-type]
         if fullname != "numpy.random.mtrand":
@@ -45,7 +48,8 @@ class Seeder:
 
             def execute_and_seed(module: Any) -> None:
                 execute(module)
-                self._seed_numpy(module)
+                self._numpy_generator = module._rand
+                self._seed_numpy()
 
             spec.loader.exec_module = execute_and_seed
         return spec
@@ -57,8 +61,12 @@ class Seeder:
     def exec_module(self, module: Any) -> None:
         """Seed it."""
         module.__spec__ = self._random_spec
-        module.seed(int(self._seed, 16))
+        self._seed_random()
 
-    def _seed_numpy(self, module: Any) -> None:
+    def _seed_random(self) -> None:
+        Random.seed(self._generator, int(self._seed, 16))  # what `random.seed` does, by no name that a block can bend
+        self._generator.gauss_next = None
+
+    def _seed_numpy(self) -> None:
         seed = int(self._seed, 16)
-        module.seed([seed >> shift & 0xFFFFFFFF for shift in range(0, 256, 32)])
+        self._numpy_generator.seed([seed >> shift & 0xFFFFFFFF for shift in range(0, 256, 32)])

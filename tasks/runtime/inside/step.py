@@ -1,27 +1,34 @@
 """One block, run: the step runner that both backends share, so that values and tracebacks agree."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
+import _sitebuiltins
 import builtins
 import json
 import linecache
-import os
 import sys
-import traceback
 from io import TextIOWrapper
+from os import _exit, getpid, urandom  # references of our own: a block may rebind what a module holds
+from traceback import StackSummary, TracebackException
+from types import CodeType
 from typing import Any
 
+from .awaiting import Awaiting
 from .capture import open_stream
 from .compiling import compile_block, with_newlines
 from .fitness import Fitness
 from .framing import Channel
 from .namespace import drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
-from .tools import StepTimeout, ToolLine, make_stub
+from .tools import StepTimeout, ToolError, ToolLine, make_stub
 
 STEP_FILE_PREFIX = "<step "
 _NAME_LIMIT, _MESSAGE_LIMIT = 1000, 100_000
 RESULT_LIMIT = 100_000
 _CANARY_NAME, _CANARY_BYTES = "__canary__", 16
+LAST_VALUE = "_"
+_IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
+_SOURCES: dict[str, Any] = linecache.cache
+_Module = type(sys)
 
 
 class StepRunner:
@@ -29,12 +36,20 @@ class StepRunner:
 
     def __init__(self, seeder: Seeder) -> None:
         self.line = ToolLine()
-        self.namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": "__main__", "json": json}
+        self._main = _Module("__main__")
+        self.namespace: dict[str, Any] = self._main.__dict__
+        self.namespace.update(__builtins__=builtins, json=json)
+        builtins.__dict__["help"] = _sitebuiltins._Helper()  # after the list of names that no block may hide was made
         self.own: dict[str, Any] = {"__builtins__": builtins}
         """Names that are put back after every block."""
         self._pristine = dict(self.namespace)
         self.injected: set[str] = set()
         self._seeder = seeder
+        self._features = 0
+        """Flags of the future features that earlier blocks imported."""
+        self._shown: Any = None
+        """Value that the name `_` was bound to."""
+        self.awaiting = Awaiting()
         self._is_running = False
         self._is_tidy = False
         self._fitness = Fitness()
@@ -60,9 +75,20 @@ class StepRunner:
         if names is None:
             self.namespace.clear()
             self.namespace.update(self._pristine)
+            self._features = 0
+            self._forget_nameless()
             return
         for name in names:
             self.namespace.pop(name, None)
+        if LAST_VALUE in names:
+            self._forget_nameless()
+
+    def user_values(self) -> dict[str, Any]:
+        """Return the user's names with their values, without the `_` that the runner bound."""
+        values = user_values(self.namespace, self.own)
+        if values.get(LAST_VALUE) is self._shown:
+            values.pop(LAST_VALUE, None)
+        return values
 
     def run(self, channel: Channel, step: int, seed: str, source: str) -> dict[str, Any] | str:
         """Run a block and return what the host must know; no exception of the block leaves.
@@ -71,7 +97,7 @@ class StepRunner:
         """
         self.tidy()
         self._is_tidy = False
-        process = os.getpid()
+        process = getpid()
         self.namespace.pop(_CANARY_NAME, None)
         self._seeder.reseed(seed)
         self._fitness.begin_block()
@@ -83,8 +109,8 @@ class StepRunner:
         except BaseException as raised:  # noqa: BLE001 - whatever a block raises is an observation
             error = raised
         self._is_running = False
-        if os.getpid() != process:
-            os._exit(0)  # a child that the block forked has run to the block's end: its parent reports
+        if getpid() != process:
+            _exit(0)  # a child that the block forked has run to the block's end: its parent reports
         try:  # noqa: SIM105 - `suppress` touches ten pages, which each fork copies
             TextIOWrapper.flush(self._stream)
         except BaseException:  # noqa: BLE001 - there is room for no more, or a block has closed or bent the stream
@@ -114,37 +140,57 @@ class StepRunner:
             return
         self._is_tidy = True
         sys.stdout = sys.stderr = self._stream = open_stream()
+        sys.modules["__main__"] = self._main
         _signal.signal(_signal.SIGINT, self._on_interrupt)
         self.line.renew()
 
     def _execute(self, source: str, step: int) -> str | None:
         filename = f"{STEP_FILE_PREFIX}{step}>"
         lines = with_newlines(source).split("\n")  # for the tracebacks of this and later steps
-        linecache.cache[filename] = (len(source), None, lines, filename)
-        compiled = compile_block(source, filename)
-        namespace = self.namespace
+        _SOURCES[filename] = (len(source), None, lines, filename)
+        compiled = compile_block(source, filename, self._features)
+        self._features |= compiled.features
         self._is_running = True
         try:
             for statements in compiled.statements:
-                exec(statements, namespace)
-            value = eval(compiled.value, namespace) if compiled.value is not None else None
-            return None if value is None else repr(value)
+                self._evaluate(statements)
+            if compiled.value is None:
+                return None
+            return self._show(self._evaluate(compiled.value))
         finally:
             self._fitness.restore_builtins()
             self._is_running = False
 
+    def _evaluate(self, code: CodeType) -> Any:
+        value = eval(code, self.namespace)
+        return self.awaiting.run(value) if code.co_flags & _IS_COROUTINE else value
+
+    def _show(self, value: Any) -> str | None:
+        """Return the text of a block's value, and bind the value to `_` unless the user has a `_` of their own."""
+        if value is None:
+            return None
+        if self.namespace.get(LAST_VALUE) is self._shown:
+            self.namespace[LAST_VALUE] = self._shown = value
+        return str.__str__(repr(value))
+
+    def _forget_nameless(self) -> None:
+        """Forget what lives on without a name of the user's."""
+        self._shown = None
+        self.awaiting.forget()
+
     def _report(self, result: str | None, error: BaseException | None) -> dict[str, Any]:
-        hiding = heal(self.namespace, self.own)
-        values = user_values(self.namespace, self.own)
+        hiding, restored = heal(self.namespace, self.own)
+        values = self.user_values()
         excess = drop_excess(self.namespace, values)
         return {
             "result": None if result is None else result[: RESULT_LIMIT + 1],  # one more says that it is cut
             "error": _describe_error(error) if error is not None else None,
-            "call": getattr(error, "call", None),
+            "call": _call_behind(error),
             "names": sorted(values.keys() - self.injected) if self.injected else list(values),
             "hash": hash_state(values),
-            "canary": os.urandom(_CANARY_BYTES).hex(),
+            "canary": urandom(_CANARY_BYTES).hex(),
             "hiding": hiding,
+            "restored": restored,
             "is_excessive": excess > 0,
         }
 
@@ -156,11 +202,19 @@ class StepRunner:
             raise StepTimeout
 
 
+def _call_behind(error: BaseException | None) -> int | None:
+    """Return the number of the tool call whose error this is; an attribute of another exception means nothing."""
+    if not issubclass(type(error), ToolError):
+        return None
+    call = vars(error).get("call")
+    return call if type(call) is int else None
+
+
 def _describe_error(error: BaseException) -> tuple[str, str]:
     """Return the type's name, and a traceback cut to frames of executed blocks, causes and contexts included."""
-    name = type(error).__name__[:_NAME_LIMIT]
+    name = type.__dict__["__name__"].__get__(type(error))[:_NAME_LIMIT]  # a metaclass may have one of its own
     try:
-        report = traceback.TracebackException.from_exception(error, compact=True)
+        report = TracebackException.from_exception(error, compact=True)
         _keep_own_frames(report)
         text = "".join(report.format()).rstrip("\n")
     except Exception as failure:  # noqa: BLE001 - an exception whose own code fails while it is shown
@@ -171,9 +225,9 @@ def _describe_error(error: BaseException) -> tuple[str, str]:
     return name, text
 
 
-def _keep_own_frames(report: traceback.TracebackException) -> None:
+def _keep_own_frames(report: TracebackException) -> None:
     frames = [frame for frame in report.stack if frame.filename.startswith(STEP_FILE_PREFIX)]
-    report.stack = traceback.StackSummary.from_list(frames)
+    report.stack = StackSummary.from_list(frames)
     related = [report.__cause__, report.__context__, *(report.exceptions or ())]
     for other in related:
         if other is not None:

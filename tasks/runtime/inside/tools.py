@@ -1,7 +1,7 @@
 """Tool stubs: ordinary functions of the namespace that call the host and wait for its answer."""
 
 import _thread
-import os
+from os import _exit, getpid  # references of our own: a block may rebind what a module holds
 from typing import Any
 
 from .framing import CALL_LIMIT_BYTES, Channel, FrameTooLargeError
@@ -73,7 +73,7 @@ class ToolLine:
         is_main_thread = _thread.get_ident() == self._main_thread
         with self._lock:
             channel = self._channel
-            if channel is None or os.getpid() != self._owner:
+            if channel is None or getpid() != self._owner:
                 raise ToolRuntimeException(f"{tool} can be called only by a running block, from its own process")
             self.is_main_thread_calling = is_main_thread
             try:
@@ -105,7 +105,7 @@ class ToolLine:
             while (reply := channel.receive())[0] != self.ticket:
                 pass  # the reply to a call that was given up
         except EOFError:
-            os._exit(0)
+            _exit(0)
         return reply[1]
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 from typing import Any, NoReturn
 
+from . import awaiting
 from .capture import empty_input, redirect_output
 from .framing import Channel
 from .node import Server
@@ -55,7 +56,7 @@ def _warm_up(root: Server) -> None:
         ours, theirs = _socket.socketpair()
         root.is_root = True
         root.take_over(theirs.detach(), (os.dup(2),))
-        Channel(ours).send(("run", 0, "0", "x = 1"))
+        Channel(ours).send(("run", 0, "0", "x = 1\nx"))
         root.serve_one()
         ours.close()
     root.runner.forget(None)
@@ -79,6 +80,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
         confine.become_user(settings["user"])
     sys.path.extend(settings["path"])
     seeder = Seeder()
+    awaiting.install()
     for module in settings["preload"]:
         importlib.import_module(module)
     if settings["landlock"]:

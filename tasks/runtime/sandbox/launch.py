@@ -135,8 +135,12 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
 def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
     # Isolated as by -I, but for the environment, which is ours and fixes the order of sets.
     root = bubblewrap.INSIDE_MOUNT if level == "bwrap+seccomp" else str(bubblewrap.INSIDE_DIRECTORY.parent)
-    program = f"import sys; sys.path.insert(0, {root!r}); from inside.{entry} import main; main({descriptor})"
-    command = [bubblewrap.INTERPRETER, "-s", "-P", "-S", "-B", "-c", program]
+    words = (
+        f"import sys; sys.path.insert(0, {root!r})",
+        "from inside import own_builtins; own_builtins.install()",
+        f"from inside.{entry} import main; main({descriptor})",
+    )
+    command = [bubblewrap.INTERPRETER, "-s", "-P", "-S", "-B", "-c", "; ".join(words)]
     if level != "bwrap+seccomp":
         return command
     environment = [word for name, value in _ENVIRONMENT.items() for word in ("--setenv", name, value)]

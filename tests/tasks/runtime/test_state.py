@@ -137,7 +137,7 @@ def test_block_whose_process_ends_after_it_is_undone(open_fork_tree):
     interpreter = open_fork_tree("persistent")
     # It ends when its copy is made, after the step.
     interpreter.run_block("x = 1")
-    interpreter.run_block("import os\nx = 2\nprint('seen')\nos.fork = lambda: os._exit(0)")
+    interpreter.run_block("import os\nx = 2\nprint('seen')\nos.register_at_fork(before=lambda: os._exit(0))")
     for _ in range(2):
         with pytest.raises(StateLostError):
             interpreter.verify_contract()

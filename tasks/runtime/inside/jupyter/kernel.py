@@ -1,5 +1,6 @@
 """A Jupyter kernel whose cells our step runner runs, so that values and tracebacks are those of the fork tree."""
 
+import asyncio
 import logging
 import os
 import select
@@ -34,7 +35,7 @@ class StepKernel(Kernel):
         try:
             match cell_meta:
                 case {"step": int(step), "seed": str(seed)}:
-                    self.server.run(step, seed, code)
+                    self._run_outside_of_the_loop(step, seed, code)
                     self.server.runner.tidy()  # Jupyter flushes the streams before it answers
                 case _:
                     while not self.server.serve_one():
@@ -43,6 +44,17 @@ class StepKernel(Kernel):
             self.server.fail()
         told = {"has_output": self.server.has_output}
         return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
+
+    def _run_outside_of_the_loop(self, step: int, seed: str, code: str) -> None:
+        """Run a block as if no event loop ran: it may run one of its own."""
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        asyncio.set_event_loop(None)
+        try:
+            self.server.run(step, seed, code)
+        finally:
+            asyncio.set_event_loop(loop)
+            asyncio._set_running_loop(loop)
 
 
 def prepare(channel: Channel, seeder: Seeder, key: str, listener: int) -> StepKernel:
