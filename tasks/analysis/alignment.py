@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from carryover.tasks.analysis.statistics_spec import ComparedArm, PlannedGroup
+from carryover.tasks.analysis.statistics_spec import METRICS, ComparedArm, PlannedGroup
 
 Values = NDArray[np.float64]
 """Values by (training seed and replicate, instance); NaN if there is no episode or no value."""
@@ -15,17 +15,34 @@ Values = NDArray[np.float64]
 Draw = tuple[int | None, int]
 """Training seed and replicate."""
 
-ArmTable = dict[Draw, dict[str, float]]
-"""One arm's metric by draw and instance."""
+
+class ArmTable(NamedTuple):
+    """One arm's metric by draw and instance."""
+
+    draws: tuple[Draw, ...]
+    """Draw of each row of `values`."""
+    instance_ids: pl.Series
+    """Instance of each column of `values`, sorted; tables that share the series stand on the same columns."""
+    values: Values
+
+    def of_replicate(self, replicate: int) -> "ArmTable":
+        """Return one replicate of every training seed, as if it were the only one."""
+        rows = [row for row, draw in enumerate(self.draws) if draw[1] == replicate]
+        draws = tuple((self.draws[row][0], 0) for row in rows)
+        return ArmTable(draws, self.instance_ids, self.values[rows])
 
 
 class Aligned(NamedTuple):
     """A metric of several arms on the same draws and instances; NaN in one arm is NaN in all."""
 
-    training_seeds: tuple[int | None, ...]
-    """Training seed of each row; several rows share one where there are replicates, which come in order."""
-    instance_ids: tuple[str, ...]
+    draws: tuple[Draw, ...]
+    """Draw of each row; several rows share a training seed where there are replicates, which come in order."""
     arms: tuple[Values, ...]
+
+    @property
+    def training_seeds(self) -> tuple[int | None, ...]:
+        """Training seed of each row."""
+        return tuple(seed for seed, _ in self.draws)
 
     @property
     def instance_count(self) -> int:
@@ -44,13 +61,7 @@ class Aligned(NamedTuple):
 
     def per_seed(self) -> tuple[Values, ...]:
         """Return each arm's values by training seed and instance, averaged over replicates."""
-        seeds = sorted(set(self.training_seeds), key=lambda seed: -1 if seed is None else seed)
-        rows = [[index for index, own in enumerate(self.training_seeds) if own == seed] for seed in seeds]
-        with np.errstate(invalid="ignore"):  # 0 / 0, the mean of no replicate, is NaN
-            return tuple(
-                np.stack([np.nansum(arm[own], axis=0) / (~np.isnan(arm[own])).sum(axis=0) for own in rows])
-                for arm in self.arms
-            )
+        return tuple(average_replicates(values, self.training_seeds) for values in self.arms)
 
     def seed_means(self) -> list[tuple[float, ...]]:
         """Return the arms' means over instances under each training seed alone, for seeds that have values."""
@@ -64,13 +75,27 @@ class Aligned(NamedTuple):
 class Arms:
     """One group's episodes by arm, laid out once per metric, beside what the plan plays of the group."""
 
-    def __init__(self, episodes: pl.DataFrame, planned: PlannedGroup = PlannedGroup()) -> None:  # noqa: B008 - a tuple
-        parts = episodes.partition_by("train_contract", "runtime_contract", as_dict=True)
-        self._frames = {ComparedArm(train, runtime): frame for (train, runtime), frame in parts.items()}
+    def __init__(
+        self,
+        episodes: pl.DataFrame,
+        planned: PlannedGroup = PlannedGroup(),  # noqa: B008 - a tuple
+        scripts: pl.DataFrame | None = None,
+    ) -> None:
+        """Lay out episodes; `scripts` are those of the scripted teachers, found as the arms `script_of` a cell."""
+        own = _by_arm(episodes)
+        theirs = {} if scripts is None else _by_arm(scripts)
+        self._frames = own | {script_of(arm): frame for arm, frame in theirs.items() if arm.train is not None}
+        instance_ids = pl.concat([frame["instance_id"] for frame in self._frames.values()]).unique().sort()
+        self._layouts = {arm: _lay_out(frame, instance_ids) for arm, frame in self._frames.items()}
         self._tables: dict[tuple[ComparedArm, str], ArmTable] = {}
-        self.present = sorted(self._frames, key=lambda arm: (arm.train or "", arm.runtime))
-        """Arms with episodes, in a fixed order."""
-        self.planned = planned.arms | self._frames.keys()
+        self._nothing = ArmTable((), instance_ids, np.empty((0, instance_ids.len())))
+        self.present = sorted(own, key=lambda arm: (arm.train or "", arm.runtime))
+        """Arms with episodes, in a fixed order, without the scripts."""
+        self.played = [*self.present, *(arm for arm in self._frames if arm not in own)]
+        """Arms with episodes, the scripts last."""
+        self.metrics = sorted({name for names in METRICS.values() for name in names}.intersection(episodes.columns))
+        """Metrics of the statistics that the episodes have."""
+        self.planned = planned.arms | own.keys()
         """Arms that the plan plays, whether they have episodes or not."""
         trained = episodes.filter(pl.col("train_contract").is_not_null())
         self.replicates = sorted({*range(planned.replicates), *trained["replicate"]})
@@ -82,10 +107,17 @@ class Arms:
 
     def table(self, metric: str, arm: ComparedArm) -> ArmTable:
         """Return a metric of an arm by draw and instance; empty if it was not played."""
+        if arm not in self._frames:
+            return self._nothing
         if (arm, metric) not in self._tables:
-            frame = self._frames.get(arm)
-            self._tables[arm, metric] = {} if frame is None else arm_table(frame, metric)
+            self._tables[arm, metric] = _fill(self._layouts[arm], self._frames[arm], metric)
         return self._tables[arm, metric]
+
+    def on_draws(self, metric: str, arm: ComparedArm, draws: Sequence[Draw]) -> Values | None:
+        """Return a metric of an arm by draw and instance, rows as in `draws`; None if a draw was not played."""
+        table = self.table(metric, arm)
+        rows = [_row_of(table, draw) for draw in draws]
+        return None if None in rows else table.values[rows]
 
     def align(self, metric: str, *arms: ComparedArm) -> Aligned:
         """Return a metric of the arms on the draws and instances that they share."""
@@ -104,32 +136,93 @@ def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:
     `episodes` are rows of `marts.episode_metrics` of one arm, one per (training_seed, replicate, instance_id): raise
     `ValueError` for two.
     """
-    table: ArmTable = {}
-    columns = episodes.select("training_seed", "replicate", "instance_id", pl.col(metric).cast(pl.Float64))
-    for training_seed, replicate, instance_id, value in columns.rows():
-        values = table.setdefault((training_seed, replicate), {})
-        if instance_id in values:
-            twice = f"(training seed, replicate, instance) {(training_seed, replicate, instance_id)}"
-            raise ValueError(f"two episodes for {twice}; keep the last attempt only")
-        values[instance_id] = np.nan if value is None else value
-    return table
+    return _fill(_lay_out(episodes, episodes["instance_id"].unique().sort()), episodes, metric)
 
 
-def align(arms: Sequence[ArmTable]) -> Aligned:
+def align(tables: Sequence[ArmTable]) -> Aligned:
     """Keep the draws and instances that all arms share.
 
     An arm without training seeds (the base model) stands beside every seed of the others, replicate by replicate.
     """
+    seeded = [table for table in tables if any(seed is not None for seed, _ in table.draws)] or list(tables)
+    shared = [draw for draw in seeded[0].draws if all(_row_of(table, draw) is not None for table in tables)]
+    draws = tuple(sorted(shared, key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1])))
+    arms = []
+    for table, columns in zip(tables, _shared_columns(tables), strict=True):
+        rows = [row for draw in draws if (row := _row_of(table, draw)) is not None]
+        arms.append(table.values[rows][:, columns])
+    is_missing = np.isnan(np.stack(arms)).any(axis=0)
+    return Aligned(draws, tuple(np.where(is_missing, np.nan, values) for values in arms))
 
-    def values_of(arm: ArmTable, draw: Draw) -> dict[str, float] | None:
-        return arm.get(draw) or arm.get((None, draw[1]))
 
-    instance_ids = sorted(set.intersection(*(set().union(*arm.values()) for arm in arms)))
-    seeded = [arm for arm in arms if any(seed is not None for seed, _ in arm)] or list(arms)
-    shared = (draw for draw in seeded[0] if all(values_of(arm, draw) for arm in arms))
-    draws = sorted(shared, key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1]))
-    values = np.array(
-        [[[(values_of(arm, draw) or {}).get(i, np.nan) for i in instance_ids] for draw in draws] for arm in arms]
-    ).reshape(len(arms), len(draws), len(instance_ids))
-    is_missing = np.isnan(values).any(axis=0)
-    return Aligned(tuple(seed for seed, _ in draws), tuple(instance_ids), tuple(np.where(is_missing, np.nan, values)))
+def average_replicates(values: Values, training_seeds: Sequence[int | None]) -> Values:
+    """Return values by training seed and instance, each the mean of the replicates that have a value."""
+    seeds = sorted(set(training_seeds), key=lambda seed: -1 if seed is None else seed)
+    if not seeds:
+        return np.empty((0, values.shape[1]))
+    averaged = []
+    for seed in seeds:
+        own = values[[row for row, other in enumerate(training_seeds) if other == seed]]
+        with np.errstate(invalid="ignore"):  # 0 / 0, the mean of no replicate, is NaN
+            averaged.append(np.nansum(own, axis=0) / (~np.isnan(own)).sum(axis=0))
+    return np.stack(averaged)
+
+
+def script_of(arm: ComparedArm) -> ComparedArm:
+    """Return the name of the arm that a contract's scripted teacher plays where a model trained on it plays `arm`."""
+    return ComparedArm(f"script {arm.train}", arm.runtime)
+
+
+def _by_arm(episodes: pl.DataFrame) -> dict[ComparedArm, pl.DataFrame]:
+    parts = episodes.partition_by("train_contract", "runtime_contract", as_dict=True)
+    return {ComparedArm(train, runtime): frame for (train, runtime), frame in parts.items()}
+
+
+class _Layout(NamedTuple):
+    """Place of each episode of an arm: a row per draw, a column per instance."""
+
+    draws: tuple[Draw, ...]
+    instance_ids: pl.Series
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+
+
+def _lay_out(episodes: pl.DataFrame, instance_ids: pl.Series) -> _Layout:
+    pairs = episodes.select("training_seed", "replicate")
+    drawn = pairs.unique().sort("training_seed", "replicate", nulls_last=False).with_row_index("row")
+    rows = pairs.join(drawn, on=["training_seed", "replicate"], nulls_equal=True, how="left", maintain_order="left")
+    columns = instance_ids.search_sorted(episodes["instance_id"])
+    places = rows.select("row").with_columns(column=columns)
+    is_repeated = places.is_duplicated()
+    if is_repeated.any():
+        place = episodes.filter(is_repeated).row(0, named=True)
+        twice = (place["training_seed"], place["replicate"], place["instance_id"])
+        raise ValueError(f"two episodes for (training seed, replicate, instance) {twice}; keep the last attempt only")
+    draws = tuple(drawn.select("training_seed", "replicate").rows())
+    return _Layout(draws, instance_ids, places["row"].to_numpy(), places["column"].to_numpy())
+
+
+def _fill(layout: _Layout, episodes: pl.DataFrame, metric: str) -> ArmTable:
+    values = np.full((len(layout.draws), layout.instance_ids.len()), np.nan)
+    measured = episodes[metric].cast(pl.Float64).fill_null(np.nan)
+    values[layout.rows, layout.columns] = measured.to_numpy()
+    return ArmTable(layout.draws, layout.instance_ids, values)
+
+
+def _row_of(table: ArmTable, draw: Draw) -> int | None:
+    """Return the row of a draw; of an arm without training seeds, the row of its replicate."""
+    for wanted in (draw, (None, draw[1])):
+        if wanted in table.draws:
+            return table.draws.index(wanted)
+    return None
+
+
+def _shared_columns(tables: Sequence[ArmTable]) -> list[NDArray[np.intp] | slice]:
+    """Return the columns of each table that hold the instances of all of them, in the same order."""
+    first = tables[0].instance_ids
+    if all(table.instance_ids is first for table in tables):
+        return [slice(None)] * len(tables)
+    shared = first
+    for table in tables[1:]:
+        shared = shared.filter(shared.is_in(table.instance_ids.implode()))
+    return [table.instance_ids.search_sorted(shared).to_numpy() for table in tables]

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from carryover.tasks.analysis.alignment import Arms, means
+from carryover.tasks.analysis.alignment import Arms, means, script_of
 from carryover.tasks.analysis.decisions import equivalence_rows, holm_family, smallest_detectable_difference
 from carryover.tasks.analysis.intervals import all_intervals, contrast, difference, itself, ratio, ratio_of_ratios
 from carryover.tasks.analysis.paired_tests import mcnemar_row, rank_test
 from carryover.tasks.analysis.replicates import replicate_rows
+from carryover.tasks.analysis.resampling import GroupMeans
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS, StatisticGroup, averaged_over_seeds
 from carryover.tasks.analysis.statistics_spec import (
+    BASE_COMPARISONS,
     CELLS,
     COMPARISONS,
     COST_COMPARISONS,
@@ -34,8 +35,24 @@ _STATISTICS = {
     "ratio": ratio,
     "interaction": contrast,
     "interaction_ratio": ratio_of_ratios,
+    "trained_minus_script": difference,
 }
 """Statistic of each analysis that gives intervals."""
+
+
+def _named(*analyses: str) -> list[tuple[str, str]]:
+    return [(analysis, metric) for analysis in analyses for metric in METRICS[analysis]]
+
+
+_PAIRED = _named("difference", "ratio")
+_INTERACTIONS = _named("interaction", "interaction_ratio")
+_BESIDE_SCRIPT = _named("trained_minus_script")
+SCRIPT_COMPARISON = "trained_vs_script"
+"""Comparison group of a trained cell and the scripted teacher of its contract, on the same runtime and instances."""
+SCRIPT_BASE = "teacher"
+"""Base of the scripted teachers' episodes beside the models."""
+MAIN_VARIANT = "main"
+"""Variant of the study itself."""
 
 
 def compute_statistics(
@@ -58,10 +75,11 @@ def compute_statistics(
     chosen = episodes.filter(
         (pl.col("plan_digest") == plan_digest) & (pl.col("purpose") == "evaluation") & pl.col("is_counted")
     )
+    frames = {tuple(map(str, key)): frame for key, frame in chosen.group_by(*GROUP_COLUMNS)}
     analyses: list[Iterator[StatisticRow]] = []
-    for key, frame in sorted(chosen.group_by(*GROUP_COLUMNS), key=lambda pair: str(pair[0])):
-        group = StatisticGroup(run_id, plan_digest, *(str(value) for value in key))
-        arms = Arms(frame, (planned or {}).get(group[2:], PlannedGroup()))
+    for key, frame in sorted(frames.items(), key=lambda pair: str(pair[0])):
+        group = StatisticGroup(run_id, plan_digest, *key)
+        arms = Arms(frame, (planned or {}).get(key, PlannedGroup()), scripts_beside(group, frames))
         analyses += group_analyses(group, arms, spec or StatisticsSpec())
     rows: list[StatisticRow] = []
     with open_bar("statistics", len(analyses), "analyses") as advance:
@@ -69,6 +87,17 @@ def compute_statistics(
             rows += analysis
             advance(1)
     return rows
+
+
+def scripts_beside(group: StatisticGroup, frames: Mapping[tuple[str, ...], pl.DataFrame]) -> pl.DataFrame | None:
+    """Return the scripted teachers' episodes of a group of models: of its variant, else of the study itself."""
+    if group.base == SCRIPT_BASE:
+        return None
+    for variant in (group.variant, MAIN_VARIANT):
+        found = frames.get((variant, SCRIPT_BASE, group.visibility, group.header, group.bucket))
+        if found is not None:
+            return found
+    return None
 
 
 def kept_statistics(
@@ -80,46 +109,64 @@ def kept_statistics(
 
 
 def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[Iterator[StatisticRow]]:
-    """Yield the analyses of one group: means, paired comparisons, interactions; each is computed as it is read."""
-    intervals = partial(_interval_rows, group, arms, spec)
-    paired = [(analysis, metric) for analysis in ("difference", "ratio") for metric in METRICS[analysis]]
-    for arm in arms.present:
-        for metric in METRICS["mean"]:
-            yield intervals(f"{arm.train or 'base'}->{arm.runtime}", [arm], analyses=[("mean", metric)])
-    for one in COMPARISONS:
-        if arms.has(one.a, one.b):
-            yield chain(intervals(one.group, [one.a, one.b], analyses=paired), _power_rows(group, arms, one, spec))
-    family = [comparison for comparison in COMPARISONS if {comparison.a, comparison.b} <= arms.planned]
-    yield equivalence_rows(group, arms, family, spec)
-    for metric in METRICS["wilcoxon"]:
-        yield holm_family(map(partial(_rank_test_row, group, arms, metric), family))
-    for metric in METRICS["mcnemar"]:
-        yield holm_family(map(partial(mcnemar_row, group, arms, metric), family))
-    for one in (*COST_COMPARISONS, *INJECTION_COMPARISONS):
-        if arms.has(one.a, one.b):
-            yield intervals(one.group, [one.a, one.b], analyses=paired)
+    """Yield the analyses of one group; each is computed as it is read."""
+    sample = GroupMeans(arms, spec)
+    yield from _mean_analyses(group, sample)
+    yield from _paired_analyses(group, sample)
+    yield from _test_families(group, sample)
     if arms.has(*CELLS):
-        analyses = [(name, metric) for name in ("interaction", "interaction_ratio") for metric in METRICS[name]]
-        yield intervals("train_x_runtime", CELLS, analyses=analyses)
+        yield _interval_rows(group, sample, "train_x_runtime", CELLS, _INTERACTIONS)
         yield holm_family(map(partial(_interaction_test, group, arms), METRICS["interaction"]))
     yield replicate_rows(group, arms, spec)
 
 
+def _mean_analyses(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iterator[StatisticRow]]:
+    for arm in sample.arms.present:
+        name = f"{arm.train or 'base'}->{arm.runtime}"
+        for metric in METRICS["mean"]:
+            yield _interval_rows(group, sample, name, [arm], [("mean", metric)])
+
+
+def _paired_analyses(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iterator[StatisticRow]]:
+    """Yield differences and ratios of the arms that are there, and of every trained arm to its script."""
+    arms = sample.arms
+    for one in (*COMPARISONS, *COST_COMPARISONS, *INJECTION_COMPARISONS, *BASE_COMPARISONS):
+        if arms.has(one.a, one.b):
+            yield _interval_rows(group, sample, one.group, [one.a, one.b], _PAIRED)
+    for one in COMPARISONS:
+        if arms.has(one.a, one.b):
+            yield _power_rows(group, arms, one, sample.spec)
+    for arm in arms.present:
+        script = script_of(arm)
+        if arms.has(script):
+            yield _interval_rows(group, sample, SCRIPT_COMPARISON, [arm, script], _BESIDE_SCRIPT)
+
+
+def _test_families(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iterator[StatisticRow]]:
+    """Yield each family of tests over the planned comparisons, corrected by Holm."""
+    arms = sample.arms
+    family = [comparison for comparison in COMPARISONS if {comparison.a, comparison.b} <= arms.planned]
+    yield equivalence_rows(group, arms, family, sample.spec)
+    for metric in METRICS["wilcoxon"]:
+        yield holm_family(map(partial(_rank_test_row, group, arms, metric), family))
+    for metric in METRICS["mcnemar"]:
+        yield holm_family(map(partial(mcnemar_row, group, arms, metric), family))
+
+
 def _interval_rows(
     group: StatisticGroup,
-    arms: Arms,
-    spec: StatisticsSpec,
+    sample: GroupMeans,
     name: str,
     compared: Sequence[ComparedArm],
-    *,
     analyses: Iterable[tuple[str, str]],
 ) -> Iterator[StatisticRow]:
     """Yield the intervals of each analysis and metric: of one arm's mean, of two arms, or of the 2x2's interaction."""
-    named = compared if len(compared) < 3 else ()
+    named = compared if len(compared) < len(CELLS) else ()
     for analysis, metric in analyses:
-        aligned = arms.align(metric, *compared)
-        for interval in all_intervals(aligned, _STATISTICS[analysis], spec):
-            values = {"confidence": spec.confidence, **interval._asdict()}
+        aligned = sample.arms.align(metric, *compared)
+        resampled = partial(sample.of, metric, compared, aligned)
+        for interval in all_intervals(aligned, _STATISTICS[analysis], sample.spec, resampled):
+            values = {"confidence": sample.spec.confidence, **interval._asdict()}
             match len(compared):
                 case 1:
                     values["mean_a"] = interval.estimate

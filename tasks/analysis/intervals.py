@@ -1,26 +1,24 @@
 """Intervals of a statistic of means: bootstraps that keep pairs together, and a t interval over training seeds."""
 
 import operator
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from carryover.tasks.analysis.alignment import Aligned, Values
+from carryover.tasks.analysis.resampling import cells_of, resampled_means
 from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.traces.result_rows import OVER_SEEDS, IntervalKind
 
 MeanStatistic = Callable[..., Any]
 """A function of the arms' means: arrays of one shape in, an array of that shape out."""
 
-BOOTSTRAPS: tuple[IntervalKind, ...] = ("percentile", "BCa")
+ResampledMeans = Callable[[], Values]
+"""Returns the arms' means under every resample, by (arm, resample)."""
 
-BATCH_VALUES = 4_000_000
-"""Values that SciPy resamples at a time: 32 MB per arm."""
+BOOTSTRAPS: tuple[IntervalKind, ...] = ("percentile", "BCa")
 
 difference: MeanStatistic = operator.sub
 ratio: MeanStatistic = operator.truediv
@@ -65,44 +63,66 @@ class Interval(NamedTuple):
 class Resamples(NamedTuple):
     """A statistic under every bootstrap resample; NaN or infinite where it is undefined."""
 
-    bootstrapped: Any
-    """Result of `scipy.stats.bootstrap`."""
-    arguments: dict[str, Any]
-    """The data, the statistic and the batch size that it was given."""
+    statistics: Values
+    """One value per resample."""
+    estimate: float
+    """The statistic of the sample itself."""
+    left_out: tuple[Values, ...]
+    """The statistic without each unit in turn: without each training seed, where there are several, and instance."""
     drawn: str
     """Resampled unit, in words."""
-
-    @property
-    def statistics(self) -> Values:
-        """One value per resample."""
-        return self.bootstrapped.bootstrap_distribution
 
     def interval(self, kind: IntervalKind, confidence: float) -> tuple[float | None, float | None, str | None]:
         """Return both ends of an interval over the resamples that have a value, and a note about the others."""
         kept = self.statistics[np.isfinite(self.statistics)]
         if not kept.size:
             return None, None, "undefined in every resample"
-        drawn = replace(self.bootstrapped, bootstrap_distribution=kept)
-        settings = {"method": kind, "confidence_level": confidence, "n_resamples": 0, "bootstrap_result": drawn}
-        found = _bootstrap(**self.arguments, **settings)
-        low, high = map(_finite, found.confidence_interval)
-        if low is None or high is None:  # BCa needs resamples on either side of the estimate, and a spread
-            return low, high, "all resamples are equal" if np.ptp(kept) == 0 else "undefined for these values"
+        shares = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+        if kind == "BCa":
+            shares = self._accelerated(kept, shares)
+        if not np.isfinite(shares).all():  # BCa needs resamples on either side of the estimate, and a spread
+            return None, None, "all resamples are equal" if np.ptp(kept) == 0 else "undefined for these values"
+        low, high = np.quantile(kept, shares)
         undefined = self.statistics.size - kept.size
         note = f"{undefined} of {self.statistics.size} resamples are undefined and left out" if undefined else None
-        return low, high, note
+        return float(low), float(high), note
+
+    def _accelerated(self, kept: Values, shares: Values) -> Values:
+        """Return the shares of BCa: moved by the bias and the acceleration (Efron and Tibshirani 1993, section 14.3).
+
+        With several training seeds, the acceleration sums over both factors, as that of a statistic of two samples.
+        """
+        below = ((kept < self.estimate).sum() + (kept <= self.estimate).sum()) / (2 * kept.size)
+        bias = stats.norm.ppf(below)
+        cubes = 0.0
+        squares = 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):  # an undefined acceleration is NaN, and so are the shares
+            for values in self.left_out:
+                pulls = (values.size - 1) * (values.mean() - values)
+                cubes += (pulls**3).sum() / values.size**3
+                squares += (pulls**2).sum() / values.size**2
+            acceleration = cubes / (6 * np.power(squares, 1.5))
+            moved = bias + stats.norm.ppf(shares)
+            return stats.norm.cdf(bias + moved / (1 - acceleration * moved))
 
 
-def all_intervals(aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec) -> list[Interval]:
-    """Return the bootstrap intervals and, where there are several training seeds, the t interval over them."""
-    found = bootstrap_intervals(aligned, statistic, spec)
+def all_intervals(
+    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, resampled: ResampledMeans | None = None
+) -> list[Interval]:
+    """Return the bootstrap intervals and, where there are several training seeds, the t interval over them.
+
+    `resampled` returns the arms' means under every resample; without it they are drawn for these arms alone.
+    """
+    found = bootstrap_intervals(aligned, statistic, spec, resampled)
     return [*found, seed_interval(aligned, statistic, spec.confidence)] if aligned.seed_count > 1 else found
 
 
-def bootstrap_intervals(aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec) -> list[Interval]:
+def bootstrap_intervals(
+    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, resampled: ResampledMeans | None = None
+) -> list[Interval]:
     """Return a percentile and a BCa interval of `statistic(*means of the arms)`, in this order.
 
-    With one training seed, SciPy resamples instances; with several, seeds and instances as crossed factors, and the
+    With one training seed, instances are resampled; with several, seeds and instances as crossed factors, and the
     acceleration of BCa comes from leaving out each seed and each instance in turn. The point estimate is the statistic
     of the arms' means. `note` says why an interval is undefined.
     """
@@ -119,7 +139,7 @@ def bootstrap_intervals(aligned: Aligned, statistic: MeanStatistic, spec: Statis
         units = "training seeds and instances" if aligned.seed_count > 1 else "instances"
         percentile, accelerated = undefined(f"no variation between {units}")
         return [percentile._replace(low=estimate, high=estimate), accelerated]
-    resamples = resample(aligned, statistic, spec)
+    resamples = resample(aligned, statistic, spec, resampled)
     found = []
     for kind in BOOTSTRAPS:
         low, high, note = resamples.interval(kind, spec.confidence)
@@ -153,44 +173,29 @@ def point_estimate(aligned: Aligned, statistic: MeanStatistic) -> float | None:
         return _finite(statistic(*(np.nanmean(values) for values in aligned.per_instance())))
 
 
-def resample(aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec) -> Resamples:
+def resample(
+    aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, resampled: ResampledMeans | None = None
+) -> Resamples:
     """Resample the instances, at least two, and as a crossed factor the training seeds where there are several.
 
-    SciPy draws indices of seeds and of instances, and leaves out each of them for the acceleration of BCa; all arms'
-    values are taken at the same indices, so that pairs stay together. Replicates of a seed are averaged before, and
-    means are over cells that have a value.
+    All arms' values are taken at the same draws, so that pairs stay together. Replicates of a seed are averaged before,
+    and means are over cells that have a value.
     """
-    has_value = ~np.isnan(aligned.per_seed()[0])
-    instances = has_value.any(axis=0)
-    has_value = has_value[:, instances]
-    arms = [np.where(has_value, arm[:, instances], 0) for arm in aligned.per_seed()]
-    seed_count, instance_count = has_value.shape
-
-    def statistic_at(*indices: NDArray[np.intp], axis: int) -> Any:
-        assert axis == -1
-        seeds, instances = indices if seed_count > 1 else (np.zeros(1, dtype=int), *indices)
-        cells = seeds[..., :, np.newaxis], instances[..., np.newaxis, :]
-        counts = has_value[cells].sum(axis=(-2, -1))
-        return statistic(*(arm[cells].sum(axis=(-2, -1)) / counts for arm in arms))
-
-    factors = (np.arange(seed_count), np.arange(instance_count))
-    arguments: dict[str, Any] = {
-        "data": factors if seed_count > 1 else factors[1:],
-        "statistic": statistic_at,
-        "vectorized": True,
-        "batch": max(1, BATCH_VALUES // (seed_count * instance_count)),
-    }
-    rng = np.random.default_rng(spec.seed)
-    bootstrapped = _bootstrap(**arguments, method="percentile", n_resamples=spec.resample_count, rng=rng)
-    units = f"{seed_count} training seeds x " * (seed_count > 1) + f"{instance_count} instances"
-    drawn = f"{spec.resample_count} resamples of {units}, scipy.stats.bootstrap, seed {spec.seed}"
-    return Resamples(bootstrapped, arguments, drawn)
-
-
-def _bootstrap(**arguments: Any) -> Any:
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # its NaN becomes a note of the interval
-        return stats.bootstrap(**arguments)
+    cells = cells_of(aligned)
+    seed_count, instance_count = cells.has_value.shape
+    means_of_resamples = resampled_means(cells, spec) if resampled is None else resampled()
+    units = f"{instance_count} instances"
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left_out = [statistic(*cells.means_without_each_instance())]
+        if seed_count > 1:
+            units = f"{seed_count} training seeds x {units}"
+            left_out.append(statistic(*cells.means_without_each_seed()))
+        return Resamples(
+            statistics=statistic(*means_of_resamples),
+            estimate=float(statistic(*cells.means())),
+            left_out=tuple(left_out),
+            drawn=f"{spec.resample_count} resamples of {units}, seed {spec.seed}",
+        )
 
 
 def _finite(value: Any) -> float | None:

@@ -27,8 +27,7 @@ def replicate_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> I
     pairs = zip(arms.replicates[::2], arms.replicates[1::2], strict=False)  # no replicate is in two
     for arm, (first, second), metric in product(trained, pairs, METRICS["replicates"]):
         table = arms.table(metric, arm)
-        played = [{(seed, 0): table[seed, own] for seed, own in table if own == one} for one in (first, second)]
-        both = align(played)
+        both = align([table.of_replicate(first), table.of_replicate(second)])
         test = signed_rank(np.subtract(*both.per_instance()))
         columns = means(both) | test._asdict() | {"method": averaged_over_seeds(test.method, both.seed_count)}
         tests.append(group.row("replicates", f"replicates {first} and {second}", metric, arm, arm, **columns))

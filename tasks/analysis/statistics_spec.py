@@ -76,6 +76,9 @@ COMPARISONS: tuple[Comparison, ...] = (
 COST_COMPARISONS: tuple[Comparison, ...] = tuple(Comparison("against_aligned", arm, PP) for arm in (PS, SP, SS))
 """Every other trained cell against P->P, the paper's reference for token cost (abstract and section 4.3)."""
 
+BASE_COMPARISONS: tuple[Comparison, ...] = (Comparison("base_on_runtimes", BASE_P, BASE_S),)
+"""The base on both runtimes: whether it benefits from kept names (section 5, third prediction)."""
+
 II = ComparedArm(ContractName.INJECTED, ContractName.INJECTED)
 IS = ComparedArm(ContractName.INJECTED, ContractName.STATELESS)
 PI = ComparedArm(ContractName.PERSISTENT, ContractName.INJECTED)
@@ -112,6 +115,10 @@ METRICS: dict[str, tuple[str, ...]] = {
         "state_utilization",
     ),
     "ratio": ("total_tokens", "completion_tokens", "tokens_per_turn"),
+    "trained_minus_script": (
+        "score", "total_tokens", "step_count", "missing_name_count", "has_missing_name", "imports_per_step",
+        "state_utilization",
+    ),
     "wilcoxon": ("score", "total_tokens"),
     "mcnemar": ("is_solved", "has_missing_name"),
     "interaction": ("score", "total_tokens", "missing_name_count", "imports_per_step"),

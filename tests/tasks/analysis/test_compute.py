@@ -75,9 +75,9 @@ def test_the_analyses_are_shown_as_they_are_computed():
         open_bar=bars.open,
     )
     (bar,) = bars.shown
-    # of either bucket: means of 5 cells, 7 comparisons, their equivalence, their rank tests and yes/no tests,
-    # 3 costs, two analyses of the interaction and one of replicates
-    count = 5 * len(METRICS["mean"]) + 7 + 1 + 2 + len(METRICS["mcnemar"]) + 3 + 2 + 1
+    # of either bucket: means of 5 cells, 7 comparisons and their power, their equivalence, their rank tests and yes/no
+    # tests, 3 costs, two analyses of the interaction and one of replicates
+    count = 5 * len(METRICS["mean"]) + 7 + 7 + 1 + 2 + len(METRICS["mcnemar"]) + 3 + 2 + 1
     assert (bar.label, bar.unit, bar.total, bar.done) == ("statistics", "analyses", 2 * count, 2 * count)
 
 
