@@ -13,6 +13,7 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
+from carryover.tasks.agent.response_cache import ResponseCache
 from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.services.frozen_model import FrozenModel
 
@@ -81,6 +82,8 @@ class EndpointClientSpec(FrozenModel):
     endpoint: EndpointSpec
     cache: Path | None = None
     """Folder that keeps a teacher's responses by request; if None, every request is sent."""
+    asks_anew: bool = False
+    """Whether kept responses answer only the episodes that asked for them."""
 
     @property
     def concurrency(self) -> int:
@@ -112,7 +115,8 @@ async def open_client(
                 variables: Any = endpoint.extra_body.get("chat_template_kwargs", {})
                 body = {**endpoint.extra_body, "chat_template_kwargs": {**variables, "is_base": True}}
                 endpoint = endpoint.model_copy(update={"extra_body": body})
-            client = OpenAIClient(endpoint, condition.model_name, cache_folder=spec.cache)
+            cache = None if spec.cache is None else ResponseCache(spec.cache, asks_anew=spec.asks_anew)
+            client = OpenAIClient(endpoint, condition.model_name, cache=cache)
             try:
                 yield client
             finally:

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,12 +42,12 @@ class OpenAIClient:
 
     token_source: TokenSource = "server"
 
-    def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache_folder: Path | None = None) -> None:
-        """Open the client, which keeps replies in `cache_folder`; raise `UserError` if the key is not set."""
+    def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache: ResponseCache | None = None) -> None:
+        """Open the client, which keeps replies in `cache`; raise `UserError` if the key is not set."""
         self.model_name = model_name
         self._endpoint = endpoint
         self._key = read_key(endpoint.api_key_variable)
-        self._cache = None if cache_folder is None else ResponseCache(cache_folder)
+        self._cache = cache
         self._slots = asyncio.Semaphore(endpoint.concurrency)
         # A proxy that the environment names is for the network, not for this machine.
         uses_proxy = urlsplit(endpoint.base_url).hostname not in LOOPBACK_HOSTS

@@ -14,6 +14,9 @@ from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import CheckResultRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow
 
+TRACE_OPTIONS = "--minimum-yield, --minimum-score, --maximum-error-density or --maximum-loop-similarity"
+EXAMPLE_OPTIONS = "--retention keep_first"
+
 
 def gate_traces(
     verdicts: pl.DataFrame,
@@ -42,7 +45,7 @@ def gate_traces(
         text = f", {int(frame['is_valid'].sum())} of {frame.height} valid" + (f" ({found})" if found else "")
         given_up = of_contract.height - frame.height
         details[suite.name] = text + (f", {given_up} episodes given up" if given_up else "")
-    return _pass_or_raise(rows, details, docs_folder)
+    return _pass_or_raise(rows, details, docs_folder, TRACE_OPTIONS)
 
 
 def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str], spec: ValidationSpec) -> Suite:
@@ -101,10 +104,12 @@ def gate_examples(
         for contract in contracts
     ]
     results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
-    return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder)
+    return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder, EXAMPLE_OPTIONS)
 
 
-def _pass_or_raise(rows: list[CheckResultRow], details: dict[str, str], docs_folder: Path) -> list[CheckResultRow]:
+def _pass_or_raise(
+    rows: list[CheckResultRow], details: dict[str, str], docs_folder: Path, way_out: str
+) -> list[CheckResultRow]:
     failed: dict[str, list[str]] = {}
     for row in rows:
         if not row.is_passed:
@@ -113,7 +118,7 @@ def _pass_or_raise(rows: list[CheckResultRow], details: dict[str, str], docs_fol
         return rows
     found = "; ".join(f"{suite}: {', '.join(names)}{details[suite]}" for suite, names in failed.items())
     raise FailedChecksError(
-        f"checks stop the training: {found}; see {docs_folder / 'index.html'}, then fix the teacher or its traces, or "
-        "change the plan's thresholds",
+        f"checks stop the training: {found}; see {docs_folder / 'index.html'}, then play the traces again with "
+        f"--refresh traces, or relax the checks with {way_out}",
         rows,
     )

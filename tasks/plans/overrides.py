@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.episode_spec import EndpointSpec
+from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.runtime.contract import Scope
@@ -83,6 +84,21 @@ class Overrides(FrozenModel):
     matching: Literal["episodes", "tokens"] | None = Field(
         default=None, description="Match the training sets by number of episodes or of tokens."
     )
+    minimum_score: float | None = Field(
+        default=None, ge=0, le=1, description="Data checks: lowest score of a trace that is trained on."
+    )
+    maximum_error_density: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Data checks: largest share of steps that may end with an error.",
+    )
+    maximum_loop_similarity: float | None = Field(
+        default=None, ge=0, le=1, description="Data checks: a trace whose last texts are more alike is a loop."
+    )
+    minimum_yield: float | None = Field(
+        default=None, ge=0, le=1, description="Data checks: share of valid traces below which nothing is trained."
+    )
     endpoint_url: PlainAddress | None = Field(
         default=None, description="Endpoint that already serves the trained models."
     )
@@ -146,8 +162,10 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
     if overrides.base_model is not None:
         training = training.model_copy(update={"base_revision": None})
     dataset = overrides.model_dump(include={"text_format", "retention", "matching"}, exclude_none=True)
+    validation = overrides.model_dump(include=set(ValidationSpec.model_fields), exclude_none=True)
     return _with(
         part,
+        validation=_with(part.validation, **validation),
         train_instances=_with(part.train_instances, count=overrides.train_count),
         teacher=_with(teacher, maximum_attempts=overrides.teacher_attempts),
         dataset=_with(part.dataset, **dataset),

@@ -66,7 +66,11 @@ def teacher_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Sh
     teacher = part.teacher
     client = scripted_client(part)
     if teacher.endpoint is not None:  # replies are kept, so that no answer is paid for twice
-        client = EndpointClientSpec(endpoint=teacher.endpoint, cache=run.home / "teacher_responses")
+        client = EndpointClientSpec(
+            endpoint=teacher.endpoint,
+            cache=run.home / "teacher_responses",
+            asks_anew=Stage.TRACES in run.limits.refresh,
+        )
     who = teacher.model_dump(
         mode="json", exclude={"episode": True, "contracts": True, "maximum_attempts": True, "endpoint": {"concurrency"}}
     )

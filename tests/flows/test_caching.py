@@ -35,7 +35,7 @@ class Edit(NamedTuple):
 
 
 COMMENT = ("tasks/collect.py", "import asyncio\n", "import asyncio  # runs a shard\n")
-SQL = ("sql/marts/teacher_labels.sql", "order by scale", "order  by scale")
+SQL = ("sql/marts/teacher_labels.sql", "order by scale", "order by scale asc")
 SERVER = ("tasks/serving/cpu_server.py", "", UNUSED)
 TRAINING = ("tasks/sft/training_spec.py", '"max_steps": 20,', '"max_steps": 15,')
 DATASET = ("tasks/plans/laptop_full.py", 'matching="tokens"', 'shuffle_seed=7, matching="tokens"')

@@ -147,6 +147,35 @@ def test_higher_limits_finish_a_study_and_pay_replies_once(home, start):
     assert attempts == [(sum(ALL_EPISODES.values()), 0)]
 
 
+def kept_replies(home):
+    """Return the kept replies by name, and how many of them another one followed."""
+    files = list((home / "teacher_responses").rglob("*.json"))
+    return {file.name: file.read_text() for file in files}, sum("-" in file.stem for file in files)
+
+
+def test_refreshed_traces_are_asked_for_anew(home, start):
+    endpoint = TeacherEndpoint()
+    with serve_teacher(endpoint):
+        assert start(endpoint).code == 0
+        paid = len(endpoint.asked)
+        before, aside_count = kept_replies(home)
+        assert aside_count == 0
+        refreshed = start(endpoint, "--refresh", "traces")
+        assert refreshed.code == 0, refreshed.last_line
+        anew = endpoint.asked[paid:]
+        assert start(endpoint).code == 0
+    assert endpoint.asked[paid + len(anew) :] == []  # a finished plan asks for nothing
+    requests = requests_by_contract(home, endpoint.asked[:paid])
+    assert requests.keys() <= requests_by_contract(home, anew).keys()
+    after, aside_count = kept_replies(home)
+    assert aside_count >= len(before)
+    contents = set(after.values())
+    assert set(before.values()) <= contents
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        replayed = "select count(*) from turns inner join episodes using (episode_id) where attempt = 1 and is_replayed"
+        assert warehouse.sql(replayed).rows() == [(0,)]
+
+
 def first_decoding_seed(place):
     """Return the decoding seed of the first turns on one of the training instances."""
     (part,) = resolve_plan("smoke", Overrides(train_count=TRAIN_COUNT)).parts

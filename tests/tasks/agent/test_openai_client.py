@@ -16,6 +16,7 @@ from carryover.tasks.agent.protocol import (
     ModelError,
     NoReplyError,
 )
+from carryover.tasks.agent.response_cache import ResponseCache
 from carryover.tasks.services.errors import UserError
 
 KEY_VARIABLE = "CARRYOVER_TEST_KEY"
@@ -106,9 +107,10 @@ def make_request(text="Hi", seed=5, **fields):
 
 def ask(endpoint, *requests, cache_folder=None, **fields):
     """Send the requests at the same time and return the completions."""
+    cache = None if cache_folder is None else ResponseCache(cache_folder)
 
     async def ask_all():
-        client = OpenAIClient(EndpointSpec(base_url=endpoint.base_url, **fields), "tiny", cache_folder=cache_folder)
+        client = OpenAIClient(EndpointSpec(base_url=endpoint.base_url, **fields), "tiny", cache=cache)
         try:
             return await asyncio.gather(*(client.complete(request) for request in requests))
         finally:

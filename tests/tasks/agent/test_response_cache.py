@@ -25,6 +25,30 @@ def test_only_the_episode_that_asked_has_paid(tmp_path):
     assert cache.find({"seed": 1}, PAYER) == COMPLETION
 
 
+def test_an_episode_that_asks_anew_finds_its_own_responses(tmp_path):
+    ResponseCache(tmp_path).keep({"seed": 1}, COMPLETION, PAYER)
+    anew = ResponseCache(tmp_path, asks_anew=True)
+    assert anew.find({"seed": 1}, "its next attempt") is None
+    newer = COMPLETION._replace(text="Hello again.")
+    anew.keep({"seed": 1}, newer, "its next attempt")
+    assert anew.find({"seed": 1}, "its next attempt") == newer
+    assert ResponseCache(tmp_path).find({"seed": 1}, PAYER) == newer._replace(is_replayed=True)
+
+
+def test_a_response_that_another_follows_stays_beside_it(tmp_path):
+    cache = ResponseCache(tmp_path)
+    for number, episode_id in enumerate(("a", "b", "b", "c")):
+        cache.keep({"seed": 1}, COMPLETION._replace(text=str(number)), episode_id)
+    (folder,) = tmp_path.iterdir()
+    contents = [json.loads(file.read_text()) for file in folder.iterdir()]
+    assert sorted((content["episode_id"], content["text"]) for content in contents) == [
+        ("a", "0"),
+        ("b", "2"),
+        ("c", "3"),
+    ]
+    assert sorted(file.stem.partition("-")[2] for file in folder.iterdir()) == ["", "a", "b"]
+
+
 def test_another_request_is_not_found(tmp_path):
     cache = ResponseCache(tmp_path)
     cache.keep({"model": "tiny", "seed": 1}, COMPLETION, PAYER)

@@ -67,6 +67,10 @@ def test_a_yield_too_small_stops_with_reasons_and_counts(judged, tmp_path):
     assert "yield broken by 6, 1 of 7 valid" in message
     assert "high_error_density 1" in message
     assert str(tmp_path / "index.html") in message
+    assert message.endswith(
+        ", then play the traces again with --refresh traces, or relax the checks with --minimum-yield, "
+        "--minimum-score, --maximum-error-density or --maximum-loop-similarity"
+    )
     assert "\n" not in message
     assert "yield" in {row.check_name for row in caught.value.rows if not row.is_passed}
 

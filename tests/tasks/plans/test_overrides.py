@@ -191,3 +191,11 @@ def test_the_paper_s_data_and_training_can_be_varied():
         apply_overrides(resolve_plan("paper"), Overrides(retention="paired", matching="tokens"))
     with pytest.raises(UserError, match="base_revision '0123abc' changes nothing here"):
         apply_overrides(resolve_plan("laptop"), Overrides(base_revision="0123abc"))
+
+
+def test_thresholds_of_the_data_checks_can_be_changed():
+    overrides = Overrides(minimum_score=0.25, minimum_yield=0.0, maximum_error_density=0.5, maximum_loop_similarity=1.0)
+    (part,) = apply_overrides(SMOKE, overrides).parts
+    (plain,) = SMOKE.parts
+    assert part.validation == plain.validation.model_copy(update=overrides.model_dump(exclude_none=True))
+    assert part.model_copy(update={"validation": plain.validation}) == plain
