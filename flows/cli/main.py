@@ -97,7 +97,7 @@ def query(sql: str, home: Home = None, format: Format = "rich") -> None:
 @app.command()
 def tables(
     name: Annotated[
-        str | None, typer.Argument(help="One table, e.g. table_02; default: all, on a screen without claims.")
+        str | None, typer.Argument(help="One table, e.g. table_2; default: all, on a screen without claims.")
     ] = None,
     home: Home = None,
     format: Format = "rich",

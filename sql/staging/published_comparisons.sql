@@ -6,8 +6,8 @@ select
     coalesce(both_tables.delta_published, both_tables.delta_recomputed) as difference_points,
     both_tables.significance
 from (
-    from published.table7
+    from published.table_7
     union all by name
-    from published.table8
+    from published.table_8
 ) as both_tables
 order by split, comparison_group, train_a, runtime_a, train_b, runtime_b

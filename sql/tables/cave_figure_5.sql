@@ -4,7 +4,7 @@ with domains (tier, figure_5_domain) as (
 ),
 
 published_values as (
-    unpivot published.cave_table4
+    unpivot published.cave_table_4
     on caveagent, function_calling
     into name method value published_value
 ),

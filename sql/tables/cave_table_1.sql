@@ -10,9 +10,9 @@ select
     judged_pct,
     reference_calls_pct as strict_calls_pct,
     required_calls_pct as lenient_calls_pct
-from published.cave_table1
+from published.cave_table_1
 left join staging.measured_cave_arms
-    on cave_table1.domain = measured_cave_arms.tier
+    on cave_table_1.domain = measured_cave_arms.tier
     and measured_cave_arms.suite = 'tau2'
     and measured_cave_arms.plan_digest = $plan_digest
 order by domain, published_model, played_by, instruction, arm

@@ -7,7 +7,7 @@ with published_shares as (
         100 * avg(multiple_correct / multiple_total) as multiple,
         100 * avg(parallel_correct / parallel_total) as parallel,
         100 * avg(parallel_multiple_correct / parallel_multiple_total) as parallel_multiple
-    from published.cave_table2
+    from published.cave_table_2
     group by all
 ),
 

@@ -11,7 +11,7 @@ with conditions as (
         if(dimension = 'multi_variable', lpad(condition, 2, '0'), condition) as tier,
         max(n_points) as published_turn_count,
         string_agg(model || ' ' || success_pct, ', ' order by model) as published_passed_pct
-    from published.cave_table3
+    from published.cave_table_3
     where condition <> 'average'
     group by all
 )

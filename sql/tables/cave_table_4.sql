@@ -5,7 +5,7 @@ with measured as (
 ),
 
 published_values as (
-    unpivot published.cave_table4
+    unpivot published.cave_table_4
     on caveagent, function_calling
     into name method value published_value
 ),

@@ -13,7 +13,7 @@ with published_arms as (
         end as arm,
         success_rate_pct as published_passed_pct,
         total_tokens as published_total_tokens
-    from published.cave_table5
+    from published.cave_table_5
 ),
 
 measured as (

@@ -21,8 +21,8 @@ PAPERS = {"S": "arXiv 2603.01209", "C": "arXiv 2601.01569"}
 """Papers by the letter that the published tables use."""
 
 READ = {
-    Cell("table2", "P->S, hard", "solved"): "exact solves P->S Hard",
-    Cell("cave_table1", "GPT-5.1, retail", "cave_run3"): "GPT-5.1 retail run 3",
+    Cell("table_2", "P->S, hard", "solved"): "exact solves P->S Hard",
+    Cell("cave_table_1", "GPT-5.1, retail", "cave_run3"): "GPT-5.1 retail run 3",
 }
 """Printed numbers that a claim of `errata.csv` or `text_claims.csv` is about, by that claim."""
 

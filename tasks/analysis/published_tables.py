@@ -13,33 +13,33 @@ Paper = Literal["S", "C"]
 """The study or CaveAgent, as the published tables name them."""
 
 PRINTED: dict[str, tuple[Paper, str]] = {
-    **{f"table{number}": ("S", f"Table {number}") for number in (1, 2, 3, 5, 7, 8, 9, 10)},
+    **{f"table_{number}": ("S", f"Table {number}") for number in (1, 2, 3, 5, 7, 8, 9, 10)},
     "failure_analysis": ("S", "4.3"),
-    **{f"cave_table{number}": ("C", f"Table {number}") for number in (1, 2, 3, 4, 5)},
+    **{f"cave_table_{number}": ("C", f"Table {number}") for number in (1, 2, 3, 4, 5)},
     "cave_failure_analysis": ("C", "F.1"),
 }
 """Files of printed numbers, with the paper and the place in it; Tables 4 and 6 are words."""
 
 NOT_PRINTED = {
-    "table7": ("delta_recomputed",),
-    "table8": ("delta_recomputed",),
+    "table_7": ("delta_recomputed",),
+    "table_8": ("delta_recomputed",),
     "failure_analysis": ("count_recomputed", "denominator_unsolved"),
 }
 """Columns beside the printed numbers, recomputed from them."""
 
-METRICS = ("table1", "table5", "cave_table4")
+METRICS = ("table_1", "table_5", "cave_table_4")
 """Files with a metric in each row."""
 
-COMPARISONS = ("table7", "table8")
+COMPARISONS = ("table_7", "table_8")
 """Files with two arms in each row."""
 
 NAMED_BY = {
     "failure_analysis": ("category",),
     "cave_failure_analysis": ("suite", "solved_by"),
-    "cave_table1": ("model", "domain"),
-    "cave_table2": ("model", "arm", "run"),
-    "cave_table3": ("dimension", "condition", "model"),
-    "cave_table5": ("task_category", "method"),
+    "cave_table_1": ("model", "domain"),
+    "cave_table_2": ("model", "arm", "run"),
+    "cave_table_3": ("dimension", "condition", "model"),
+    "cave_table_5": ("task_category", "method"),
 }
 """Columns that name a row, beside its cell."""
 

@@ -11,7 +11,7 @@ class TableQuery(NamedTuple):
     """One file of `sql/tables`."""
 
     name: str
-    """The file's stem, e.g. `table_02`."""
+    """The file's stem, e.g. `table_2`."""
     title: str
     """Description of the rows: the file's first line, a comment."""
     sql: str
@@ -23,13 +23,13 @@ def table_names(*, is_cave: bool = False) -> list[str]:
     """Return the names of the study's tables, the paper's in their order, then ours; or of CaveAgent's studies."""
     names = [file.name for file in (files("carryover.sql") / "tables").iterdir()]
     stems = [name[:-4] for name in names if name.endswith(".sql") and name.startswith("cave_") == is_cave]
-    return sorted(stems, key=lambda stem: (not stem.startswith("table_"), stem))
+    return sorted(stems, key=_reading_order)
 
 
 def table_query(name: str) -> TableQuery:
-    """Return a table's query by name; `table_2` and `2` mean `table_02`. Raise `UserError` for an unknown one."""
-    digits = re.fullmatch(r"(?:table_?)?(\d{1,2})", name)
-    stem = f"table_{int(digits[1]):02d}" if digits else name
+    """Return a table's query by name; `2` means `table_2`. Raise `UserError` for an unknown one."""
+    number = re.fullmatch(r"(?:table_?)?0*(\d+)", name)
+    stem = f"table_{number[1]}" if number else name
     known = [*table_names(), *table_names(is_cave=True)]
     if stem not in known:
         raise UserError(f"unknown table {name!r}; choose from {', '.join(known)}")
@@ -41,3 +41,9 @@ def table_query(name: str) -> TableQuery:
 def command_sql(name: str) -> str:
     """Return the query `sql/commands/NAME.sql`."""
     return (files("carryover.sql") / "commands" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _reading_order(stem: str) -> tuple[bool, int, str]:
+    """Sort the paper's tables by number, then ours by name."""
+    number = re.fullmatch(r"table_(\d+)", stem)
+    return number is None, int(number[1]) if number else 0, stem

@@ -40,21 +40,21 @@ def recomputations() -> Iterator[Recomputation]:
 
 def _study_scores() -> Iterator[Recomputation]:
     """Yield what Table 2 repeats from Tables 7 to 10, and the differences of Tables 7 and 8."""
-    turns = {cell_label(row): row["total_turns"] for file in ("table9", "table10") for row in _rows(file)}
-    cells = {cell_label(row): row for row in _rows("table2")}
+    turns = {cell_label(row): row["total_turns"] for file in ("table_9", "table_10") for row in _rows(file)}
+    cells = {cell_label(row): row for row in _rows("table_2")}
     for label, row in cells.items():
         computed = row["score_pct"] / (row["mean_total_tokens"] / 1000)
-        yield of_rows("table2", f"score per 1k tokens, {label}", [row], "score_per_1k_tokens", computed, within=0.005)
+        yield of_rows("table_2", f"score per 1k tokens, {label}", [row], "score_per_1k_tokens", computed, within=0.005)
         if label in turns:
             claim, mean = f"steps are the turns of Tables 9 and 10, {label}", turns[label] / row["n_tasks"]
-            yield of_rows("table2", claim, [row], "mean_steps", mean, within=0.005)
-    for file in ("table9", "table10"):
+            yield of_rows("table_2", claim, [row], "mean_steps", mean, within=0.005)
+    for file in ("table_9", "table_10"):
         for row in _rows(file):
             cell = cells[cell_label(row)]
             claim = f"total turns are those of Table 2, {cell_label(row)}"
             yield of_rows(file, claim, [row], "total_turns", cell["n_tasks"] * cell["mean_steps"], within=0.5)
     means: dict[str, float] = {}
-    for file in ("table7", "table8"):
+    for file in ("table_7", "table_8"):
         printed_in: dict[str, list[Cell]] = {}
         for row in _rows(file):
             a, b = (arm_label(row[f"train_{side}"], row[f"runtime_{side}"]) for side in "ab")
@@ -70,7 +70,7 @@ def _study_scores() -> Iterator[Recomputation]:
             yield Recomputation(*PRINTED[file], claim, means[label], cells[label]["score_pct"], 0.05, tuple(places))
     for label, row in cells.items():
         claim = f"score is the mean of Tables 7 and 8, {label}"
-        yield of_rows("table2", claim, [row], "score_pct", means[label], within=0.05)
+        yield of_rows("table_2", claim, [row], "score_pct", means[label], within=0.05)
 
 
 def _study_counts() -> Iterator[Recomputation]:
@@ -81,18 +81,18 @@ def _study_counts() -> Iterator[Recomputation]:
         counts[label, category] = row["pct_of_unsolved_published"] / 100 * unsolved
         claim, computed = f"share of unsolved: {_words(category)}, {label}", 100 * row["count_recomputed"] / unsolved
         yield of_rows("failure_analysis", claim, [row], "pct_of_unsolved_published", computed, within=0.05)
-    for row in _rows("table3"):
+    for row in _rows("table_3"):
         label, total = cell_label(row), sum(row[name] for name in CLASSES)
-        yield of_rows("table3", f"classes add up, {label}", [row], "normally_terminated_non_optimal", total, within=0)
+        yield of_rows("table_3", f"classes add up, {label}", [row], "normally_terminated_non_optimal", total, within=0)
         for name, category in CLASSES.items():
             if (label, category) in counts:
                 # 0.05 of a share of 86 episodes is 0.043 of an episode
                 claim = f"{_words(name)} is its share of 4.3, {label}"
-                yield of_rows("table3", claim, [row], name, counts[label, category], within=0.043)
+                yield of_rows("table_3", claim, [row], name, counts[label, category], within=0.043)
 
 
 def _study_training() -> Iterator[Recomputation]:
-    rows = {row["metric"]: row for row in _rows("table5")}
+    rows = {row["metric"]: row for row in _rows("table_5")}
     reasons = ("score_too_low", "repetitive_recovery_loop", "high_error_density")
     for contract in PAPER_CONTRACTS:
         value = {metric: row[contract] for metric, row in rows.items()}
@@ -107,63 +107,65 @@ def _study_training() -> Iterator[Recomputation]:
         }
         for metric, (recomputed, tolerance) in computed.items():
             claim = f"{_words(metric)}, {contract}"
-            yield of_rows("table5", claim, [rows[metric]], contract, recomputed, within=tolerance)
+            yield of_rows("table_5", claim, [rows[metric]], contract, recomputed, within=tolerance)
 
 
 def _cave_benchmarks() -> Iterator[Recomputation]:
     """Yield the means and gains of Table 1; the sums, mean shares over three runs and gains of Table 2."""
-    for row in _rows("cave_table1"):
+    for row in _rows("cave_table_1"):
         where = f"{row['model']}, {row['domain']}"
         for arm in ("fc", "cave"):
             mean = sum(row[f"{arm}_run{run}"] for run in (1, 2, 3)) / 3
-            yield of_rows("cave_table1", f"mean of three runs, {arm}, {where}", [row], f"{arm}_avg", mean, within=0.1)
+            yield of_rows("cave_table_1", f"mean of three runs, {arm}, {where}", [row], f"{arm}_avg", mean, within=0.1)
         gain = row["cave_avg"] - row["fc_avg"]
-        yield of_rows("cave_table1", f"gain, {where}", [row], "delta_published", gain, within=0.1)
+        yield of_rows("cave_table_1", f"gain, {where}", [row], "delta_published", gain, within=0.1)
     kinds = ("simple", "multiple", "parallel", "parallel_multiple")
     shares: dict[Any, float] = {}
-    for (model, arm), group in published_table("cave_table2").group_by("model", "arm", maintain_order=True):
+    for (model, arm), group in published_table("cave_table_2").group_by("model", "arm", maintain_order=True):
         rows = group.rows(named=True)
         for row in rows:
             for what, words in (("correct", "correct answers"), ("total", "questions")):
                 claim = f"{words} add up, {model}, {arm}, {row['run']}"
                 total = sum(row[f"{kind}_{what}"] for kind in kinds)
-                yield of_rows("cave_table2", claim, [row], f"overall_{what}", total, within=0)
+                yield of_rows("cave_table_2", claim, [row], f"overall_{what}", total, within=0)
         share = 100 * sum(row["overall_correct"] for row in rows) / sum(row["overall_total"] for row in rows)
         yield of_rows(
-            "cave_table2", f"mean share correct, {model}, {arm}", rows, "avg_pct_published", share, within=0.05
+            "cave_table_2", f"mean share correct, {model}, {arm}", rows, "avg_pct_published", share, within=0.05
         )
         against = shares.setdefault(model, rows[0]["avg_pct_published"])
         if arm != "function_calling":
             gain = rows[0]["avg_pct_published"] - against
-            yield of_rows("cave_table2", f"gain in mean share, {model}", rows, "avg_delta_published", gain, within=0.1)
+            yield of_rows("cave_table_2", f"gain in mean share, {model}", rows, "avg_delta_published", gain, within=0.1)
 
 
 def _cave_states() -> Iterator[Recomputation]:
     """Yield the nearest share that so many points of Table 3 can give, and the means over conditions."""
-    for (model, dimension), group in published_table("cave_table3").group_by("model", "dimension", maintain_order=True):
+    for (model, dimension), group in published_table("cave_table_3").group_by(
+        "model", "dimension", maintain_order=True
+    ):
         rows, what = group.rows(named=True), _words(str(dimension))
         for row in rows:
             if (points := row["n_points"]) is not None:
                 nearest = 100 * round(row["success_pct"] * points / 100) / points
                 claim = _words(f"share of {points} points, {what} {row['condition']}, {model}")
-                yield of_rows("cave_table3", claim, [row], "success_pct", nearest, within=0.05)
+                yield of_rows("cave_table_3", claim, [row], "success_pct", nearest, within=0.05)
         mean = fmean(row["success_pct"] for row in rows if row["condition"] != "average")
         average = [row for row in rows if row["condition"] == "average"]
         yield of_rows(
-            "cave_table3", f"mean over conditions, {what}, {model}", average, "success_pct", mean, within=0.05
+            "cave_table_3", f"mean over conditions, {what}, {model}", average, "success_pct", mean, within=0.05
         )
 
 
 def _cave_costs() -> Iterator[Recomputation]:
     """Yield the sums and changes of tokens in Tables 4 and 5, and the gains over CodeAct."""
-    rows = {row["metric"]: row for row in _rows("cave_table4")}
+    rows = {row["metric"]: row for row in _rows("cave_table_4")}
     for arm in ("caveagent", "function_calling"):
         total = rows["prompt_tokens"][arm] + rows["completion_tokens"][arm]
-        yield of_rows("cave_table4", f"tokens add up, {arm}", [rows["total_tokens"]], arm, total, within=0)
+        yield of_rows("cave_table_4", f"tokens add up, {arm}", [rows["total_tokens"]], arm, total, within=0)
     for metric, row in rows.items():
         ours, theirs = row["caveagent"], row["function_calling"]
         change = ours - theirs if row["change_unit"] == "points" else 100 * (ours / theirs - 1)
-        yield of_rows("cave_table4", f"change of {_words(metric)}", [row], "change_published", change, within=0.05)
+        yield of_rows("cave_table_4", f"change of {_words(metric)}", [row], "change_published", change, within=0.05)
     yield from _cave_data_tasks()
 
 
@@ -172,22 +174,22 @@ def _cave_data_tasks() -> Iterator[Recomputation]:
 
     The best baseline is the one of most successes in one column, and of fewest tokens in the other.
     """
-    for (category,), group in published_table("cave_table5").group_by("task_category", maintain_order=True):
+    for (category,), group in published_table("cave_table_5").group_by("task_category", maintain_order=True):
         rows = group.rows(named=True)
         for row in rows:
             claim = f"tokens add up, {category}, {row['method']}"
             total = row["prompt_tokens"] + row["completion_tokens"]
-            yield of_rows("cave_table5", claim, [row], "total_tokens", total, within=0)
+            yield of_rows("cave_table_5", claim, [row], "total_tokens", total, within=0)
         (own,) = [row for row in rows if row["method"] == "caveagent"]
         baselines = [row for row in rows if row["method"] != "caveagent"]
         most_successes = max(row["success_rate_pct"] for row in baselines)
         fewest_tokens = min(row["total_tokens"] for row in baselines)
         claim = f"gain over the best baseline, {category}"
         gain = own["success_rate_pct"] - most_successes
-        yield of_rows("cave_table5", claim, [own], "success_gain_published_points", gain, within=0.5)
+        yield of_rows("cave_table_5", claim, [own], "success_gain_published_points", gain, within=0.5)
         claim = f"tokens against the best baseline, {category}"
         change = 100 * (own["total_tokens"] / fewest_tokens - 1)
-        yield of_rows("cave_table5", claim, [own], "token_change_published_pct", change, within=0.5)
+        yield of_rows("cave_table_5", claim, [own], "token_change_published_pct", change, within=0.5)
 
 
 def _rows(file: str) -> list[dict[str, Any]]:

@@ -91,7 +91,7 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
             mean, pace = SCRIPTED_MEAN, LAPTOP_CORES
             if teacher.endpoint is not None:
                 known, pace = MEASURED[contract], teacher.endpoint.concurrency
-                total = _published("table1", metric="avg_total_tokens_per_episode")[known]
+                total = _published("table_1", metric="avg_total_tokens_per_episode")[known]
                 mean = _published_mean("easy", known, known, total)
             row = _row(f"{stage}: teacher, {contract}", part.train_instances.count, mean, prices, pace)
             rows.setdefault((part.variant, contract), row)
@@ -116,7 +116,7 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
 
 def arm_examples(scale: Scale, part: StudyPart, contract: ContractName) -> tuple[int, float]:
     """Return an arm's examples that its dataset keeps, and their tokens: Table 5's (section C.1) or a laptop's."""
-    means = _published("table5", metric="mean_tokens") if scale == "paper" else TRACE_TOKENS
+    means = _published("table_5", metric="mean_tokens") if scale == "paper" else TRACE_TOKENS
     count, mean = min(part.dataset.maximum_kept, part.train_instances.count), means[MEASURED[contract]]
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
         count = max(1, round(count * min(means[P], means[S]) / mean))
@@ -169,7 +169,7 @@ def _training_row(
 
 
 def _published_mean(split: str, train: ContractName | None, runtime: ContractName, total: float = 0) -> EpisodeMean:
-    row = _published("table2", split=split, train_semantics=train, runtime_semantics=runtime)
+    row = _published("table_2", split=split, train_semantics=train, runtime_semantics=runtime)
     basis = "Table 1's tokens, Table 2's time" if total else "Table 2's tokens and time"
     tokens = total or row["mean_total_tokens"]
     return EpisodeMean(tokens * PROMPT_SHARE, tokens * (1 - PROMPT_SHARE), row["mean_time_s"], basis)

@@ -11,7 +11,7 @@ from tests.sql.hand_made import GROUP, OURS, PAIR, cells, without_differences
 def test_significance_marks_are_strict(warehouse, p_value, mark):
     warehouse.episode("P->P")
     warehouse.statistic("wilcoxon", **PAIR, p_value=p_value)
-    assert warehouse.table("table_07")[0]["significance"] == mark
+    assert warehouse.table("table_7")[0]["significance"] == mark
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_comparison_is_one_row_where_episodes_of_a_bucket_disagree(warehouse):
     warehouse.episode("P->P", "i2", scale="paper", is_out_of_distribution=True)
     warehouse.episode("P->P", "i1", scale="import", base="other")
     warehouse.statistic("wilcoxon", **PAIR, estimate=0.25)
-    assert warehouse.table("table_07") == []
-    (row,) = warehouse.table("table_08")
+    assert warehouse.table("table_7") == []
+    (row,) = warehouse.table("table_8")
     # an import may name the paper's scale for a part of a bucket: what is not all of it has no difference
     assert (row["measured_on"], row["difference_points_difference"]) == ("imported rows", None)
-    assert cells(warehouse.table("table_02"), "episode_count", "qwen3_8b_split")["P->P"] in [(2, "hard"), (1, "easy")]
-    assert len(warehouse.table("table_02")) == 2
+    assert cells(warehouse.table("table_2"), "episode_count", "qwen3_8b_split")["P->P"] in [(2, "hard"), (1, "easy")]
+    assert len(warehouse.table("table_2")) == 2

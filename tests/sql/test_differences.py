@@ -9,7 +9,7 @@ from tests.sql.hand_made import PAIR, REPEATING, REUSING
 
 PUBLISHED = re.compile(r"(qwen3_8b|gemini_3_flash_easy)_(?!split|significance)")
 WITH_BOTH = (
-    *("table_01", "table_02", "table_03", "table_05", "table_07", "table_08", "table_09", "table_10"),
+    *("table_1", "table_2", "table_3", "table_5", "table_7", "table_8", "table_9", "table_10"),
     *("failure_percentages", "figure_2", "figure_3", "interaction", "token_ratios"),
 )
 """Tables with numbers of ours and of the paper in one row; Tables 4 and 6 set words beside words."""
@@ -62,7 +62,7 @@ def published_numbers(row):
 @pytest.mark.slow
 def test_no_other_scale_has_a_difference(played):
     warehouse = played("laptop")
-    tables = {name: warehouse.table(name) for name in table_names() if name != "table_04"}
+    tables = {name: warehouse.table(name) for name in table_names() if name != "table_4"}
     assert sorted(WITH_BOTH) == sorted(name for name, rows in tables.items() if any(map(published_numbers, rows)))
     for name in WITH_BOTH:
         assert all(differences(row) for row in tables[name])
@@ -80,7 +80,7 @@ def test_at_the_paper_scale_every_published_number_has_one(played):
             assert len(present) == len(published_numbers(row)), name
 
 
-TEACHER_TABLES = ("table_01", "table_05")
+TEACHER_TABLES = ("table_1", "table_5")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ TEACHER_TABLES = ("table_01", "table_05")
 )
 def test_only_the_paper_base_has_a_difference_under_its_name(played, base_model, named):
     warehouse = played("paper", base_model=base_model)
-    for name in ("table_02", "table_08", "figure_3", "interaction"):
+    for name in ("table_2", "table_8", "figure_3", "interaction"):
         rows = warehouse.table(name)
         assert {row["measured_on"] for row in rows} == {f"paper, {named}"}, name
         has_differences = {value for row in rows for value in differences(row).values()} != {None}
@@ -123,7 +123,7 @@ def test_evaluated_scripted_teacher_stands_under_its_own_name(warehouse):
     warehouse.run(scale="paper")
     warehouse.instance("i1")
     warehouse.episode("base->P", base="teacher", model_name="scripted", scale="paper", bucket="hard")
-    (row,) = warehouse.table("table_02")
+    (row,) = warehouse.table("table_2")
     assert row["measured_on"] == "paper, scripted"
     assert set(differences(row).values()) == {None}
 
@@ -137,7 +137,7 @@ def test_differences_of_a_hard_cell_are_ours_minus_published(played):
 
     aligned = {"bucket": "hard", "condition": "P->P"}
     # one episode: score 0.9, 3 steps, 1,000 tokens, 2 seconds, ended normally without an error
-    assert row("table_02", **aligned) == {
+    assert row("table_2", **aligned) == {
         "score_pct": 14.6,
         "score_ci_half_width_pct": round(5 - 4.7, 6),
         "solved_pct": -7,
@@ -146,7 +146,7 @@ def test_differences_of_a_hard_cell_are_ours_minus_published(played):
         "mean_seconds": -27.6,
         "score_per_1k_total_tokens": 85.95,
     }
-    assert row("table_03", **aligned) == {
+    assert row("table_3", **aligned) == {
         "missing_name_episode_pct": 0,
         "missing_names_per_episode": 0,
         "normally_ended_not_optimal_pct": 100 - 91,
@@ -167,19 +167,19 @@ def test_differences_of_a_hard_cell_are_ours_minus_published(played):
     assert row("figure_2", **aligned) == {"mean_total_tokens": 1000 - 18612, "score_pct": 14.6}
     mismatched = {"bucket": "hard", "condition": "P->S", "category": "turn_or_context_exhaustion"}
     assert row("failure_percentages", **mismatched) == {"unsolved_pct": 88.4}
-    assert row("table_08") == {
+    assert row("table_8") == {
         "mean_a_pct": round(90 - 75.38, 6),
         "mean_b_pct": round(50 - 68.21, 6),
         "difference_points": round(40 - 7.17, 6),
     }
     assert row("interaction", bucket="hard") == {"estimate": 10 - ((18612 - 67925) - (54665 - 67898))}
     assert row("token_ratios", bucket="hard") == {"ratio": round(2 - 67925 / 18612, 6)}
-    assert row("table_01", bucket="easy", metric="teacher_success_rate") == {
+    assert row("table_1", bucket="easy", metric="teacher_success_rate") == {
         "persistent": round(100 - 17.8, 6),
         "stateless": round(100 - 22.8, 6),
         "stateless_over_persistent": round(1 - 22.8 / 17.8, 6),
     }
-    assert row("table_05", bucket="easy", metric="max_tokens") == {
+    assert row("table_5", bucket="easy", metric="max_tokens") == {
         "persistent": 5000 - 13008,
         "stateless": 5000 - 16278,
     }

@@ -53,7 +53,7 @@ def t_interval(values: list[float]) -> str:
 
 
 def trained_on(metric: str, **where: str) -> tuple[float, float]:
-    rows = table("table_05").filter(metric=metric, **where)
+    rows = table("table_5").filter(metric=metric, **where)
     ((persistent, stateless),) = rows.select("persistent", "stateless").rows()
     return persistent, stateless
 
@@ -178,7 +178,7 @@ def test_tokens_of_the_untrained_base_of_both_idioms():
 
 
 def test_tokens_of_the_teachers_by_contract_table_and_faults():
-    rows = table("table_01").filter(metric="avg_total_tokens_per_episode")
+    rows = table("table_1").filter(metric="avg_total_tokens_per_episode")
     ratios = dict(rows.select("variant", "stateless_over_persistent").rows())
     assert f"{ratios['main']:.2f} times the persistent teacher's tokens with it" in FINDINGS
     assert f"tokens with it, {ratios['no-table']:.2f} without" in FINDINGS

@@ -19,7 +19,7 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
             other_contract="stateless", instance_count=2, other_instance_count=1, shared_count=1,
         )
     )  # fmt: skip
-    rows = {row["metric"]: row for row in warehouse.table("table_05")}
+    rows = {row["metric"]: row for row in warehouse.table("table_5")}
     assert rows["zombie_loop"] == {
         "variant": "main",
         "dataset_id": "set",
@@ -68,15 +68,15 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
 def test_table_5_stands_beside_the_paper_on_easy_alone(warehouse, variant, bucket, published, difference):
     episode = warehouse.episode("teacher->S", variant=variant, bucket=bucket, scale="paper")
     warehouse.example(episode, "stateless", "retained", token_count=1, variant=variant)
-    (row,) = [row for row in warehouse.table("table_05") if row["metric"] == "score_too_low"]
+    (row,) = [row for row in warehouse.table("table_5") if row["metric"] == "score_too_low"]
     assert (row["stateless"], row["gemini_3_flash_easy_stateless"], row["stateless_difference"]) == (
         0, published, difference,
     )  # fmt: skip
 
 
 def test_table_6_has_zeros_for_signals_that_never_occurred(study):
-    rows = study.table("table_06")
-    published = {row["finish_signal"] for row in study.sql("from published.table6 where finish_signal is not null")}
+    rows = study.table("table_6")
+    published = {row["finish_signal"] for row in study.sql("from published.table_6 where finish_signal is not null")}
     assert {row["condition"] for row in rows} == {"P->P", "P->S", "common->P"}
     for condition in ("P->P", "P->S", "common->P"):
         own = [row for row in rows if row["condition"] == condition]
@@ -91,7 +91,7 @@ def test_unlisted_signal_is_other_and_stands_in_table_6(warehouse):
     warehouse.episode(finish_reason="error")
     warehouse.connection.execute("update main.episodes set finish_reason = 'gave_up'")
     counts = {
-        row["finish_reason"]: (row["episode_count"], row["finish_category"]) for row in warehouse.table("table_06")
+        row["finish_reason"]: (row["episode_count"], row["finish_category"]) for row in warehouse.table("table_6")
     }
     assert counts["gave_up"] == (1, "other")
     assert counts["error"] == (0, "abnormal")
@@ -99,7 +99,7 @@ def test_unlisted_signal_is_other_and_stands_in_table_6(warehouse):
 
 def test_timeout_is_its_own_category_and_budget_in_table_6(warehouse):
     warehouse.episode(finish_reason="timeout")
-    (row,) = [row for row in warehouse.table("table_06") if row["episode_count"]]
+    (row,) = [row for row in warehouse.table("table_6") if row["episode_count"]]
     assert (row["finish_category"], row["table_6_category"], row["published_category"]) == (
         "timeout",
         "budget_exhaustion",

@@ -88,13 +88,13 @@ def means_of_tables(connection: DuckDBPyConnection) -> dict[tuple[str, ...], tup
     """Return what the SQL of Tables 1 and 2 has of score and solved share, by cell."""
     means: dict[tuple[str, ...], tuple[float, ...]] = {}
     teachers: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for row in rows_of_table(connection, "table_01"):
+    for row in rows_of_table(connection, "table_1"):
         for letter, contract in (("P", "persistent"), ("S", "stateless")):
             teachers[letter, row["bucket"]][row["metric"]] = row[contract]
     for (letter, bucket), metrics in teachers.items():
         solved = metrics["teacher_success_rate"] / 100
         means["teacher", f"teacher->{letter}", bucket] = (metrics["avg_teacher_optimality"], solved)
-    for row in rows_of_table(connection, "table_02"):
+    for row in rows_of_table(connection, "table_2"):
         cell = ("evaluation", row["condition"], row["bucket"])
         means[cell] = (row["score_pct"] / 100, row["solved_count"] / row["episode_count"])
     return means
@@ -106,7 +106,7 @@ def rows_of_table(connection: DuckDBPyConnection, name: str) -> list[dict[str, A
 
 def seconds_of_tables(connection: DuckDBPyConnection) -> float:
     start = time.perf_counter()
-    for name in ("table_01", "table_02"):
+    for name in ("table_1", "table_2"):
         connection.sql(table_query(name).sql, params={"plan_digest": "plan"}).to_arrow_table()
     return time.perf_counter() - start
 

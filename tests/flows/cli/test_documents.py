@@ -62,10 +62,10 @@ def test_tables_and_figures_are_readable(page, report, width):
     assert 350 <= two_by_two <= width  # whole on a telephone, its 100 % cell too
     assert len(figures) == 2  # Figures 2 and 3
     assert min(figures) >= 640
-    assert {"table_02", "table_07", "predictions", "claims", "claims_unverifiable", "claims_holds"} <= set(
+    assert {"table_2", "table_7", "predictions", "claims", "claims_unverifiable", "claims_holds"} <= set(
         page.ask("[...document.querySelectorAll('h3')].map(e => e.id)")
     )
-    assert "P→S" in page.ask("document.querySelector('#table_02 + .scroll').innerText")
+    assert "P→S" in page.ask("document.querySelector('#table_2 + .scroll').innerText")
     sizes = page.ask(
         "[...document.querySelectorAll('td, p, figcaption, a')].map(e => parseFloat(getComputedStyle(e).fontSize))"
     )

@@ -135,7 +135,7 @@ def test_imported_cells_are_compared_and_kept_with_progress(home):
     for runtime, scores in {"persistent": [1.0, 0.5], "stateless": [0.25, 0.125]}.items():
         records = [{"instance_id": str(task), "score": score, "messages": CHAT} for task, score in enumerate(scores)]
         import_records(home, records, "--contract", runtime, "--train-contract", "persistent", "--plan", "cells")
-    table = run("tables", "table_07", "--plan", "cells", "--format", "csv", "--home", home)
+    table = run("tables", "table_7", "--plan", "cells", "--format", "csv", "--home", home)
     native = next(line for line in table.splitlines() if "native_vs_mismatched,persistent,persistent" in line)
     assert ",2,2,75.0,18.75,56.25," in native
 

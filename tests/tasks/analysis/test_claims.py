@@ -134,11 +134,11 @@ def test_every_published_number_has_exactly_one_claim():
 
 def test_every_published_file_is_accounted_for():
     names = {file.name.removesuffix(".csv") for file in (files("carryover.sql") / "published").iterdir()}
-    assert names - set(PRINTED) == {"errata", "text_claims", "table4", "table6", "terminations_derived"}
+    assert names - set(PRINTED) == {"errata", "text_claims", "table_4", "table_6", "terminations_derived"}
     told = {(claim.claim, claim.place) for claim in published_claims("run")}
     for name in ("errata", "text_claims"):
         assert set(published_table(name).select("claim", "place").iter_rows()) <= told
-    solved = {row["solved"] for row in published_table("table2").rows(named=True)}
+    solved = {row["solved"] for row in published_table("table_2").rows(named=True)}
     for row in published_table("terminations_derived").rows(named=True):
         shown = (row["solved"], row["normally_terminated_non_optimal"], row["not_normally_terminated_unsolved"])
         assert (sum(shown), shown[0] in solved) == (100, True)
@@ -147,9 +147,9 @@ def test_every_published_file_is_accounted_for():
 @pytest.mark.parametrize(
     ("cell", "place", "claim", "published", "tolerance"),
     [
-        (Cell("table2", "base->P, hard", "mean_steps"), "Table 2", "mean steps, base->P, hard", "30.34", 0.005),
-        (Cell("table5", "min tokens (tokens)", "stateless"), "Table 5", "min tokens (tokens), stateless", "5235", 0.5),
-        (Cell("table9", "S->S, easy", "context_lifespan"), "Table 9", "context lifespan, S->S, easy", "2.99", 0.005),
+        (Cell("table_2", "base->P, hard", "mean_steps"), "Table 2", "mean steps, base->P, hard", "30.34", 0.005),
+        (Cell("table_5", "min tokens (tokens)", "stateless"), "Table 5", "min tokens (tokens), stateless", "5235", 0.5),
+        (Cell("table_9", "S->S, easy", "context_lifespan"), "Table 9", "context lifespan, S->S, easy", "2.99", 0.005),
     ],
 )
 def test_a_number_that_nothing_gives_is_taken_as_printed(cell, place, claim, published, tolerance):
@@ -192,5 +192,5 @@ def test_calls_and_signals_of_tables_4_and_6_have_verdicts():
     }
     held = {"max_turns", "error", "finish_tool"}
     assert {signal for signal, verdict in verdicts["Table 6"].items() if verdict == "holds"} == held
-    signals = set(published_table("table6")["finish_signal"].drop_nulls()) | {"every other end"}
+    signals = set(published_table("table_6")["finish_signal"].drop_nulls()) | {"every other end"}
     assert set(verdicts["Table 6"]) == signals

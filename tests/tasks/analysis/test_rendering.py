@@ -134,7 +134,7 @@ def test_a_terminals_table_keeps_to_its_width(width):
     console = Console(file=StringIO(), width=width)
     for frame in (wide, words):
         with console.capture() as capture:
-            console.print(rich_table("table_02", frame, title="Table 2"))
+            console.print(rich_table("table_2", frame, title="Table 2"))
         printed = capture.get()
         assert max(map(len, printed.splitlines())) <= width
         assert {word for cell in cells for word in [cell.replace("->", "→")]} <= set(printed.split()) or frame is words
@@ -148,14 +148,14 @@ def test_a_column_of_several_metrics_shows_shares_in_one_unit():
 
 
 def test_markdown():
-    assert render_table("table_09", READINGS, "markdown", title="Readings") == (
+    assert render_table("table_9", READINGS, "markdown", title="Readings") == (
         "### Readings\n\nsmoke, not Qwen3-8B\n\n| metric | p value |\n| --- | ---: |\n| avg steps | <0.001 |\n"
     )
 
 
 def test_latex_escapes_what_latex_would_read():
     frame = pl.DataFrame({"condition": ["P->P"], "measured_on": ["laptop"], "cost_pct": [50.0]})
-    text = render_table("table_02", frame, "latex", title="50 % & more_")
+    text = render_table("table_2", frame, "latex", title="50 % & more_")
     assert r"\caption{50 \% \& more\_}" in text
     assert "laptop & P$\\to$P \\\\" in text
     assert r"cost \% & 50.0 \\" in text
@@ -179,7 +179,7 @@ def test_csv_has_lists_as_json():
 
 
 def test_rich_text_has_title_caption_and_cells():
-    text = render_table("table_02", CELLS, "rich", title="Table 2")
+    text = render_table("table_2", CELLS, "rich", title="Table 2")
     assert text.startswith("Table 2\nvariant main, bucket small\n")
     assert "Qwen3-8B Easy (published): score %" in text
 
@@ -195,12 +195,12 @@ def test_the_plain_layout_keeps_rows_and_names():
 
 
 def test_an_empty_table_has_its_columns_as_csv():
-    assert render_table("table_02", CELLS.clear(), "csv").strip() == ",".join(CELLS.columns)
+    assert render_table("table_2", CELLS.clear(), "csv").strip() == ",".join(CELLS.columns)
 
 
 @pytest.mark.parametrize("table_format", ["rich", "markdown", "latex"])
 def test_an_empty_table_says_so(table_format):
-    assert "no rows for this plan" in render_table("table_02", CELLS.clear(), table_format)
+    assert "no rows for this plan" in render_table("table_2", CELLS.clear(), table_format)
 
 
 @pytest.mark.parametrize("table_format", ["rich", "markdown", "latex", "csv"])

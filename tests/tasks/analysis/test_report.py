@@ -14,8 +14,8 @@ CONTENT = ReportContent(
     pictures=[Drawing("cells", "the 2x2", "<svg id='cells'></svg>")],
     figures=[],
     tables=[
-        ReportTable("table_02", "Table 2", pl.DataFrame({"condition": ["P->P"], "qwen3_8b_score_pct": [81.1]})),
-        ReportTable("table_05", "Table 5", pl.DataFrame({"metric": []})),
+        ReportTable("table_2", "Table 2", pl.DataFrame({"condition": ["P->P"], "qwen3_8b_score_pct": [81.1]})),
+        ReportTable("table_5", "Table 5", pl.DataFrame({"metric": []})),
     ],
     facts=[("plan", "laptop")],
     plan_json='{"name": "laptop & more"}',

@@ -50,7 +50,7 @@ def test_trace_statistics_are_those_of_table_1(played, merge_rows, tmp_path, run
     lines = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines() if line.count("|") == 2]
     told = {metric: values for metric, *values in lines if metric in PRINTED}
     with merge_rows(played.rows, "run", tmp_path) as warehouse:
-        rows = warehouse.sql(table_query("table_01").sql, plan_digest="plan").arrow().to_pylist()
+        rows = warehouse.sql(table_query("table_1").sql, plan_digest="plan").arrow().to_pylist()
     ours = {row["metric"]: (row["persistent"], row["stateless"]) for row in rows}
     assert told == {
         line: [f"{value:.{decimals}f}" for value in ours[metric]] for line, (metric, decimals) in PRINTED.items()
@@ -68,7 +68,7 @@ def test_the_main_table_is_table_2(study, tmp_path, run_script):
     spec.write_text(json.dumps({"cells": cells}))
     printed = re.sub(r"\\textbf\{([^{}]*)\}", r"\1", run_script("main_table.py", spec))
     _, *told = [line.removesuffix(r" \\").split(" & ")[1:] for line in printed.splitlines() if line.count(" & ") == 8]
-    rows = warehouse.sql(table_query("table_02").sql, plan_digest="plan").arrow().to_pylist()
+    rows = warehouse.sql(table_query("table_2").sql, plan_digest="plan").arrow().to_pylist()
     assert [values for values in told if "?" not in values] == [
         [
             "Persistent",

@@ -67,7 +67,7 @@ def compare_benchmarks(first, second):
 
 
 def table_1(warehouse, plan_digest):
-    rows = warehouse.sql(table_query("table_01").sql, plan_digest=plan_digest).arrow().to_pylist()
+    rows = warehouse.sql(table_query("table_1").sql, plan_digest=plan_digest).arrow().to_pylist()
     return {contract: {row["metric"]: row[contract] for row in rows} for contract in ("persistent", "stateless")}
 
 
@@ -103,7 +103,7 @@ def test_what_is_imported_again_has_the_same_numbers(played, merge_rows, tmp_pat
 
 def test_the_summary_is_that_of_table_2(study):
     warehouse, folders = study
-    rows = warehouse.sql(table_query("table_02").sql, plan_digest="plan").arrow().to_pylist()
+    rows = warehouse.sql(table_query("table_2").sql, plan_digest="plan").arrow().to_pylist()
     for row, folder in zip(rows, folders, strict=True):
         summary = json.loads((folder / "summary.json").read_text())
         assert (row["episode_count"], row["solved_count"]) == (
@@ -132,7 +132,7 @@ def half_interval(scores):
 def test_interval_half_widths_agree_with_the_authors_within_a_tenth():
     folder = find_results("laptop")
     with open_results(folder) as results:
-        rows = results.sql(table_query("table_02").sql, plan_digest=folder.name).arrow().to_pylist()
+        rows = results.sql(table_query("table_2").sql, plan_digest=folder.name).arrow().to_pylist()
     kept = pl.read_parquet(folder / EPISODES).filter(purpose="evaluation", is_counted=True)
     scores = dict(kept.group_by("condition").agg("score").iter_rows())
     ours = {row["condition"]: row["score_ci_half_width_pct"] for row in rows}

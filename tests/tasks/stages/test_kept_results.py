@@ -52,7 +52,7 @@ def test_table_5_has_the_training_set_of_every_kept_model(folder):
     trained = pl.read_parquet(folder / EPISODES).filter(pl.col("train_contract").is_not_null())
     trained = trained.filter(~pl.col("variant").is_in(PLAYED_ANEW))
     with open_results(folder) as results:
-        table_5 = results.sql(table_query("table_05").sql, plan_digest=folder.name).polars()
+        table_5 = results.sql(table_query("table_5").sql, plan_digest=folder.name).polars()
     assert set(table_5["variant"]) == set(trained["variant"])
     halves = trained.filter(variant="shuffled-labels")["training_seed"].n_unique()
     assert table_5.filter(variant="shuffled-labels")["dataset_id"].n_unique() == halves

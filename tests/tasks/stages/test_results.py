@@ -115,7 +115,7 @@ def test_kept_training_examples_lack_digests_and_name_the_kept_trace(study, tmp_
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2)):
         keep_results(study(plan_digest, seed), [plan_digest], folder, kept_statistics)
-    table_5 = table_query("table_05").sql
+    table_5 = table_query("table_5").sql
     with open_results(folder) as results:
         examples = results.sql("select dataset_id, episode_id, token_count, content_digest from training_examples")
         measured = results.sql(table_5, plan_digest="mechanism").polars()
@@ -132,7 +132,7 @@ def test_different_sets_of_one_variant_are_kept_apart(study, tmp_path):
     for plan_digest, seed in (("a", 1), ("b", 2), ("c", 3)):
         keep_results(study(plan_digest, seed, token_count=7 if seed < 3 else 8), [plan_digest], folder, kept_statistics)
     with open_results(folder) as results:
-        measured = results.sql(table_query("table_05").sql, plan_digest="mechanism").polars()
+        measured = results.sql(table_query("table_5").sql, plan_digest="mechanism").polars()
     tokens = measured.filter(metric="total_tokens").select("variant", "dataset_id", "persistent").rows()
     assert tokens == [("main", "set-b", 7), ("main", "set-c", 8)]  # that of plan a is that of b
 
@@ -169,7 +169,7 @@ def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path
     for name in ("training_examples", "training_overlaps"):
         (folder / f"{name}.parquet").unlink()
     with open_results(folder) as results:
-        assert len(results.sql(table_query("table_05").sql, plan_digest="mechanism")) == 0
+        assert len(results.sql(table_query("table_5").sql, plan_digest="mechanism")) == 0
 
 
 def test_a_plan_without_a_run_is_named(study, tmp_path):
@@ -192,7 +192,7 @@ def test_every_table_can_be_asked_of_kept_results(study, tmp_path):
             name: len(results.sql(query.sql, **{key: known[key] for key in query.parameters}))
             for name, query in ((name, table_query(name)) for name in table_names())
         }
-    assert heights["table_02"] == heights["table_09"] == 4
+    assert heights["table_2"] == heights["table_9"] == 4
     assert heights["claims"] == len(published_claims("any"))
     assert heights["behaviour_readings"] == 0  # asks for rows below the episode
 

@@ -33,7 +33,7 @@ select
         as not_normally_ended_unsolved_pct_difference
 from marts.evaluated_cells as ours
 -- the paper tells this of Hard alone, which stands beside every bucket that is ours
-left join published.table3 as theirs
+left join published.table_3 as theirs
     on (ours.published_split = theirs.split or ours.bucket not in ('easy', 'hard'))
     and (train_contract, runtime_contract) = (theirs.train_semantics, theirs.runtime_semantics)
     and is_as_published

@@ -46,9 +46,9 @@ measured_sets as (
 
 published_metrics as (
     select
-        table5.* replace (if(table5.metric = 'repetitive_recovery_loop', 'zombie_loop', table5.metric) as metric)
-    from published.table5
-    where table5.section <> 'config'
+        table_5.* replace (if(table_5.metric = 'repetitive_recovery_loop', 'zombie_loop', table_5.metric) as metric)
+    from published.table_5
+    where table_5.section <> 'config'
 ),
 
 reasons as (

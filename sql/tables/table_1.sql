@@ -54,7 +54,7 @@ select
         as stateless_over_persistent_difference
 from paired_contracts as ours
 inner join marts.teacher_labels using (scale, model_name)
-left join published.table1 as published_units on ours.metric = published_units.metric
-left join published.table1 as theirs
+left join published.table_1 as published_units on ours.metric = published_units.metric
+left join published.table_1 as theirs
     on ours.metric = theirs.metric and variant = 'main' and published_split = 'easy'
 order by variant, bucket, unit, metric, measured_on

@@ -27,10 +27,10 @@ select
     cast(coalesce(sum(ending_count) filter (own_reason = finish_reason), 0) as bigint) as episode_count,
     cast(coalesce(sum(unsolved_ending_count) filter (own_reason = finish_reason), 0) as bigint) as unsolved_count,
     episode_count / sum(ending_count) as episode_share,
-    table6.category as published_category
+    table_6.category as published_category
 from endings
 cross join signals
 -- the paper names no signal of its category `other`
-left join published.table6 on finish_reason = coalesce(table6.finish_signal, table6.category)
+left join published.table_6 on finish_reason = coalesce(table_6.finish_signal, table_6.category)
 group by all
 order by variant, base, visibility, header, bucket, model desc, condition, finish_reason
