@@ -4,7 +4,7 @@ from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.services.errors import UserError
 
 
-@pytest.mark.parametrize("name", ["table_2", "table_2", "2", "table_2"])
+@pytest.mark.parametrize("name", ["table_2", "table_02", "2"])
 def test_a_table_is_found_by_its_number(name):
     assert table_query(name).name == "table_2"
 
