@@ -106,7 +106,7 @@ def test_a_whole_number_keeps_all_its_digits():
 
 def test_every_table_of_both_papers_is_among_the_claims():
     claims = published_claims("run")
-    for paper, prefix in (("arXiv 2603.01209", "table"), ("arXiv 2601.01569", "cave_table")):
+    for paper, prefix in (("arXiv 2603.01209", "table_"), ("arXiv 2601.01569", "cave_table_")):
         names = (file.name.removesuffix(".csv") for file in (files("carryover.sql") / "published").iterdir())
         numbers = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
         told = {match[1] for claim in claims if claim.paper == paper and (match := TABLE.fullmatch(claim.place))}
