@@ -81,12 +81,12 @@ up() {
     flock 9  # a second `make up` finds what the first one starts
     [ -n "${PREFECT_API_URL:-}" ] || start_server
     $DEPLOY >"$state/deploy.log" 2>&1 || { tail -n 5 "$state/deploy.log" >&2; exit 1; }
-    start cpu "$BIN/prefect" worker start --pool cpu
+    start cpu "$BIN/carryover" worker --pool cpu
     devices=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null || true)
     for device in $devices; do
-        start "gpu$device" env CUDA_VISIBLE_DEVICES="$device" "$BIN/prefect" worker start --pool gpu --limit 1 --name "$(hostname)-gpu$device"
+        start "gpu$device" env CUDA_VISIBLE_DEVICES="$device" "$BIN/carryover" worker --pool gpu
     done
-    [ -n "$devices" ] || start gpu "$BIN/prefect" worker start --pool gpu --limit 1
+    [ -n "$devices" ] || start gpu "$BIN/carryover" worker --pool gpu
     settings=PREFECT_API_URL=$PREFECT_API_URL
     [ -z "${PREFECT_API_AUTH_STRING:-}" ] || settings="$settings PREFECT_API_AUTH_STRING=..."
     echo "ready: export $settings; UI at ${PREFECT_API_URL%/api}; 'make down' stops it"

@@ -1,25 +1,26 @@
 """The work pool that trains: what it lacks to do so, and how a study hands its training over."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.objects import State, WorkerStatus
+from prefect.client.schemas.objects import State, Worker, WorkerStatus
 from prefect.deployments import run_deployment
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 from prefect.states import Cancelling
 
 from carryover.flows.cli.messages import say, warn
+from carryover.flows.cli.worker import GPU_POOL
 from carryover.flows.stage_flows import STOPPED
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import DEPLOYED_VARIABLE, Folders
+from carryover.tasks.sft.machine import Machine, MachineNeed, lacks_of, read_name
 
-GPU_POOL = "gpu"
 TRAINING_DEPLOYMENT = "train-models/training"
 SECONDS_PER_LOOK = 2.0
 """Seconds between two polls for the training's end."""
@@ -27,35 +28,59 @@ LOOKS_PER_CHECK = 25
 """Polls of the training between two checks for a worker: less than a minute."""
 CHECKS_WITHOUT_WORKER = 72
 """Consecutive checks without a worker before the training is cancelled: an hour."""
+HOW_TO_START = f"carryover worker --pool {GPU_POOL}"
 _PAUSE = partial(time.sleep, SECONDS_PER_LOOK)
 
 
-def gpu_pool_lacks() -> str | None:
-    """Return the missing prerequisite of the work pool `gpu`, or None."""
+def gpu_pool_lacks(needs: Sequence[MachineNeed] = ()) -> str | None:
+    """Return the missing prerequisite of the work pool `gpu`, or None; one of its workers must meet all needs."""
     if PREFECT_API_URL.value() is None:
         return "a Prefect server with a work pool 'gpu' (name it with PREFECT_API_URL)"
     with get_client(sync_client=True) as client:
         try:
-            client.read_deployment_by_name(TRAINING_DEPLOYMENT)
+            deployment = client.read_deployment_by_name(TRAINING_DEPLOYMENT)
+            pool = client.read_work_pool(GPU_POOL)
             workers = client.read_workers_for_work_pool(GPU_POOL)
         except ObjectNotFound:
             return f"the deployment {TRAINING_DEPLOYMENT} on the Prefect server (make deploy)"
         except httpx.HTTPError as error:
             return f"an answer from the Prefect server {PREFECT_API_URL.value()} ({error})"
-    if not any(worker.status is WorkerStatus.ONLINE for worker in workers):
-        return f"an online worker on the work pool 'gpu' (prefect worker start --pool {GPU_POOL})"
-    return None
+    return lacks_of_pool(pool.type, deployment.job_variables or {}, workers, needs)
 
 
-def train_on_gpu_pool(parameters: dict[str, object], folders: Folders) -> None:
-    """Run the training deployment to its end, landing where the study does; raise `UserError` if it fails."""
+def lacks_of_pool(
+    pool_type: str, job_variables: Mapping[str, Any], workers: Sequence[Worker], needs: Sequence[MachineNeed]
+) -> str | None:
+    """Return what a pool's workers lack of needs, or None.
+
+    A worker of a process pool trains itself, and its name says what it has. A worker of another pool has the training
+    done elsewhere, on as many GPUs as the deployment asks for, of unknown memory.
+    """
+    names = [worker.name for worker in workers if worker.status is WorkerStatus.ONLINE]
+    if not names:
+        return f"an online worker on the work pool 'gpu' ({HOW_TO_START})"
+    if pool_type != "process":
+        has_device = bool(job_variables.get("gpus"))
+        return lacks_of(needs, {f"pods of the {pool_type} pool": Machine("a GPU" if has_device else None)})
+    machines = {f"the worker {name}": read_name(name) for name in names}
+    lack = lacks_of(needs, machines)
+    if lack is not None and None in machines.values():
+        return f"{lack}: the name of a worker says what it has where `{HOW_TO_START}` starts it"
+    return lack
+
+
+def train_on_gpu_pool(parameters: dict[str, object], folders: Folders, needs: Sequence[MachineNeed]) -> None:
+    """Run the training deployment to its end, landing where the study does; raise `UserError` if it fails.
+
+    `needs` are what its worker must have.
+    """
     # Typed as a coroutine; called from a flow that is not async, it returns the flow run, here without waiting for it.
     variables = {"env": {DEPLOYED_VARIABLE: folders.landing}} if folders.is_shared else None
     flow_run: Any = run_deployment(
         TRAINING_DEPLOYMENT, parameters=parameters, job_variables=variables, timeout=0, as_subflow=True
     )
     with get_client(sync_client=True) as client:
-        state = wait_for_end(client, flow_run.id)
+        state = wait_for_end(client, flow_run.id, lacks=partial(gpu_pool_lacks, needs))
     if not state.is_completed():
         raise UserError(f"training on the work pool {GPU_POOL!r} ended as {state}; its logs are in Prefect")
 

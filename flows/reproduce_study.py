@@ -18,7 +18,7 @@ from carryover.storage.warehouse.merger import merge
 from carryover.tasks.analyse import merge_landing
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.preflight import check_needs
+from carryover.tasks.plans.preflight import check_needs, training_needs
 from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -61,10 +61,11 @@ def reproduce_study(
             for stage in (generate_instances, collect_traces, prepare_training):
                 stage(scale, overrides, limits, run.run_id)
             if train_on == "gpu_pool":
+                needs = training_needs(plan, limits.gpus_per_training)
                 own = limits.model_copy(update={"refresh": tuple({Stage.TRAINING}.intersection(limits.refresh))})
                 handed = {"overrides": overrides, "limits": own}
                 shown = {name: value.model_dump(mode="json", exclude_defaults=True) for name, value in handed.items()}
-                train_on_gpu_pool({"scale": scale, **shown, "run_id": run.run_id}, run.folders)
+                train_on_gpu_pool({"scale": scale, **shown, "run_id": run.run_id}, run.folders, needs)
             else:
                 train_models(scale, overrides, limits, run.run_id)
             for stage in (evaluate_models, analyse_study):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from carryover.flows.cli.messages import say
 from carryover.flows.stage_flows import interruptible, stage_flow
+from carryover.tasks.plans.preflight import check_machine
 from carryover.tasks.plans.run import Run
 from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.stages.training_data import read_training_data
@@ -13,6 +14,7 @@ from carryover.tasks.train import PlannedTraining, note_training, plan_training,
 @stage_flow("training")
 def train_models(run: Run) -> None:
     """Train one model per contract and training seed of a plan, two at a time."""
+    check_machine(run.plan, run.limits.gpus_per_training)
     for part in run.plan.parts:
         read_training_data(run, part)  # said before a tokenizer or a base is trained for hours
     for line in unknown_sizes(run.plan.parts):

@@ -346,6 +346,18 @@ def import_command(
 
 
 @app.command()
+def worker(
+    pool: Annotated[str, typer.Option(help="Work pool: `cpu`, or `gpu`, of which it takes one run at a time.")],
+    name: Annotated[str | None, typer.Option(help="Name; default: the machine's, the pool's and the GPU's.")] = None,
+    home: Home = None,
+) -> None:
+    """Start a Prefect worker whose name says which GPU and memory its machine has."""
+    from carryover.flows.cli.worker import start_worker
+
+    start_worker(pool, name, home)
+
+
+@app.command()
 def doctor(
     home: Home = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,

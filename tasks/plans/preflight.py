@@ -3,19 +3,19 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from carryover.tasks.agent.credentials import find_key, place_of_key
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
-from carryover.tasks.services.environment import gpu_name
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import HOME_VARIABLE, name_folders
 from carryover.tasks.services.limits import Prices
 from carryover.tasks.serving.ask import HttpAnswer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
+from carryover.tasks.sft.machine import Machine, MachineNeed, lacks_of, this_machine, training_need
 from carryover.tasks.sft.resources import check_shares
 
 BYTES_OF_A_STUDY = 100_000_000
@@ -25,36 +25,41 @@ BYTES_PER_EPISODE = 100_000
 NAMED_MODELS = 5
 """Models of an endpoint that a complaint names."""
 
+_WORKER_IS_ONLINE = ": a worker on the work pool 'gpu' has it, pass --train-on gpu_pool"
+_WORKER_WOULD_DO = ": use such a machine, or a worker with it on the work pool 'gpu' and --train-on gpu_pool"
 _BAD_KEY = re.compile(rb"(?i)api.?key")
 """Google's answer to a wrong key: status 400, with the key named."""
 
 
 def check_needs(
     plan: StudyPlan,
-    gpu_pool_lacks: Callable[[], str | None],
+    gpu_pool_lacks: Callable[[Sequence[MachineNeed]], str | None],
     *,
     trains_here: bool,
     gpus_per_training: int = 1,
-    find_gpu: Callable[[], str | None] = gpu_name,
+    find_machine: Callable[[], Machine] = this_machine,
     find_free: Callable[[Path], int] | None = None,
     hub_url: str | None = None,
 ) -> None:
     """Return when the plan can run here; with `trains_here` its trainings stay in this process.
 
-    `gpu_pool_lacks` says what the work pool `gpu` lacks to take a training, or nothing; `gpus_per_training` share each.
+    `gpu_pool_lacks` says what the work pool `gpu` lacks of the trainings' needs; `gpus_per_training` share each.
     A model that is not here is looked for at `hub_url`, by default where HF_ENDPOINT or the library says. Raise
     `UserError` if something is missing; one line names all of it.
     """
     for part in plan.parts:
         check_shares(part.training, gpus_per_training if part.training.is_for_gpu else 1)
     needs = []
-    if not trains_here and (lack := gpu_pool_lacks()) is not None:
-        needs.append(lack)  # the training would wait for it for ever
-    elif trains_here and any(part.training.is_for_gpu for part in plan.parts) and find_gpu() is None:
-        idle = "a GPU (a worker on the work pool 'gpu' is online: pass --train-on gpu_pool)"
-        none = "a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool)"
-        needs.append(idle if gpu_pool_lacks() is None else none)
-    if plan.serving.engine == "vllm" and find_gpu() is None:
+    here = find_machine()
+    of_trainings = training_needs(plan, gpus_per_training)
+    if not trains_here:
+        lack = gpu_pool_lacks(of_trainings)  # without it the training would wait for ever
+    elif (lack := _lacks_here(of_trainings, here)) is not None:
+        has_worker = gpu_pool_lacks(of_trainings) is None
+        lack += _WORKER_IS_ONLINE if has_worker else _WORKER_WOULD_DO
+    if lack is not None:
+        needs.append(lack)
+    if plan.serving.engine == "vllm" and here.gpu is None:
         needs.append("a GPU here for vllm to serve the models (or name a running server with --endpoint-url)")
     # Room for episodes; a training looks after its own when it starts.
     episodes = sum(row.episodes for row in estimate_study(plan, Prices(), concurrency=1))
@@ -67,6 +72,24 @@ def check_needs(
         )
     needs += [need for part in plan.parts for need in _missing(plan, part, hub_url)]
     _refuse(plan, needs)
+
+
+def training_needs(plan: StudyPlan, gpus_per_training: int) -> list[MachineNeed]:
+    """Return what the trainings of a plan need of a machine, the most memory first."""
+    specs = [part.training for part in plan.parts]
+    specs += [part.own_base.training for part in plan.parts if part.own_base is not None]
+    needs = {training_need(spec, gpus_per_training if spec.is_for_gpu else 1) for spec in specs}
+    return sorted(needs, key=lambda need: (need.has_gpu, need.memory_bytes or 0, need.training), reverse=True)
+
+
+def check_machine(plan: StudyPlan, gpus_per_training: int, find_machine: Callable[[], Machine] = this_machine) -> None:
+    """Raise `UserError` unless this machine has what the plan's trainings need."""
+    lack = _lacks_here(training_needs(plan, gpus_per_training), find_machine())
+    _refuse(plan, [] if lack is None else [lack])
+
+
+def _lacks_here(needs: Sequence[MachineNeed], here: Machine) -> str | None:
+    return lacks_of(needs, {f"this machine ({here})": here})
 
 
 def check_teachers(plan: StudyPlan) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import shlex
-import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +17,8 @@ from carryover.tasks.serving import supervisor
 
 POLL_SECONDS = 0.2
 """Time between two looks at a server that starts."""
+SIGNALLED = 128
+"""Exit status of a shell, and of our supervisor, before the number of the signal that ended the command."""
 TRIES = 3
 """Ports that a server is started on before it is given up."""
 
@@ -93,9 +94,13 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
             return False
 
     def check_running(self, error: type[ServerError] = ServerError) -> None:
-        """Raise the error with the last log lines when the server has ended; `DeadServerError` where it was killed."""
+        """Raise the error with the last log lines when the server has ended; `DeadServerError` where it was killed.
+
+        A status beyond 128 is the signal that ended the server, a negative one the signal that ended its supervisor.
+        """
         if (status := self._process.poll()) is not None:
-            kind = DeadServerError if status == 128 + signal.SIGKILL else error
+            was_killed = status < 0 or status > SIGNALLED
+            kind = DeadServerError if was_killed else error
             raise kind(self._describe(f"server ended with status {status}"))
 
     def check_survived(self) -> None:

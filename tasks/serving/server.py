@@ -65,8 +65,8 @@ def open_server(
     )
     with process:
         base_url = f"http://{HOST}:{port}/v1"
-        names = _check_models(base_url, models)
         try:
+            names = _check_models(base_url, models)
             yield RunningServer(base_url, names, process.command, log_path, _ask_version(base_url))
         except UserError:
             process.check_survived()

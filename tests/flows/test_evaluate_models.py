@@ -52,15 +52,18 @@ run_as_command(reproduce_study)
 def evaluate(monkeypatch):
     """Evaluate no cell with a server that dies so often; return how often it was started."""
 
-    def play(deaths):
+    def play(deaths, *, while_loading=False):
         starts = []
+        error = DeadServerError("server ended with status -9: python\nlast lines of its log")
 
         @contextmanager
         def serve(*_arguments, **_options):
             starts.append(1)
+            if while_loading and len(starts) <= deaths:
+                raise error
             yield SimpleNamespace(base_url="http://127.0.0.1:9/v1")
             if len(starts) <= deaths:
-                raise DeadServerError("server ended with status -9: python\nlast lines of its log")
+                raise error
 
         module = "carryover.flows.evaluate_models"
         monkeypatch.setattr(f"{module}.serve_models", serve)
@@ -74,9 +77,10 @@ def evaluate(monkeypatch):
     return play
 
 
-def test_dead_server_is_restarted_and_reported(evaluate, capsys):
+@pytest.mark.parametrize("while_loading", [False, True])
+def test_dead_server_is_restarted_and_reported(evaluate, capsys, while_loading):
     assert evaluate(deaths=0) == 1
-    assert evaluate(deaths=2) == SERVER_STARTS == 3
+    assert evaluate(deaths=2, while_loading=while_loading) == SERVER_STARTS == 3
     said = " ".join(capsys.readouterr().err.split())
     assert said.count("server ended with status -9: python; starting it again") == 2
 

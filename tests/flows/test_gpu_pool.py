@@ -1,4 +1,4 @@
-"""A training that was handed to the work pool ends with whoever waits for it."""
+"""A pool takes the trainings that its workers have machines for; one that was handed over ends with who waits."""
 
 from signal import SIGTERM
 from typing import Any
@@ -6,12 +6,22 @@ from uuid import UUID
 
 import httpx
 import pytest
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, Worker, WorkerStatus
 from prefect.exceptions import TerminationSignal
 from prefect.states import Completed, Pending, Running
 
-from carryover.flows.gpu_pool import CHECKS_WITHOUT_WORKER, LOOKS_PER_CHECK, SECONDS_PER_LOOK, wait_for_end
+from carryover.flows.gpu_pool import (
+    CHECKS_WITHOUT_WORKER,
+    LOOKS_PER_CHECK,
+    SECONDS_PER_LOOK,
+    lacks_of_pool,
+    wait_for_end,
+)
+from carryover.tasks.plans.preflight import check_machine, check_needs, training_needs
+from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.sft.machine import Machine
+from carryover.tasks.sft.resources import GIB
 
 TRAINING = UUID(int=1)
 
@@ -93,3 +103,59 @@ def test_a_pool_that_stays_without_a_worker_ends_the_wait():
     with pytest.raises(UserError, match="training cancelled after an hour; missing: an online worker"):
         wait(server, lambda: None, lambda: "an online worker")
     assert server.told == [(TRAINING, "Cancelling")]
+
+
+def online(*names):
+    return [Worker(name=name, work_pool_id=UUID(int=3), status=WorkerStatus.ONLINE) for name in names]
+
+
+def refusal_of(workers, plan="paper", pool_type="process", **job_variables):
+    return lacks_of_pool(pool_type, job_variables, workers, training_needs(resolve_plan(plan), 1))
+
+
+def test_both_paths_refuse_a_cpu_with_the_same_words():
+    """The paper's trainings here, handed to a pool, and on the worker that takes them."""
+    no_gpu = Machine(None, 23 * GIB)
+    words = "plan paper cannot start; missing: a GPU with {} for the training paper, found only {} (no GPU, 23 GiB)"
+    refusals = []
+    for trains_here in (True, False):
+        with pytest.raises(UserError) as refused:
+            check_needs(
+                resolve_plan("paper"),
+                lambda needs: lacks_of_pool("process", {}, online("box-gpu (no GPU, 23 GiB)"), needs),
+                trains_here=trains_here,
+                find_machine=lambda: no_gpu,
+                hub_url="http://127.0.0.1:9",
+            )
+        refusals.append(str(refused.value))
+    with pytest.raises(UserError) as refused:
+        check_machine(resolve_plan("paper"), 1, lambda: no_gpu)
+    memory = f"{training_needs(resolve_plan('paper'), 1)[0].memory_bytes / GIB:.1f} GiB"  # of Qwen3-8B
+    assert refusals[0].startswith(words.format(memory, "this machine"))
+    assert refusals[1].startswith(words.format(memory, "the worker box-gpu"))
+    assert str(refused.value) == words.format(memory, "this machine")
+
+
+def test_worker_with_the_memory_takes_the_papers_training():
+    assert refusal_of(online("box-gpu0 (NVIDIA H100 80GB HBM3, 79 GiB)")) is None
+    assert refusal_of(online("box-gpu (no GPU, 23 GiB)", "far (NVIDIA A100-SXM4-80GB, 79 GiB)")) is None
+    said = refusal_of(online("box-gpu0 (Tesla T4, 4 GiB)")) or ""
+    assert said.endswith("found only the worker box-gpu0 (Tesla T4, 4 GiB)")
+
+
+def test_worker_that_says_nothing_trains_small_models_only():
+    silent = online("ProcessWorker 91161283")
+    assert refusal_of(silent, "laptop") is None
+    assert (refusal_of(silent) or "").endswith("where `carryover worker --pool gpu` starts it")
+
+
+def test_pool_of_pods_has_the_devices_of_its_deployment():
+    workers = online("KubernetesWorker 1")
+    assert refusal_of(workers, pool_type="kubernetes", gpus=1) is None
+    assert "found only pods of the kubernetes pool" in (refusal_of(workers, pool_type="kubernetes") or "")
+
+
+def test_offline_workers_have_nothing():
+    (worker,) = online("box-gpu0 (NVIDIA H100 80GB HBM3, 79 GiB)")
+    offline = worker.model_copy(update={"status": WorkerStatus.OFFLINE})
+    assert refusal_of([offline]) == "an online worker on the work pool 'gpu' (carryover worker --pool gpu)"

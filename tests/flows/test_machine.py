@@ -19,7 +19,8 @@ from tests.flows.flow_process import ROOT
 
 INSTALLED = f"{sys.prefix}/.installed"
 DEPLOY = f"make --no-print-directory --old-file={INSTALLED} VENV={sys.prefix} deploy"
-STAND_INS = {"python": "exit 0", "prefect": "sleep 60 & wait", "nvidia-smi": r"printf '0\n1\n'"}
+LASTING = "sleep 60 & wait"
+STAND_INS = {"python": "exit 0", "prefect": LASTING, "carryover": LASTING, "nvidia-smi": r"printf '0\n1\n'"}
 """Programs that last as a server and workers do, on a machine of two GPUs."""
 
 

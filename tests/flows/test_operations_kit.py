@@ -33,10 +33,8 @@ def test_compose_services_name_existing_services_volumes_and_files():
 
 
 def test_compose_starts_a_worker_for_every_pool():
-    commands = {name: service.get("command", ())[:5] for name, service in SERVICES.items()}
-    started = {name for name in POOLS if commands[name][:3] == ["prefect", "worker", "start"]}
-    assert started == POOLS
-    assert SERVICES["gpu"]["command"][-2:] == ["--limit", "1"]
+    commands = {pool: SERVICES[pool]["command"] for pool in POOLS}
+    assert commands == {pool: ["carryover", "worker", "--pool", pool] for pool in POOLS}
 
 
 def test_compose_publishes_ports_on_loopback_only():
@@ -123,8 +121,8 @@ def test_systemd_accepts_the_unit_of_a_checkout(systemd_analyze, tmp_path):
 
 @pytest.fixture
 def programs(tmp_path):
-    """A folder with a program `prefect` that prints how it was called."""
-    program = tmp_path / "prefect"
+    """A folder with a program `carryover` that prints how it was called."""
+    program = tmp_path / "carryover"
     program.write_text('#!/bin/sh\necho "$CARRYOVER_HOME $*"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return tmp_path
@@ -136,7 +134,7 @@ def test_slurm_script_starts_one_worker_per_device(programs):
     slurm = {"SLURM_JOB_ID": "7", "SLURM_SUBMIT_DIR": "/shared", "CARRYOVER_BIN": str(programs)}
     environment = {"PATH": os.environ["PATH"], "PREFECT_API_URL": "http://host:4200/api", **slurm}
     said = subprocess.check_output(["sh", script], env=environment, text=True)
-    assert said == "/shared/data worker start --pool gpu --limit 1 --name slurm-7\n"
+    assert said == "/shared/data worker --pool gpu --name slurm-7\n"
 
 
 def test_slurm_script_without_a_server_says_what_it_lacks(programs):

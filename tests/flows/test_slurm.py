@@ -35,7 +35,7 @@ PartitionName=main Nodes=ALL Default=YES State=UP
 """
 DEVICES = "NodeName=node[1-2] Name=gpu File=/dev/zero\n"
 LASTING = '#!/bin/sh\necho "device $CUDA_VISIBLE_DEVICES: $*"\ntrap "exit 0" TERM\nsleep 60 &\nwait\n'
-"""A program `prefect` that lasts as a worker does, and ends at SIGTERM."""
+"""A program `carryover` that lasts as a worker does, and ends at SIGTERM."""
 
 pytestmark = [
     pytest.mark.long,
@@ -53,8 +53,8 @@ def cluster(tmp_path):
     (tmp_path / "key").write_bytes(os.urandom(64))
     (tmp_path / "key").chmod(0o600)
     (tmp_path / "state").mkdir()
-    (tmp_path / "prefect").write_text(LASTING)
-    (tmp_path / "prefect").chmod(0o755)
+    (tmp_path / "carryover").write_text(LASTING)
+    (tmp_path / "carryover").chmod(0o755)
     environment = os.environ | {
         "SLURM_CONF": str(tmp_path / "slurm.conf"),
         "PREFECT_API_URL": "http://host:4200/api",
@@ -92,7 +92,7 @@ def test_a_worker_per_device_and_the_next_one_waits(cluster, tmp_path):
     def is_started(job):
         log, said = (
             tmp_path / f"carryover-gpu-{job}.log",
-            f"device 0: worker start --pool gpu --limit 1 --name slurm-{job}",
+            f"device 0: worker --pool gpu --name slurm-{job}",
         )
         return log.exists() and said in log.read_text()
 

@@ -8,6 +8,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs, endpoint_lacks
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.sft.machine import Machine
 
 KEY = "CARRYOVER_TEST_ENDPOINT_KEY"
 MODELS = json.dumps({"object": "list", "data": [{"id": "models/small"}, {"id": "large"}]})
@@ -115,7 +116,7 @@ def test_a_study_says_what_its_teacher_lacks_before_it_starts(endpoint, tmp_path
     )  # fmt: skip
     with pytest.raises(UserError) as raised:
         check_needs(
-            resolve_plan("paper", overrides), lambda: None, trains_here=True, find_gpu=lambda: "H100",
+            resolve_plan("paper", overrides), lambda _: None, trains_here=True, find_machine=lambda: Machine("H100"),
             find_free=lambda _: 10**12,
         )  # fmt: skip
     assert str(raised.value) == (

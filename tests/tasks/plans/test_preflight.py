@@ -8,6 +8,8 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs, free_bytes
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.sft.machine import Machine
+from carryover.tasks.sft.resources import GIB
 from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
 
 MODEL = "nobody/no-model"
@@ -15,7 +17,10 @@ GATED = "somebody/gated"
 NOBODY = "http://127.0.0.1:9"
 """An address at which nothing listens."""
 KEY = "CARRYOVER_TEST_TEACHER_KEY"
-NO_WORKER = "an online worker on the work pool 'gpu' (prefect worker start --pool gpu)"
+NO_WORKER = "an online worker on the work pool 'gpu' (carryover worker --pool gpu)"
+H100 = Machine("NVIDIA H100 80GB HBM3", 79 * GIB)
+NO_GPU = Machine(None, 23 * GIB)
+TOO_SMALL = "a GPU for the training paper, found only this machine (no GPU, 23 GiB): "
 
 
 @pytest.fixture
@@ -52,10 +57,15 @@ def make_plan(url=NOBODY, model=MODEL, commit=None):
     return resolve_plan("paper", overrides)
 
 
-def complaint(plan, *, gpu=None, lack: str | None = NO_WORKER, trains_here=True, free=10**12, hub_url=NOBODY):
+def complaint(plan, *, machine=NO_GPU, lack: str | None = NO_WORKER, trains_here=True, free=10**12, hub_url=NOBODY):
     with pytest.raises(UserError) as raised:
         check_needs(
-            plan, lambda: lack, trains_here=trains_here, find_gpu=lambda: gpu, find_free=lambda _: free, hub_url=hub_url
+            plan,
+            lambda _: lack,
+            trains_here=trains_here,
+            find_machine=lambda: machine,
+            find_free=lambda _: free,
+            hub_url=hub_url,
         )
     return str(raised.value)
 
@@ -64,7 +74,7 @@ def test_one_line_names_gpu_model_endpoint_and_key(monkeypatch):
     monkeypatch.delenv(KEY, raising=False)
     assert complaint(make_plan()) == (
         "plan paper cannot start; missing: "
-        "a GPU, or an online worker on the work pool 'gpu' (and --train-on gpu_pool); "
+        f"{TOO_SMALL}use such a machine, or a worker with it on the work pool 'gpu' and --train-on gpu_pool; "
         f"the model {MODEL} (download it, or name its folder with --base-model); "
         f"an answer from the models' endpoint {NOBODY}/v1 (Connection refused); "
         f"the teacher's key in the environment variable {KEY}; "
@@ -81,15 +91,15 @@ def test_a_missing_server_program_is_named(monkeypatch, tmp_path):
 
 def test_nothing_is_missing_where_all_is_there(endpoint, monkeypatch, tmp_path):
     monkeypatch.setenv(KEY, "secret")
-    check_needs(make_plan(endpoint, tmp_path), lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100")
+    check_needs(make_plan(endpoint, tmp_path), lambda _: NO_WORKER, trains_here=True, find_machine=lambda: H100)
 
 
 def test_a_worker_on_the_gpu_pool_replaces_a_gpu_here(endpoint, monkeypatch, tmp_path):
     monkeypatch.setenv(KEY, "secret")
     plan = make_plan(endpoint, tmp_path)
-    check_needs(plan, lambda: None, trains_here=False, find_gpu=lambda: None)
+    check_needs(plan, lambda _: None, trains_here=False, find_machine=lambda: NO_GPU)
     assert complaint(plan, lack=None).endswith(
-        ": a GPU (a worker on the work pool 'gpu' is online: pass --train-on gpu_pool)"
+        f": {TOO_SMALL}a worker on the work pool 'gpu' has it, pass --train-on gpu_pool"
     )
 
 
@@ -106,19 +116,19 @@ def test_vllm_needs_a_gpu_here_wherever_the_training_runs(endpoint, monkeypatch,
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full"])
 def test_a_training_is_handed_to_no_pool_that_nobody_serves(name):
     plan = resolve_plan(name)
-    assert complaint(plan, gpu="H100", trains_here=False) == f"plan {name} cannot start; missing: {NO_WORKER}"
+    assert complaint(plan, machine=H100, trains_here=False) == f"plan {name} cannot start; missing: {NO_WORKER}"
 
 
 def test_gpus_that_cannot_share_a_step_are_refused():
     with pytest.raises(
         UserError, match=r"training paper cannot be shared by 3 GPUs: .* batch.accumulation, which is 16"
     ):
-        check_needs(resolve_plan("paper"), lambda: None, trains_here=False, gpus_per_training=3)
+        check_needs(resolve_plan("paper"), lambda _: None, trains_here=False, gpus_per_training=3)
 
 
 def test_a_hub_that_refuses_a_model_does_not_have_it(endpoint, monkeypatch):
     monkeypatch.setenv(KEY, "secret")
-    assert complaint(make_plan(endpoint), gpu="H100", hub_url=endpoint).endswith(
+    assert complaint(make_plan(endpoint), machine=H100, hub_url=endpoint).endswith(
         f": the model {MODEL} (download it, or name its folder with --base-model)"
     )
 
@@ -131,28 +141,30 @@ def test_a_downloaded_model_is_missing_at_another_commit(endpoint, monkeypatch, 
     read_offline(monkeypatch, tmp_path / "cache")
 
     old, new, unpinned = (make_plan(endpoint, commit=commit) for commit in (OLD_COMMIT, NEW_COMMIT, None))
-    check_needs(old, lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100", hub_url=endpoint)
-    assert f": the model {MODEL} " in complaint(new, gpu="H100", hub_url=endpoint)
+    check_needs(old, lambda _: NO_WORKER, trains_here=True, find_machine=lambda: H100, hub_url=endpoint)
+    assert f": the model {MODEL} " in complaint(new, machine=H100, hub_url=endpoint)
     said = f": a commit of the model {MODEL} (--base-revision, e.g. {OLD_COMMIT}, which is here)"
-    assert complaint(unpinned, gpu="H100", hub_url=endpoint).endswith(said)
+    assert complaint(unpinned, machine=H100, hub_url=endpoint).endswith(said)
 
 
 def test_a_gated_model_is_missing_only_without_access(endpoint, monkeypatch):
     monkeypatch.setenv(KEY, "secret")
     monkeypatch.delenv("HF_TOKEN", raising=False)
     plan = make_plan(endpoint, GATED)
-    assert complaint(plan, gpu="H100", hub_url=endpoint).endswith(
+    assert complaint(plan, machine=H100, hub_url=endpoint).endswith(
         f": access to the model {GATED} (accept its licence on the hub and set HF_TOKEN, or name a local copy)"
     )
     monkeypatch.setenv("HF_TOKEN", "secret")
-    assert complaint(plan, gpu="H100", hub_url=endpoint).endswith(f": a commit of the model {GATED} (--base-revision)")
+    assert complaint(plan, machine=H100, hub_url=endpoint).endswith(
+        f": a commit of the model {GATED} (--base-revision)"
+    )
     plan = make_plan(endpoint, GATED, OLD_COMMIT)
-    check_needs(plan, lambda: NO_WORKER, trains_here=True, find_gpu=lambda: "H100", hub_url=endpoint)
+    check_needs(plan, lambda _: NO_WORKER, trains_here=True, find_machine=lambda: H100, hub_url=endpoint)
 
 
 def test_an_empty_key_is_no_key(endpoint, monkeypatch, tmp_path):
     monkeypatch.setenv(KEY, " ")
-    assert complaint(make_plan(endpoint, tmp_path), gpu="H100").endswith(
+    assert complaint(make_plan(endpoint, tmp_path), machine=H100).endswith(
         f": the teacher's key in the environment variable {KEY}"
     )
 
@@ -169,7 +181,7 @@ def test_a_disk_without_room_for_the_episodes_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full"])
 def test_the_plans_for_a_cpu_need_nothing(name):
-    def ask():
+    def ask(needs):
         raise AssertionError("no worker is needed")
 
-    check_needs(resolve_plan(name), ask, trains_here=True, find_gpu=lambda: None, hub_url=NOBODY)
+    check_needs(resolve_plan(name), ask, trains_here=True, find_machine=lambda: NO_GPU, hub_url=NOBODY)

@@ -86,10 +86,13 @@ def test_a_server_that_dies_is_reported_with_its_last_lines(tmp_path):
     assert "line 5\n" not in message
 
 
-def test_a_server_killed_while_it_starts_counts_as_dead(tmp_path):
-    program = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
-    with start(tmp_path, program) as server, pytest.raises(DeadServerError, match="server ended with status 137"):
-        server.wait_until_healthy(60)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+@pytest.mark.parametrize("whom", ["os.getpid()", "os.getppid()"])
+def test_a_server_killed_while_it_starts_counts_as_dead(tmp_path, number, whom):
+    """By whatever signal; its supervisor passes a polite one on, and takes the server along when it dies."""
+    program = f"import os, time\nos.kill({whom}, {int(number)})\ntime.sleep(60)"
+    with start(tmp_path, program) as server, pytest.raises(DeadServerError, match="server ended with status"):
+        server.wait_until_healthy(30)
 
 
 def test_lines_of_an_earlier_server_are_not_quoted(tmp_path):

@@ -97,7 +97,7 @@ import http.server, json, os, sys
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        if self.path == "/die":
+        if self.path in ("/die", os.environ.get("DIES_AT")):
             print("out of memory", flush=True)
             os._exit(7)
         self.send_response(200)
@@ -145,6 +145,16 @@ def test_a_server_that_dies_in_use_reports_its_last_lines(tmp_path):
         pytest.raises(httpx.HTTPError),
     ):
         httpx.get(server.base_url.replace("/v1", "/die"), timeout=30)
+
+
+@pytest.mark.usefixtures("mortal_server")
+def test_a_server_that_dies_before_its_first_use_counts_as_dead(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIES_AT", "/v1/models")
+    with (
+        pytest.raises(DeadServerError, match="server ended with status 7"),
+        open_server(ServingSpec(engine="vllm"), ServedModels(base="m"), tmp_path / "log"),
+    ):
+        raise AssertionError("it is not ready")
 
 
 def fail_at_the_death_of(server):

@@ -1,0 +1,122 @@
+"""One rule for trainings here and on workers: a machine says what it has, a training what it needs."""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from carryover.tasks.services.environment import gpu_name
+from carryover.tasks.services.hub import expanded
+from carryover.tasks.sft.model_shape import shape_of
+from carryover.tasks.sft.resources import CGROUP_LIMITS, GIB, estimate_resources, smallest_limit
+from carryover.tasks.sft.training_spec import TrainingSpec
+
+NAMED_MACHINES = 4
+"""Machines that a complaint names."""
+_SAID = re.compile(r"\((?P<gpu>[^()]+?)(?:, (?P<gib>\d+) GiB)?\)$")
+_NO_GPU = "no GPU"
+
+
+class Machine(NamedTuple):
+    """What a machine has for a training."""
+
+    gpu: str | None
+    """Name of the GPU."""
+    memory_bytes: int | None = None
+    """Memory of the GPU, or of the machine without one; None if unknown."""
+
+    def __str__(self) -> str:
+        gpu = self.gpu or _NO_GPU
+        return gpu if self.memory_bytes is None else f"{gpu}, {self.memory_bytes // GIB} GiB"
+
+
+class MachineNeed(NamedTuple):
+    """What a training needs of a machine."""
+
+    training: str
+    has_gpu: bool
+    memory_bytes: int | None
+    """Of the GPU, or of a machine without one; None for a base of unknown size."""
+
+    def __str__(self) -> str:
+        memory = "" if self.memory_bytes is None else f"{self.memory_bytes / GIB:.1f} GiB"
+        if not self.has_gpu:
+            return f"{memory} of memory for the training {self.training}"
+        with_memory = f" with {memory}" if memory else ""
+        return f"a GPU{with_memory} for the training {self.training}"
+
+    def is_met_by(self, machine: Machine | None) -> bool:
+        """Tell whether a machine has enough; one that says nothing has no GPU, and memory for small models."""
+        if machine is None:
+            return not self.has_gpu
+        if self.has_gpu and machine.gpu is None:
+            return False
+        if self.memory_bytes is None or machine.memory_bytes is None:
+            return True
+        return self.memory_bytes <= machine.memory_bytes
+
+
+def this_machine(variables: Mapping[str, str] = os.environ) -> Machine:
+    """Return what this process may use: the first GPU that it sees, or the machine's memory."""
+    visible = variables.get("CUDA_VISIBLE_DEVICES")
+    first = None if visible is None else visible.split(",")[0].strip()
+    if first not in ("", "-1"):
+        gpu = _ask_driver(first) or _named_gpu()
+        if gpu is not None:
+            return gpu
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Machine(None, smallest_limit(physical, CGROUP_LIMITS))
+
+
+def training_need(spec: TrainingSpec, gpu_count: int = 1) -> MachineNeed:
+    """Return what a training needs of each machine or GPU that computes it; the hub is not asked for sizes."""
+    shape = shape_of(spec, expanded(spec.base_model or ""))
+    memory = None if shape is None else estimate_resources(spec, shape, gpu_count).memory_bytes
+    return MachineNeed(spec.name, spec.is_for_gpu, memory)
+
+
+def lacks_of(needs: Sequence[MachineNeed], machines: Mapping[str, Machine | None]) -> str | None:
+    """Return the first need that is unmet on each machine, and the machines; None if one of them meets all needs."""
+    unmet = []
+    for machine in machines.values():
+        lacking = [need for need in needs if not need.is_met_by(machine)]
+        if not lacking:
+            return None
+        unmet.append(lacking[0])
+    named = list(machines)[:NAMED_MACHINES]
+    others = ", ..." if len(machines) > NAMED_MACHINES else ""
+    return f"{unmet[0]}, found only {', '.join(named)}{others}"
+
+
+def named_by(label: str, machine: Machine) -> str:
+    """Return a name that says what a machine has, as `read_name` reads it."""
+    said = str(machine).replace("(", "").replace(")", "").replace("/", "-")
+    return f"{label} ({said})"
+
+
+def read_name(name: str) -> Machine | None:
+    """Return what a machine has by its name; None if the name does not say it."""
+    found = _SAID.search(name)
+    if found is None:
+        return None
+    gpu, gib = found["gpu"], found["gib"]
+    return Machine(None if gpu == _NO_GPU else gpu, None if gib is None else int(gib) * GIB)
+
+
+def _ask_driver(device: str | None) -> Machine | None:
+    """Return a GPU by number or identifier, the first one without, as NVIDIA's program tells."""
+    command = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+    if device is not None:
+        command.append(f"--id={device}")
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        name, _, mebibytes = said.splitlines()[0].rpartition(", ")
+        return Machine(name, int(mebibytes) * 2**20)
+    except (OSError, subprocess.SubprocessError, IndexError, ValueError):
+        return None
+
+
+def _named_gpu() -> Machine | None:
+    name = gpu_name()
+    return None if name is None else Machine(name)

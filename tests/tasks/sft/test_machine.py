@@ -1,0 +1,100 @@
+"""What a machine has and a training needs: one rule for this machine and for the workers of a pool."""
+
+import pytest
+
+from carryover.tasks.sft.machine import (
+    Machine,
+    MachineNeed,
+    lacks_of,
+    named_by,
+    read_name,
+    this_machine,
+    training_need,
+)
+from carryover.tasks.sft.resources import GIB
+from carryover.tasks.sft.training_spec import TRAINING
+
+H100 = Machine("NVIDIA H100 80GB HBM3", 79 * GIB)
+T4 = Machine("Tesla T4", 15 * GIB)
+NO_GPU = Machine(None, 23 * GIB)
+LARGE = MachineNeed("paper", has_gpu=True, memory_bytes=20 * GIB)
+SMALL = MachineNeed("smoke", has_gpu=False, memory_bytes=GIB // 2)
+
+
+@pytest.fixture
+def driver(tmp_path, monkeypatch):
+    """A function that puts in place what NVIDIA's program prints; nothing is on the path without it."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def install(*lines):
+        program = tmp_path / "nvidia-smi"
+        program.write_text("#!/bin/sh\ncase $* in\n" + "".join(f"*{line}\n" for line in lines) + "esac\n")
+        program.chmod(0o755)
+
+    return install
+
+
+@pytest.mark.parametrize("machine", [H100, T4, NO_GPU, Machine("Tesla T4"), Machine("GeForce GTX 1650 (Mobile)", GIB)])
+def test_name_of_a_worker_says_what_it_has(machine):
+    name = named_by("box-gpu0", machine)
+    gpu = machine.gpu and machine.gpu.replace("(", "").replace(")", "")
+    assert name.startswith("box-gpu0 (")
+    assert read_name(name) == machine._replace(gpu=gpu)
+
+
+@pytest.mark.parametrize("name", ["ProcessWorker 91161283-ffd3", "slurm-7", ""])
+def test_other_names_say_nothing(name):
+    assert read_name(name) is None
+
+
+@pytest.mark.parametrize(
+    ("need", "machine", "is_met"),
+    [
+        (LARGE, H100, True),
+        (LARGE, T4, False),
+        (LARGE, Machine("Tesla T4"), True),  # of unknown memory
+        (LARGE, NO_GPU, False),
+        (LARGE, None, False),
+        (SMALL, NO_GPU, True),
+        (SMALL, Machine(None, GIB // 4), False),
+        (SMALL, None, True),
+        (MachineNeed("hub", has_gpu=True, memory_bytes=None), T4, True),
+    ],
+)
+def test_machine_meets_a_need_or_not(need, machine, is_met):
+    assert need.is_met_by(machine) == is_met
+    lack = lacks_of([need], {"this machine": machine})
+    assert (lack is None) == is_met
+
+
+def test_one_machine_must_meet_every_need():
+    machines = {f"worker {number}": machine for number, machine in enumerate((T4, NO_GPU))}
+    assert lacks_of([LARGE, SMALL], machines) == (
+        "a GPU with 20.0 GiB for the training paper, found only worker 0, worker 1"
+    )
+    assert lacks_of([LARGE, SMALL], machines | {"worker 2": H100}) is None
+
+
+def test_need_of_a_training_is_its_estimate():
+    paper = training_need(TRAINING["paper"].model_copy(update={"base_model": "Qwen/Qwen3-8B"}))
+    assert paper.has_gpu
+    assert 10 * GIB < (paper.memory_bytes or 0) < 80 * GIB
+    unknown = training_need(TRAINING["paper"].model_copy(update={"base_model": "some/body"}))
+    assert str(unknown) == "a GPU for the training paper"
+    smoke = training_need(TRAINING["smoke"])
+    assert not smoke.has_gpu
+    assert str(smoke).endswith(" GiB of memory for the training smoke")
+
+
+def test_machine_without_a_driver_has_its_memory(driver):
+    machine = this_machine({})
+    assert machine.gpu is None
+    assert (machine.memory_bytes or 0) > GIB
+
+
+def test_machine_has_the_first_gpu_that_it_may_use(driver):
+    driver("--id=1) echo 'Tesla T4, 15360' ;;", ") printf 'NVIDIA H100 80GB HBM3, 81559\\nTesla T4, 15360\\n' ;;")
+    assert this_machine({}) == Machine("NVIDIA H100 80GB HBM3", 81559 * 2**20)
+    assert this_machine({"CUDA_VISIBLE_DEVICES": "1,0"}) == Machine("Tesla T4", 15360 * 2**20)
+    assert this_machine({"CUDA_VISIBLE_DEVICES": ""}).gpu is None
+    assert this_machine({"CUDA_VISIBLE_DEVICES": "-1"}).gpu is None
