@@ -3,7 +3,7 @@
 from carryover.flows.cli.messages import warn
 from carryover.flows.stage_flows import collect_shards, stage_flow
 from carryover.tasks.nightly.night_spec import NightObject
-from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import evaluation_shards
 from carryover.tasks.plans.study_plan import StudyPart
@@ -28,11 +28,7 @@ def evaluate_part(
 ) -> None:
     """Serve a part's models and play the chosen cells of its evaluations, with `night` in a re-evaluation's series."""
     model = None if night is None else night.model()
-    if model is not None:
-        tokenizer, models = None, [model]
-    else:
-        tokenizer = open_tokenizer(run, part)
-        models = chosen.served(find_models(run, part, tokenizer))
+    models = _served_models(run, part, chosen) if model is None else [model]
     serving = run.plan.serving if night is None else night.serving(run.plan.serving)
 
     for restarts_left in reversed(range(SERVER_STARTS)):
@@ -42,7 +38,7 @@ def evaluate_part(
                     shard if night is None else night.shard(shard)
                     for evaluation in part.evaluations
                     for shard in evaluation_shards(
-                        run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer, serving=serving
+                        run, part, evaluation, models, base_url=server.base_url, serving=serving
                     )
                     if chosen.holds(shard.condition)
                 ]
@@ -52,3 +48,7 @@ def evaluate_part(
             if not restarts_left:
                 raise
             warn(f"{first_line(error)}; starting it again")
+
+
+def _served_models(run: Run, part: StudyPart, chosen: ChosenCells) -> list[StudyModel]:
+    return chosen.served(find_models(run, part, open_tokenizer(run, part)))

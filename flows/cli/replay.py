@@ -1,6 +1,7 @@
 """A run described and an episode replayed, found by the first digits of their ids."""
 
 import json
+from typing import Any
 
 from rich.console import Group
 from rich.panel import Panel
@@ -54,7 +55,7 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
         raise UserError(f"several episodes start with {start!r}: {ids}; give more digits")
     (episode,) = found
     console = screen()
-    trained = episode["train_contract"] or ("teacher" if episode["purpose"] == "teacher" else "base")
+    trained = _who_played(episode)
     summary = (
         "{trained} -> {runtime_contract} on {bucket}, instance {instance_id}\n"
         "plan {plan_name} ({scale}), variant {variant}, model {model_name}\n"
@@ -72,6 +73,14 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
     counted = f"{tokens:,}" if tokens or episode["token_source"] != "imported" else "unknown"
     ended = f"{episode['finish_reason']} after {episode['turn_count']} turns"
     console.print(Rule(f"{ended}, score {score}, {counted} tokens"))
+
+
+def _who_played(episode: dict[str, Any]) -> str:
+    """Return the contract that a model was trained on, or who else played."""
+    contract = episode["train_contract"]
+    if episode["base"] == "teacher":
+        return f"script of {contract}" if contract else "teacher"
+    return contract or "base"
 
 
 def _turn(turn: dict) -> Group:

@@ -6,7 +6,7 @@ with trained_episodes as (
         -- imported episodes have no training seed
         coalesce(training_seed, -1) as model_seed
     from marts.episode_metrics
-    where purpose = 'evaluation' and train_contract is not null and is_counted
+    where purpose = 'evaluation' and model = 'sft' and is_counted
 )
 
 select

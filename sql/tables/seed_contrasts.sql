@@ -5,7 +5,7 @@ with contrasted_instances as (
         avg(total_tokens) filter (runtime_contract = 'persistent')
         - avg(total_tokens) filter (runtime_contract = 'stateless') as contrast
     from marts.episode_metrics
-    where plan_digest = $plan_digest and purpose = 'evaluation' and train_contract is not null and is_counted
+    where plan_digest = $plan_digest and model = 'sft' and is_counted
     group by all
     having contrast is not null
 )

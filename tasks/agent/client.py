@@ -106,9 +106,8 @@ async def open_client(
     """Yield the client that plays a condition, and close its connections; `count_tokens` counts for a scripted one."""
     match spec:
         case ScriptedClientSpec():
-            yield open_teacher(
-                condition.bucket, condition.runtime_contract, count_tokens, prints_table=spec.prints_table
-            )
+            contract = condition.train_contract or condition.runtime_contract  # the script's own, on any runtime
+            yield open_teacher(condition.bucket, contract, count_tokens, prints_table=spec.prints_table)
         case EndpointClientSpec():
             endpoint = spec.endpoint
             if condition.purpose == "evaluation" and condition.train_contract is None:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from carryover.tasks.agent.condition import Condition
 from carryover.tasks.analysis.published_tables import published_table
-from carryover.tasks.plans.models import cells
-from carryover.tasks.plans.study_plan import Scale, StudyPart, StudyPlan
+from carryover.tasks.plans.models import cells, script_conditions
+from carryover.tasks.plans.study_plan import EvaluationSpec, Scale, StudyPart, StudyPlan
 from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.limits import Prices, Spent
@@ -83,7 +84,7 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
     `concurrency` counts the models' episodes at a time, taken to share nothing; a teacher's endpoint has its own. Raise
     `UserError` for sequences beyond a model's positions.
     """
-    rows: dict[tuple[object, ...], StageEstimate] = {}
+    rows: dict[object, StageEstimate] = {}
     for part in plan.parts:
         title = f"{part.name}, " if len(plan.parts) > 1 else ""
         stage, teacher, own_base = f"{title}{part.variant}", part.teacher, part.own_base
@@ -95,6 +96,9 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
                 mean = _published_mean("easy", known, known, total)
             row = _row(f"{stage}: teacher, {contract}", part.train_instances.count, mean, prices, pace)
             rows.setdefault((part.variant, contract), row)
+        for evaluation in part.evaluations:
+            for condition in script_conditions(part, evaluation):
+                rows.setdefault(condition, _script_row(title, condition, evaluation))
         arms = {contract: arm_examples(plan.scale, part, contract) for contract in teacher.contracts}
         start = part.training if own_base is None else own_base.training
         shape = shape_of(start, expanded(start.base_model or ""))
@@ -112,6 +116,13 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
             (part.name, place): row for place, row in enumerate(_cell_rows(plan, part, title, prices, concurrency))
         }
     return list(rows.values())
+
+
+def _script_row(title: str, condition: Condition, evaluation: EvaluationSpec) -> StageEstimate:
+    shown = ", shown as trained" if condition.visibility == "as_trained" else ""
+    cell = f"scripted {condition.train_contract} -> {condition.runtime_contract}, {condition.bucket}{shown}"
+    count = evaluation.instances.count * evaluation.replicates
+    return _row(f"{title}{condition.variant}: {cell}", count, SCRIPTED_MEAN, Prices(), LAPTOP_CORES)
 
 
 def arm_examples(scale: Scale, part: StudyPart, contract: ContractName) -> tuple[int, float]:
@@ -135,8 +146,6 @@ def _cell_rows(plan: StudyPlan, part: StudyPart, title: str, prices: Prices, pac
             played = count * (len(part.training_seeds) if train else 1)
             named = f"{stage}: {train or 'base'} -> {runtime}, {bucket}{shown}"
             yield _row(named, played, mean, billed, pace)
-        for runtime in evaluation.runtime_contracts if evaluation.has_scripted_rows else ():
-            yield _row(f"{stage}: scripted -> {runtime}, {bucket}", count, SCRIPTED_MEAN, billed, LAPTOP_CORES)
 
 
 def _row(stage: str, count: int, mean: EpisodeMean, prices: Prices, concurrency: int) -> StageEstimate:

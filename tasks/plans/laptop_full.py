@@ -52,7 +52,7 @@ def laptop_part(*, train_count: int = 1000, **changes: Any) -> StudyPart:
         # equal tokens leave some 0.94 million per arm; 1.25 passes are 1.2 million, under 4 minutes on one core
         "training": TRAINING["laptop_scratch"].model_copy(update={"epochs": 1.25}),
         "training_seeds": (0,),
-        "evaluations": (evaluation(has_scripted_rows=True), untrained_evaluation()),
+        "evaluations": (evaluation(), untrained_evaluation()),
     }
     return StudyPart(**{**fields, **changes})
 
@@ -83,13 +83,14 @@ def evaluation(
             tool_call_cap=tool_call_cap or KNAPSACK[bucket].tool_call_cap,
             max_completion_tokens=320,
         ),
-        **{"has_base_rows": False, **fields},
+        **{"has_base_rows": False, "has_scripted_rows": True, **fields},
     )
 
 
 def untrained_evaluation(bucket: str = "small", *, count: int = 100) -> EvaluationSpec:
     """Return an evaluation of the base alone, on the instances of `evaluation`, in few turns."""
-    return evaluation(bucket, count=count, max_turns=UNTRAINED_TURNS, has_base_rows=True, has_trained_rows=False)
+    alone = {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
+    return evaluation(bucket, count=count, max_turns=UNTRAINED_TURNS, **alone)
 
 
 def common_part(**changes: Any) -> StudyPart:

@@ -1,6 +1,7 @@
 """The models of a study: what they are called, where they lie, and under which conditions they are evaluated."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,11 +101,12 @@ def evaluation_conditions(
             yield _condition(part, evaluation, contract, base=part.base, training_seed=model.training_seed, **who)
 
 
-def scripted_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator[Condition]:
-    """Yield the cells of an evaluation that the scripted teachers play, where the plan wants them."""
-    if evaluation.has_scripted_rows:
-        for contract in evaluation.runtime_contracts:
-            yield _condition(part, evaluation, contract, base="teacher", model_name="scripted")
+def script_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator[Condition]:
+    """Yield the script control of an evaluation: each contract's scripted teacher under every runtime, if wanted."""
+    for script, runtime in product(part.teacher.contracts, evaluation.runtime_contracts):
+        if evaluation.has_scripted_rows:
+            who = {"base": "teacher", "model_name": f"scripted-{script}", "train_contract": script}
+            yield _condition(part, evaluation, runtime, **who)
 
 
 def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[ContractName | None, ContractName]]:

@@ -32,7 +32,7 @@ most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends 
 
 
 def _smoke_part() -> StudyPart:
-    played = evaluation(count=6, max_turns=4, has_base_rows=True, has_scripted_rows=True)
+    played = evaluation(count=6, max_turns=4, has_base_rows=True)
     short = played.model_copy(update={"episode": played.episode.model_copy(update={"max_completion_tokens": 64})})
     return laptop_part(train_count=40, training=TRAINING["smoke"], evaluations=(short,))
 

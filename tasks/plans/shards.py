@@ -3,13 +3,12 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition, episode_id
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.plans.identity import Stage, prompts_of, stage_digest
-from carryover.tasks.plans.models import StudyModel, evaluation_conditions, scripted_conditions
+from carryover.tasks.plans.models import StudyModel, evaluation_conditions, script_conditions
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
 from carryover.tasks.services.frozen_model import FrozenModel
@@ -96,10 +95,9 @@ def evaluation_shards(
     models: Sequence[StudyModel],
     *,
     base_url: str,
-    tokenizer: Path | None,
     serving: ServingSpec | None = None,
 ) -> list[ShardSpec]:
-    """Return the shards of an evaluation: every model, served at `base_url`, and the scripted teachers.
+    """Return the shards of an evaluation: every model, served at `base_url`.
 
     `serving` says how the models are served where that is not as the plan says.
     Answers of served models are never cached (arXiv 2603.01209, appendix E).
@@ -113,21 +111,38 @@ def evaluation_shards(
     )
     (base,) = (model for model in models if model.kind == "base")
     served = serving.model_dump(mode="json", exclude={"max_concurrent"}), base.identity
+    return [
+        ShardSpec(
+            stage=Stage.EVALUATION,
+            stage_digest=_digest(Stage.EVALUATION, run, evaluation.episode, *served),
+            condition=condition,
+            instances=evaluation.instances,
+            episode=evaluation.episode,
+            client=EndpointClientSpec(endpoint=endpoint),
+            is_billed=serving.url is not None,
+            replicates=evaluation.replicates,
+        )
+        for condition in evaluation_conditions(part, evaluation, models)
+    ]
+
+
+def script_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[ShardSpec]:
+    """Return the shards of a part's script control, which needs no model: every evaluation, played by the scripts."""
     scripted = part.teacher.prints_table, tokenizer_identity(part, tokenizer)
-    by_models: dict[str, Any] = {
-        "stage_digest": _digest(Stage.EVALUATION, run, evaluation.episode, *served),
-        "client": EndpointClientSpec(endpoint=endpoint),
-        "is_billed": serving.url is not None,
-    }
-    by_teachers: dict[str, Any] = {
-        "stage_digest": _digest(Stage.TRACES, run, evaluation.episode, *scripted),  # plays without a server
-        "client": scripted_client(part),
-        "tokenizer": tokenizer,
-    }
-    shared = {"instances": evaluation.instances, "episode": evaluation.episode, "replicates": evaluation.replicates}
-    played = [(condition, by_models) for condition in evaluation_conditions(part, evaluation, models)]
-    played += [(condition, by_teachers) for condition in scripted_conditions(part, evaluation)]
-    return [ShardSpec(stage=Stage.EVALUATION, condition=each, **shared, **player) for each, player in played]
+    return [
+        ShardSpec(
+            stage=Stage.TRACES,
+            stage_digest=_digest(Stage.TRACES, run, evaluation.episode, *scripted),
+            condition=condition,
+            instances=evaluation.instances,
+            episode=evaluation.episode,
+            client=scripted_client(part),
+            tokenizer=tokenizer,
+            replicates=evaluation.replicates,
+        )
+        for evaluation in part.evaluations
+        for condition in script_conditions(part, evaluation)
+    ]
 
 
 def scripted_client(part: StudyPart) -> ScriptedClientSpec:

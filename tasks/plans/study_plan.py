@@ -80,7 +80,7 @@ class EvaluationSpec(FrozenModel):
     has_trained_rows: bool = True
     """Whether the trained models are evaluated; false for the base alone, under rules of its own."""
     has_scripted_rows: bool = False
-    """Whether the scripted teachers play the instances too, under every contract: a reference without a model."""
+    """Whether each contract's scripted teacher plays the instances too, under every runtime: the script control."""
     replicates: int = 1
     runtime_contracts: tuple[ContractName, ...] = Field(
         default=PAPER_CONTRACTS, exclude_if=lambda contracts: contracts == PAPER_CONTRACTS

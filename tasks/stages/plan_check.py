@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.plans.models import StudyModel, evaluation_conditions, model_name, scripted_conditions
+from carryover.tasks.plans.models import StudyModel, evaluation_conditions, model_name, script_conditions
 from carryover.tasks.plans.study_plan import InstanceSetSpec, StudyPart, StudyPlan, teacher_conditions
 
 NAME = "plan_instance_counts"
@@ -68,5 +68,5 @@ def _planned(part: StudyPart) -> Iterator[tuple[Condition, InstanceSetSpec, int]
         name = model_name(contract, seed)
         models.append(StudyModel(name=name, kind="adapter", train_contract=contract, training_seed=seed, **unknown))
     for evaluation in part.evaluations:
-        for condition in (*evaluation_conditions(part, evaluation, models), *scripted_conditions(part, evaluation)):
+        for condition in (*evaluation_conditions(part, evaluation, models), *script_conditions(part, evaluation)):
             yield from ((condition, evaluation.instances, replicate) for replicate in range(evaluation.replicates))

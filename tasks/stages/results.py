@@ -91,7 +91,8 @@ def keep_results(
     if (path := folder / EPISODES).exists():
         former = pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(digests))
         former = former.unique("episode_id", keep="first", maintain_order=True)
-        known = former.filter(pl.col("train_contract").is_null()).select(EPISODE_KEY)
+        is_untrained = pl.col("train_contract").is_null() | (pl.col("base") == "teacher")
+        known = former.filter(is_untrained).select(EPISODE_KEY)
         added = new.join(known, on=EPISODE_KEY, how="anti", nulls_equal=True)
         episodes = pl.concat([former, added], how="diagonal")
         is_repeated = episodes.select(EPISODE_KEY).is_duplicated()

@@ -138,7 +138,8 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     model_digest: str | None
     """Digest of the weights or adapter, where known."""
     train_contract: str | None
-    """Contract of the training traces; null for the base model and for teachers."""
+    """Contract of the training traces; null for the base model and a teacher's traces. Of an evaluated script (base
+    `teacher`), the contract that it is written for."""
     runtime_contract: str
     """Contract in force."""
     shown_contract: str

@@ -66,7 +66,7 @@ PLAN_BREAKS = [
     (played_as_planned(has_base_rows=True), [_unplayed(None, runtime) for runtime in CONTRACTS]),
     (
         played_as_planned(has_scripted_rows=True),
-        [_unplayed(None, runtime, base="teacher") for runtime in CONTRACTS],
+        [_unplayed(script, runtime, base="teacher", seed=None) for script in CONTRACTS for runtime in CONTRACTS],
     ),
     (
         played_as_planned(replicates=2),

@@ -12,20 +12,16 @@ import pytest
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
-from carryover.tasks.plans.models import StudyModel
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.shards import evaluation_shards, scripted_client, teacher_shards
+from carryover.tasks.plans.shards import script_shards, scripted_client, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.tables import TABLES
 
-BASE = StudyModel(
-    name="base", kind="base", path="base", digest=None, identity="base", train_contract=None, training_seed=None
-)
 COUNTS = Overrides(train_count=6, evaluation_count=2)
 EPISODES = {row.TABLE for row in EPISODE_TABLES}
 DETERMINED = EPISODES | {"instances", "items", "trace_verdicts", "training_examples"}
@@ -38,16 +34,11 @@ def run_without_models(home, concurrency: int) -> Run:
         patch.setenv("CARRYOVER_HOME", str(home))
         with start_run("toy", resolve_plan("smoke", COUNTS), Limits()) as run:
             (part,) = run.plan.parts
-            (evaluation,) = part.evaluations
             client = scripted_client(part).model_copy(update={"concurrency": concurrency})
             for instance_set in run.plan.instance_sets():
                 generate_instance_set.fn(run, instance_set)
             tokenizer = make_tokenizer(run, part)
-            evaluated = evaluation_shards(
-                run, part, evaluation, [BASE], base_url="http://127.0.0.1:9/v1", tokenizer=tokenizer
-            )
-            scripted = [shard for shard in evaluated if shard.condition.model_name == "scripted"]
-            for shard in (*teacher_shards(run, part, tokenizer), *scripted):
+            for shard in (*teacher_shards(run, part, tokenizer), *script_shards(run, part, tokenizer)):
                 collect_episodes.fn(run, shard.model_copy(update={"client": client}))
             prepare_training_data.fn(run, part, tokenizer)
     return run

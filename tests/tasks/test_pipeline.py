@@ -16,7 +16,7 @@ from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.shards import evaluation_shards, teacher_shards
+from carryover.tasks.plans.shards import evaluation_shards, script_shards, teacher_shards
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.serve import find_models, serve_models
@@ -69,9 +69,8 @@ def study(home, told):
             models = find_models.fn(run, part, tokenizer)
             with serve_models(run, part, models, tell=told.append) as server:
                 (evaluation,) = part.evaluations
-                for shard in evaluation_shards(
-                    run, part, evaluation, models, base_url=server.base_url, tokenizer=tokenizer
-                ):
+                evaluated = evaluation_shards(run, part, evaluation, models, base_url=server.base_url)
+                for shard in (*script_shards(run, part, tokenizer), *evaluated):
                     collect_episodes.fn(run, shard)
             merge_landing.fn(run)
             compute_study_statistics.fn(run)
@@ -92,7 +91,7 @@ def test_every_stage_leaves_its_rows_in_the_warehouse(study):
         "training_runs": 2,
         "training_examples": 2 * TRAIN_COUNT,
     }
-    assert dict(episodes) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
+    assert dict(episodes) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 10 * EVALUATION_COUNT}
 
 
 def test_logging_steps_land_as_the_training_logged_them(study):

@@ -3,7 +3,15 @@
 import pytest
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel, planned_groups, served_models
+from carryover.tasks.plans.models import (
+    ALL_CELLS,
+    ChosenCells,
+    StudyModel,
+    planned_groups,
+    script_conditions,
+    served_models,
+)
+from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
@@ -77,3 +85,24 @@ def test_families_of_a_plan_are_those_of_its_evaluations():
     assert (len(main.arms), main.replicates) == (6, 1)
     assert {arm.train for arm in shuffled.arms} <= {"persistent", "stateless", None}
     assert again.replicates == 6
+
+
+def test_each_script_plays_under_each_runtime_beside_the_models():
+    plan = resolve_plan("laptop")
+    (part,) = plan.parts
+    played, untrained = (list(script_conditions(part, evaluation)) for evaluation in part.evaluations)
+    assert untrained == []
+    assert [(one.train_contract, one.runtime_contract, one.base) for one in played] == [
+        (script, runtime, "teacher")
+        for script in ("persistent", "stateless")
+        for runtime in ("persistent", "stateless")
+    ]
+    assert len({one.model_name for one in played}) == 2
+
+
+def test_every_plan_of_a_scripted_teacher_has_the_script_control():
+    for name in PLANS:
+        for part in resolve_plan(name).parts:
+            for evaluation in part.evaluations:
+                if part.teacher.kind == "scripted" and evaluation.has_trained_rows:
+                    assert evaluation.has_scripted_rows, (name, part.name)

@@ -171,9 +171,9 @@ def test_an_empty_key_is_no_key(endpoint, monkeypatch, tmp_path):
 
 def test_a_disk_without_room_for_the_episodes_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
-    # smoke: 40 teacher episodes per contract, 6 episodes in each of 8 cells
+    # smoke: 40 teacher episodes per contract, 6 episodes in each of 10 cells
     assert complaint(resolve_plan("smoke"), free=99_000_000) == (
-        "plan smoke cannot start; missing: about 113 MB of room for 128 episodes "
+        "plan smoke cannot start; missing: about 114 MB of room for 140 episodes "
         f"in {tmp_path}/data, which has 99 MB (free some, or name another folder with CARRYOVER_HOME)"
     )
     assert free_bytes(tmp_path / "data" / "deeper") > 0

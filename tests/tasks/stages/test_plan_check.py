@@ -36,5 +36,5 @@ def test_a_night_before_any_study_leaves_no_condition_short():
 
 def test_one_condition_of_the_plan_makes_the_others_short():
     miscounted = miscounted_conditions(PLANS, played("main"))
-    assert miscounted.height == 7  # eight cells
-    assert miscounted["played_count"].to_list() == [0] * 7
+    assert miscounted.height == 9  # ten cells: four of models, two of the base, four of scripts
+    assert miscounted["played_count"].to_list() == [0] * 9
