@@ -150,7 +150,7 @@ def find_trained(run: Run, name: str) -> TrainedFolder:
     """Return a model that the plan has, by the name of its training; raise `UserError` if it is not trained yet."""
     noted = stage_result(run, Stage.TRAINING, name)
     if noted is None:
-        raise UserError(f"plan {run.plan.name} has no trained model {name}; run the flow train_models first")
+        raise UserError(f"plan {run.plan.name} has no trained model {name}; run `carryover stage train-models` first")
     trained = TrainedFolder.model_validate_json(noted)
     return trained.model_copy(update={"path": open_folder(run.folders, trained)})
 

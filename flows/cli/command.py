@@ -7,6 +7,7 @@ import logging
 import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import httpx
@@ -21,9 +22,16 @@ from carryover.flows.cli.errors import OneLineCommand, StoppedError, one_line
 from carryover.flows.cli.messages import keep_logs_off_terminal, silence_exit
 from carryover.flows.cli.prefect_server import prefect_server
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import use_home
 
 EarlyAnswer = Callable[[Mapping[str, Any]], bool]
 """Takes a flow's parameters and returns whether it has answered already, so that the flow need not run."""
+_HOME = inspect.Parameter(
+    "home",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[Path | None, typer.Option(help="Data folder; default: CARRYOVER_HOME or ./data.")],
+)
 
 
 def run_as_command(
@@ -37,6 +45,26 @@ def run_as_command(
 
     A user error is one line on standard error and exit code 1, or 2 for a bad option.
     """
+    options, groups = flow_options(flow)
+
+    def call(home: Path | None = None, **given: Any) -> None:
+        if home is not None:
+            use_home(home)
+        values = {option: value for option, value in given.items() if value is not None}
+        for group, members in groups.items():
+            values[group] = {member: values.pop(member) for member in members if member in values}
+        call_flow(flow, values, answer)
+
+    call.__signature__ = inspect.Signature([*options, _HOME])  # type: ignore[attr-defined]
+    call.__annotations__ = {option.name: option.annotation for option in (*options, _HOME)}
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(cls=OneLineCommand, help=(flow.description or "").split("\n\nArgs:")[0])(call)
+    atexit.register(silence_exit)
+    app(list(arguments) if arguments is not None else None, prog_name=name or flow.name)
+
+
+def flow_options(flow: Flow[..., Any]) -> tuple[list[inspect.Parameter], dict[str, list[str]]]:
+    """Return a flow's parameters as options, and the options that are fields of one parameter, by its name."""
     schema = parameter_schema(flow.fn)
     groups: dict[str, list[str]] = {}
     options: list[inspect.Parameter] = []
@@ -46,19 +74,7 @@ def run_as_command(
             groups[parameter] = list(fields)
         for option, described in (fields or {parameter: field}).items():
             options.append(_option(option, described, schema.definitions, is_required=option in schema.required))
-
-    def call(**given: Any) -> None:
-        values = {option: value for option, value in given.items() if value is not None}
-        for group, members in groups.items():
-            values[group] = {member: values.pop(member) for member in members if member in values}
-        call_flow(flow, values, answer)
-
-    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    call.__annotations__ = {option.name: option.annotation for option in options}
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(cls=OneLineCommand, help=(flow.description or "").split("\n\nArgs:")[0])(call)
-    atexit.register(silence_exit)
-    app(list(arguments) if arguments is not None else None, prog_name=name or flow.name)
+    return options, groups
 
 
 def call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer | None) -> None:

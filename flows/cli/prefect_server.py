@@ -16,6 +16,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import open_folders
 from carryover.tasks.services.progress import waiting_line
+from carryover.tasks.services.whole_files import file_lock_when_free
 from carryover.tasks.serving.process import ManagedProcess, start_on_free_port
 
 STARTUP_SECONDS = 600.0
@@ -58,7 +59,11 @@ def own_server(home: Path, log: Path) -> Iterator[str]:
         command += ["--host", "127.0.0.1", "--port", str(port), "--no-services", "--no-ui"]
         return ManagedProcess(command, log, health_url=f"{_address(port)}/health", environment=environment)
 
-    with waiting_line("starting a Prefect server for this run") as tell:
+    # Two servers that prepare one database at once fail.
+    with (
+        waiting_line("starting a Prefect server for this run") as tell,
+        file_lock_when_free(home / ".starting.lock", lambda holder: tell(f"waiting for {holder}")),
+    ):
         server, port = start_on_free_port(start, STARTUP_SECONDS, tell)
     with server:
         yield _address(port)

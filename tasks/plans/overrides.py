@@ -136,6 +136,10 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
         raise UserError(f"invalid overrides for {place or plan.name}: {first['msg']}") from error
 
 
+def _pretrained_plans() -> list[str]:
+    return [name for name, plan in PLANS.items() if all(part.training.base == "hub" for part in plan("").parts)]
+
+
 def _with(spec: Spec, **changes: Any) -> Spec:
     """Return a spec with the changes that are given; `None` changes nothing."""
     return spec.model_copy(update={name: value for name, value in changes.items() if value is not None})
@@ -158,7 +162,11 @@ def _apply_to_part(part: StudyPart, overrides: Overrides) -> StudyPart:
     base = overrides.model_dump(include={"base_model", "base_revision"}, exclude_none=True)
     if base and training.base != "hub":
         field, value = next(iter(base.items()))
-        raise UserError(f"{field} {value!r} changes nothing here: the plan trains from base {training.base!r}")
+        option = f"--{field.replace('_', '-')}"
+        raise UserError(
+            f"{option} {value} changes nothing: this plan trains from base {training.base!r}; "
+            f"plans that adapt a pretrained model are {', '.join(_pretrained_plans())}"
+        )
     if overrides.base_model is not None:
         training = training.model_copy(update={"base_revision": None})
     dataset = overrides.model_dump(include={"text_format", "retention", "matching"}, exclude_none=True)

@@ -1,4 +1,4 @@
-"""Where things lie on disk; the only module that reads Carryover's environment variables."""
+"""Where things lie on disk; the only module that knows Carryover's environment variables."""
 
 import os
 from dataclasses import dataclass
@@ -69,6 +69,11 @@ def name_folders(home: Path | None = None) -> Folders:
     if own and deployed is not None and own.rstrip("/") != landing.rstrip("/"):
         raise UserError(f"{LANDING_VARIABLE} is {own} here, and {landing} for the deployment; unset it on this worker")
     return Folders(home=folder, landing=own or landing)
+
+
+def use_home(home: Path) -> None:
+    """Make a data folder that of this process and of the processes that it starts."""
+    os.environ[HOME_VARIABLE] = str(home.absolute())
 
 
 def open_folders(home: Path | None = None) -> Folders:

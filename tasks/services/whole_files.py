@@ -8,13 +8,16 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 TEMPORARY_SUFFIX = ".tmp"
 """Ends the name of a file or folder that is still being written."""
+LOOK_SECONDS = 0.1
+"""Pause between two looks at a lock that another process holds."""
 _HERE = -100
 """`AT_FDCWD` of `fcntl.h`."""
 _RENAME_EXCHANGE = 2
@@ -94,6 +97,21 @@ def file_lock(path: Path) -> Iterator[str | None]:
         file.write(f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
         file.flush()
         yield None
+
+
+@contextmanager
+def file_lock_when_free(path: Path, check: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Hold a lock file for the block, once no other process holds it.
+
+    `check` is told the holder at every look, and may raise.
+    """
+    while True:
+        with file_lock(path) as holder:
+            if holder is None:
+                yield
+                return
+        check(holder)
+        time.sleep(LOOK_SECONDS)
 
 
 def digest_of_file(path: Path) -> str:

@@ -1,10 +1,8 @@
 """The folder of a training: whose it is, its checkpoints, and the digest of what it holds."""
 
 import hashlib
-import itertools
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -13,7 +11,7 @@ from typing import Any
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import expanded, is_local
-from carryover.tasks.services.whole_files import digest_of_file, file_lock, write_whole
+from carryover.tasks.services.whole_files import digest_of_file, file_lock_when_free, write_whole
 from carryover.tasks.sft.card import CARD_NAME
 
 CHECKPOINTS = "checkpoints"
@@ -61,15 +59,16 @@ def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[Non
     Another process that holds it is waited for: it trains the same model, for another study. `check` is called at
     every look and may raise.
     """
-    for look in itertools.count():
-        with file_lock(output / LOCK_FILE) as holder:
-            if holder is None:
-                yield
-                return
+    told: list[str] = []
+
+    def look(holder: str) -> None:
         check()
-        if look == 0:
+        if not told:
+            told.append(holder)
             print(f"waiting for {holder}, which trains in {output}", flush=True)
-        time.sleep(0.1)
+
+    with file_lock_when_free(output / LOCK_FILE, look):
+        yield
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:

@@ -56,7 +56,10 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
     """
     if spec.batch.max_length > shape.max_positions:
         length, positions = f"{spec.batch.max_length:,}", f"{shape.max_positions:,}"
-        raise UserError(f"batch.max_length {length} is beyond the model's {positions} positions; lower it")
+        raise UserError(
+            f"training sequences of {length} tokens exceed the model's {positions} positions; "
+            "choose a model with more positions with --base-model"
+        )
     width = 2 if spec.precision == "bfloat16" else 4
     adapter = shape.adapter_parameter_count(spec.lora) if spec.lora is not None else 0
     trained = adapter or shape.parameter_count

@@ -80,7 +80,7 @@ def instance_ids(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> lis
     if noted is None or noted.result_json is None:
         raise UserError(
             f"no instances of bucket {instances.bucket} for plan {run.plan.name} in {run.landing}; "
-            "run the flow generate_instances first"
+            "run `carryover stage generate-instances` first"
         )
     return _Ids.model_validate_json(noted.result_json).root
 

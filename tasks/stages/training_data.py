@@ -116,7 +116,7 @@ def _refuse_missing_traces(run: Run, part: StudyPart, tokenizer: Path, zone: Lan
     failed = sum(place.attempt > 0 for place in missing)
     plan = f"plan {run.plan.name}"
     if len(missing) == total and not failed:
-        raise UserError(f"no teacher traces of {plan} in {run.landing}; run the flow collect_traces first")
+        raise UserError(f"no teacher traces of {plan} in {run.landing}; run `carryover stage collect-traces` first")
     if missing:
         way_out = "start again to play them"
         if failed and part.teacher.maximum_attempts is None:
@@ -131,12 +131,13 @@ def read_training_data(run: Run, part: StudyPart) -> TrainingData:
     """Return a part's training data; raise `UserError` if they are not prepared yet, or a file is gone or changed."""
     noted, what = stage_result(run, Stage.DATA, part.variant), f"training data of plan {run.plan.name}"
     if noted is None:
-        raise UserError(f"no {what} in {run.folders.datasets}; run the flow prepare_training first")
+        raise UserError(f"no {what} in {run.folders.datasets}; run `carryover stage prepare-training` first")
     data = TrainingData.model_validate_json(noted).opened(run.folders)
     if changed := data.changed_files():
         files = ", ".join(map(str, changed))
         raise UserError(
-            f"{what} are gone or changed since they were prepared: {files}; run the flow prepare_training again"
+            f"{what} are gone or changed since they were prepared: {files}; "
+            "run `carryover stage prepare-training` again"
         )
     return data
 

@@ -10,6 +10,7 @@ from carryover.tasks.agent.stepper import ContractViolationError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import name_folders
 from tests.flows.flow_process import start_python
 
 
@@ -41,6 +42,13 @@ def test_flags_are_the_flow_s_parameters_with_objects_unfolded():
     )
     assert code == 0
     assert seen == [{"scale": "large", "overrides": Overrides(count=3, seeds=(1, 2)), "dry_run": True}]
+
+
+def test_the_data_folder_can_be_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("CARRYOVER_HOME", "/another")
+    seen = []
+    run("--home", str(tmp_path / "data"), answer=lambda p: seen.append((p, name_folders().home)) or True)
+    assert seen == [({"scale": "small", "overrides": Overrides(), "dry_run": False}, tmp_path / "data")]
 
 
 @pytest.mark.parametrize("given", ["1,2", " 1, 2", "[1, 2]"])

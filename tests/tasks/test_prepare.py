@@ -38,7 +38,9 @@ def run(tokenizer):
 
 def test_without_traces_the_flow_that_makes_them_is_named(run, tokenizer):
     (part,) = run.plan.parts
-    with pytest.raises(UserError, match=r"no teacher traces of plan smoke in .*; run the flow collect_traces first"):
+    with pytest.raises(
+        UserError, match=r"no teacher traces of plan smoke in .*; run `carryover stage collect-traces` first"
+    ):
         prepare_training_data.fn(run, part, tokenizer)
 
 
@@ -69,7 +71,7 @@ def test_incomplete_traces_are_not_trained_on(run, tokenizer):
     collect_episodes.fn(run, stateless.model_copy(update={"client": dead}))
     with pytest.raises(UserError, match=r"\(2 ended with an error\): nothing is trained on the rest; start again"):
         prepare()
-    with pytest.raises(UserError, match="run the flow prepare_training first"):
+    with pytest.raises(UserError, match="run `carryover stage prepare-training` first"):
         read_training_data(run, part)
     collect_episodes.fn(run, stateless)
     assert prepare().opened(run.folders) == read_training_data(run, part)
@@ -85,7 +87,7 @@ def test_failed_gate_gives_reasons_and_leaves_no_data(run, tokenizer):
     )
     with pytest.raises(UserError, match=reasons):
         prepare_training_data.fn(run, strict, tokenizer)
-    with pytest.raises(UserError, match="run the flow prepare_training first"):
+    with pytest.raises(UserError, match="run `carryover stage prepare-training` first"):
         read_training_data(run, part)
     verdicts = zone.read("trace_verdicts").to_pylist()
     assert [row["reason"] for row in verdicts] == ["zombie_loop"] * 2 * TRAIN_COUNT
@@ -119,7 +121,7 @@ def test_a_gate_that_fails_takes_back_what_passed_before(run, tokenizer):
     assert read_training_data(run, part) == passed
     with pytest.raises(UserError, match="yield broken by"):
         prepare_training_data.fn(run, beyond_any(part), tokenizer)
-    with pytest.raises(UserError, match="run the flow prepare_training first"):
+    with pytest.raises(UserError, match="run `carryover stage prepare-training` first"):
         read_training_data(run, part)
 
 
@@ -132,7 +134,10 @@ def test_changed_training_data_are_not_trained_on(run, tokenizer):
     path = data.paths["stateless"]
     path.write_bytes(path.read_bytes().replace(b"inspect", b"INSPECT"))
     assert data.changed_files() == [path]
-    with pytest.raises(UserError, match=r"gone or changed since they were prepared: .*stateless\.jsonl; run the flow"):
+    with pytest.raises(
+        UserError,
+        match=r"gone or changed since they were prepared: .*stateless\.jsonl; run `carryover stage prepare-training`",
+    ):
         read_training_data(run, part)
     path.unlink()
     assert data.changed_files() == [path]

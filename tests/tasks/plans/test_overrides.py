@@ -189,7 +189,10 @@ def test_the_paper_s_data_and_training_can_be_varied():
     assert (part.training.base_revision, part.training.attention) == ("0123abc", "sdpa")
     with pytest.raises(UserError, match="choose retention keep_first or matching episodes"):
         apply_overrides(resolve_plan("paper"), Overrides(retention="paired", matching="tokens"))
-    with pytest.raises(UserError, match="base_revision '0123abc' changes nothing here"):
+    with pytest.raises(
+        UserError,
+        match=r"--base-revision 0123abc changes nothing: .* are paper, paper_injected",
+    ):
         apply_overrides(resolve_plan("laptop"), Overrides(base_revision="0123abc"))
 
 

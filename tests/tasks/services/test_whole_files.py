@@ -1,8 +1,18 @@
+import os
+from contextlib import ExitStack
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
-from carryover.tasks.services.whole_files import digest_of_file, folder_written_whole, write_whole, written_whole
+from carryover.tasks.services.whole_files import (
+    digest_of_file,
+    file_lock,
+    file_lock_when_free,
+    folder_written_whole,
+    write_whole,
+    written_whole,
+)
 
 
 def test_a_file_is_replaced_whole_and_missing_folders_are_made(tmp_path):
@@ -73,3 +83,30 @@ def test_a_folder_that_cannot_be_moved_raises(tmp_path):
 def test_the_digest_is_that_of_the_bytes(tmp_path):
     (tmp_path / "empty").touch()
     assert digest_of_file(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_a_lock_is_waited_for_and_its_holder_named(tmp_path):
+    told = []
+    with ExitStack() as held:
+        held.enter_context(file_lock(tmp_path / "lock"))
+
+        def look(holder: str) -> None:
+            told.append(holder)
+            held.close()
+
+        with file_lock_when_free(tmp_path / "lock", look):
+            assert [holder.partition(" since ")[0] for holder in told] == [f"process {os.getpid()} on {gethostname()}"]
+            with file_lock(tmp_path / "lock") as holder:
+                assert holder is not None
+
+
+def test_a_wait_for_a_lock_ends_where_the_check_raises(tmp_path):
+    def refuse(_: str) -> None:
+        raise ValueError("interrupted")
+
+    with (
+        file_lock(tmp_path / "lock"),
+        pytest.raises(ValueError, match="interrupted"),
+        file_lock_when_free(tmp_path / "lock", refuse),
+    ):
+        pass

@@ -95,7 +95,9 @@ def test_episode_replayed_by_the_run_is_not_played_again(run, zone, play, make_e
 
 
 def test_instances_are_read_as_stage_1_landed_them(run, zone):
-    with pytest.raises(UserError, match=r"no instances of bucket small .*run the flow generate_instances first"):
+    with pytest.raises(
+        UserError, match=r"no instances of bucket small .*run `carryover stage generate-instances` first"
+    ):
         instance_ids(run, zone, INSTANCES)
     land(run, zone)
     ids = instance_ids(run, zone, INSTANCES)

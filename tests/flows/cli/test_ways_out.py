@@ -1,0 +1,111 @@
+"""Every way out that a message names exists: options, commands, stages, targets of make and files."""
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from carryover.flows.cli.command import flow_options
+from carryover.flows.cli.main import STAGES, app
+from tests.flows.flow_process import ROOT
+
+FLOWS = {
+    ("run",): "reproduce_study",
+    ("reevaluate",): "reevaluate_model",
+    ("cave", "run"): "compare_arms",
+    **{("stage", stage): stage.replace("-", "_") for stage in STAGES},
+}
+"""Modules of the flows that are commands."""
+OF_OTHERS = {
+    "prefect worker start": {"--pool"},
+    "python -m pip download": {"--no-deps"},
+    "the data importers of `cave`": {"--data"},
+    "the CPU server": {"--model"},
+    "every command": {"--help"},
+}
+"""Options that messages name and that are another program's, by what takes them."""
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+COMMAND = re.compile(r"`carryover((?: [a-z][a-z-]*)+)")
+TARGET = re.compile(r"`make ([a-z-]+)`|(?<![\w`])make (demo|install|deploy|up|down|test)\b")
+FILE = re.compile(r"\b(?:deployments|sql|tests)/[\w./-]+\.\w+")
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Yield the sentences of the source that are no docstrings, each with its place."""
+    for folder in ("flows", "storage", "tasks"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(file.read_text())
+            docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            for node in ast.walk(tree):
+                text = sentence(node)
+                if id(node) not in docstrings and " " in text:
+                    yield f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", text
+
+
+def sentence(node: ast.AST) -> str:
+    match node:
+        case ast.JoinedStr(values=values):
+            return "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in values)
+        case ast.Constant(value=str(text)):
+            return text
+        case _:
+            return ""
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], TyperCommand]]:
+    if not isinstance(command, TyperGroup):
+        yield path, command
+        return
+    for name, each in command.commands.items():
+        yield from commands(each, (*path, name))
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+MESSAGES = list(messages())
+
+
+def known_options() -> set[str]:
+    options = {option for command in COMMANDS.values() for each in command.params for option in each.opts}
+    for module in FLOWS.values():
+        flow = getattr(import_module(f"carryover.flows.{module}"), module)
+        options |= {f"--{option.name.replace('_', '-')}" for option in flow_options(flow)[0]}
+    return options
+
+
+def test_options_that_messages_name_exist():
+    known = known_options() | set().union(*OF_OTHERS.values())
+    named = {option: place for place, text in MESSAGES for option in OPTION.findall(text)}
+    assert {"--refresh", "--train-on", "--endpoint-url", "--plan"} <= named.keys()
+    assert {option: place for option, place in named.items() if option not in known} == {}
+
+
+def test_commands_that_messages_name_exist():
+    named = {tuple(words.split()): place for place, text in MESSAGES for words in COMMAND.findall(text)}
+    assert {("merge",), ("stage", "train-models")} <= named.keys()
+    assert {path: place for path, place in named.items() if path not in COMMANDS} == {}
+
+
+def test_targets_that_messages_name_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {target for _, text in MESSAGES for match in TARGET.findall(text) for target in match if target}
+    assert {"demo", "deploy"} <= named <= targets
+
+
+def test_files_that_messages_name_exist():
+    named = {name: place for place, text in MESSAGES for name in FILE.findall(text)}
+    assert "deployments/install_vllm.sh" in named
+    assert {name: place for name, place in named.items() if not (ROOT / name).exists()} == {}
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_takes_a_data_folder(path):
+    """Those of flows get the option with their parameters."""
+    command = COMMANDS[path]
+    is_flow = bool(command.context_settings.get("ignore_unknown_options"))
+    assert is_flow == (path in FLOWS)
+    assert is_flow or "--home" in {option for each in command.params for option in each.opts}
