@@ -27,7 +27,7 @@ from carryover.tasks.stages.caching import StageIdentity
 from carryover.tasks.stages.progress import shown_progress
 from carryover.tasks.stages.spending import share_meter
 from carryover.tasks.stages.stage_results import note_reuse, note_stage, read_instances
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 FAILURES_IN_A_ROW = 10
 """Episodes in a row that may fail for an endpoint, or twice as many as are played at a time where that is more."""

@@ -17,7 +17,8 @@ from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.services.folders import open_folders
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.stages.comparisons import missing_case_episodes
-from carryover.tasks.traces.rows import FinishReason, Row
+from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.vocabulary import FinishReason
 
 BATCH = 48
 """Episodes that land together; a killed run plays at most these again."""

@@ -30,7 +30,7 @@ from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TokenizerSpec
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.stages.stage_results import instance_ids, note_stage, read_instances, stage_result
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 SAMPLE_COUNT = 100
 """Instances whose conversations the tokenizer is learned from, under each contract; the traces are much alike."""

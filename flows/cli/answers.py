@@ -19,11 +19,11 @@ from carryover.tasks.analysis.summary import study_summary
 from carryover.tasks.plans.estimate import GPU_COUNTS, StageEstimate, estimate_study
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.study_plan import StudyPlan
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.sft.load import choose_attention
 from carryover.tasks.sft.resources import GIB, GPU_GIB, hours_on
 from carryover.tasks.stages.finished import count_failed_episodes
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
 
 COLUMNS = ("stage", "episodes", "prompt", "completion", "trained on", "steps", "GiB", "hours", "cost")
 UNKNOWN_SHAPE = "Base model of unknown size: memory is not estimated, and the hours of training are those of Qwen3-8B."

@@ -17,8 +17,8 @@ from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
 from carryover.tasks.lint.lint import lint_traces, summarise_lint
 from carryover.tasks.lint.sources import read_traces, traces_of_rows
 from carryover.tasks.lint.trace import contract_name
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.vocabulary import ContractName
 
 
 def lint_files(files: Iterable[Path], contract: str | None, *, per_trace: bool) -> pl.DataFrame:

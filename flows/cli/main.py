@@ -27,6 +27,7 @@ from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table
 from carryover.tasks.interchange.formats import Format as ExchangeFormat
 from carryover.tasks.services.progress import progress_bar
+from carryover.tasks.traces.vocabulary import Purpose, Split
 
 app = typer.Typer(
     name="carryover",
@@ -324,11 +325,11 @@ def import_command(
     model: Annotated[str, typer.Option(help="Name of the model that played.")] = "imported",
     train_contract: Annotated[str | None, typer.Option(help="Contract of the model's training traces.")] = None,
     purpose: Annotated[
-        Literal["teacher", "evaluation"], typer.Option(help="A teacher's episodes, or a model's under evaluation.")
+        Purpose, typer.Option(help="A teacher's episodes, or a model's under evaluation.")
     ] = "evaluation",
     bucket: Annotated[str, typer.Option(help="Difficulty bucket of the instances.")] = "easy",
     split: Annotated[
-        Literal["train", "evaluation"] | None,
+        Split | None,
         typer.Option(help="Split of the instances; default: train for a teacher, else evaluation."),
     ] = None,
     scale: Annotated[

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple, Self
 
 from carryover.tasks.services.frozen_model import FrozenModel
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 MANIFEST_FOLDER = "bundles"
 """Folder of the manifests, beside one folder per table."""

@@ -27,7 +27,8 @@ from carryover.storage.zone.bundles import (
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.scans import scan_bundles
 from carryover.storage.zone.schemas import EPISODE_CHILDREN, nullable_schema, row_model, to_arrow
-from carryover.tasks.traces.rows import EpisodeRow, FinishReason, Row
+from carryover.tasks.traces.rows import EpisodeRow, Row
+from carryover.tasks.traces.vocabulary import FinishReason
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -1,14 +1,10 @@
 """Identity of an episode: its condition, its id and its decoding seeds."""
 
 import hashlib
-from typing import Literal
 
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.source_digest import canonical_json
-
-Purpose = Literal["teacher", "evaluation"]
-"""Purpose of an episode: training traces by a teacher, or the evaluation of a model."""
+from carryover.tasks.traces.vocabulary import ContractName, Header, Purpose, Split, Visibility
 
 
 class Condition(FrozenModel):
@@ -21,11 +17,11 @@ class Condition(FrozenModel):
     model_digest: str | None = None
     train_contract: ContractName | None = None
     runtime_contract: ContractName
-    visibility: Literal["declared", "as_trained"] = "declared"
-    header: Literal["names", "none"] = "names"
+    visibility: Visibility = "declared"
+    header: Header = "names"
     bucket: str
     """Difficulty bucket of the instances."""
-    split: Literal["train", "evaluation"]
+    split: Split
     is_out_of_distribution: bool = False
     training_seed: int | None = None
 

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from carryover.tasks.agent.condition import Condition, decoding_seed, episode_id
 from carryover.tasks.agent.episode_spec import EpisodeSpec
@@ -34,7 +34,7 @@ from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.services.text import encodable
-from carryover.tasks.traces.rows import ErrorKind, FinishReason
+from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason, RunScale
 
 NO_BLOCK = "No code block found. Answer with a short reflection and exactly one fenced Python block."
 CUT_OFF = (
@@ -80,7 +80,7 @@ class EpisodeContext:
     plan_digest: str
     stage_digest: str
     """Identity of the stage; with condition, instance, replicate and attempt it makes the episode's id."""
-    scale: Literal["smoke", "laptop", "paper", "import"]
+    scale: RunScale
     count_tokens: CountTokens | None = None
     """Tokens of a conversation by the training tokenizer, for `training_tokens`."""
     concurrency: int = 1

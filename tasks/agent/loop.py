@@ -11,11 +11,9 @@ from carryover.tasks.agent.prompt_format import prompt_digest
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.stepper import contract_in_force
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.services.source_digest import canonical_json, source_digest
+from carryover.tasks.services.source_digest import HARNESS, canonical_json, source_digest
 
-PLAYED_BY = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")
-"""The loop, the environment and the runtime, whose source is part of a declaration."""
-_code_digest = cache(partial(source_digest, PLAYED_BY))
+_code_digest = cache(partial(source_digest, HARNESS))
 
 
 async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> RecordedEpisode:

@@ -20,12 +20,9 @@ from carryover.tasks.agent.protocol import (
     EndpointDownError,
     ModelError,
     NoReplyError,
-    TokenSource,
 )
 from carryover.tasks.agent.response_cache import ResponseCache
-
-EPISODE_HEADER = "x-episode-id"
-"""Request header by which a server finds the key-value cache of an episode."""
+from carryover.tasks.traces.vocabulary import EPISODE_HEADER, TokenSource
 
 _ABOUT_THE_REQUEST = (400, 409, 413, 422)
 """Statuses by which an endpoint that is there refuses what it was sent."""

@@ -17,7 +17,7 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.results import Violation
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 
 FOLDER = Path(__file__).parent / "prompts"
 RUNTIME_WORDS: dict[str, str] = {ContractName.STATELESS: "reset"}

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.traces.vocabulary import TokenSource
 
 
 class FunctionCall(NamedTuple):
@@ -100,10 +101,6 @@ class ReplyNotKeptError(UserError):
     def __reduce__(self) -> tuple[type[Self], tuple[str, Completion]]:
         """Let a copy in another process be made of both."""
         return type(self), (str(self), self.completion)
-
-
-TokenSource = Literal["server", "training_tokenizer", "script"]
-"""Source of a client's token counts; a script's tokens cost nothing."""
 
 
 class ModelClient(Protocol):

@@ -14,7 +14,6 @@ from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
     EPISODE_TABLES,
     EpisodeRow,
-    ErrorKind,
     ErrorRow,
     NameEventRow,
     Row,
@@ -23,6 +22,7 @@ from carryover.tasks.traces.rows import (
     ToolCallRow,
     TurnRow,
 )
+from carryover.tasks.traces.vocabulary import ErrorKind
 
 MISSING_NAME_TYPES = ("NameError", "UnboundLocalError")
 """With `is not defined` in the message, the signs of a missing name (arXiv 2603.01209, D.1)."""

@@ -10,7 +10,7 @@ import random
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple
 
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 
 HeaderForm = Literal["standard", "new_names", "none"]
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from carryover.tasks.services.contract_name import LETTERS
+from carryover.tasks.traces.vocabulary import LETTERS
 
 Paper = Literal["S", "C"]
 """The study or CaveAgent, as the published tables name them."""

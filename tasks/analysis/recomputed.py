@@ -14,7 +14,7 @@ from carryover.tasks.analysis.published_tables import (
     printed_cell,
     published_table,
 )
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
 
 CLASSES = {
     "constraint_or_protocol_violation": "protocol_or_sequencing_violation",

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.traces.vocabulary import ContractName
 
 
 class StatisticsSpec(FrozenModel):

@@ -23,9 +23,8 @@ from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import Backend, ContractName
 
-Backend = Literal["fork_tree", "jupyter"]
 Watch = Callable[[Event], None]
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.reply import Reply
 from carryover.tasks.runtime.results import BlockResult
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 class Asked(NamedTuple):

@@ -23,7 +23,7 @@ from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.services.text import encodable
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 _COMPACTED_SHARE = 0.5
 """Share of the limit that compaction aims at, so that it is rare and an endpoint's prompt cache lives long."""

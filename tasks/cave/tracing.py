@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode, TurnNames
@@ -15,8 +15,9 @@ from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.source_digest import canonical_json, source_digest
-from carryover.tasks.traces.rows import ErrorKind, Row
+from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import RunRow
+from carryover.tasks.traces.vocabulary import ErrorKind, Scale
 
 
 class Trace:
@@ -35,7 +36,7 @@ class Trace:
         *,
         run_id: str,
         instance_id: str | None = None,
-        scale: Literal["smoke", "laptop", "paper"] = "smoke",
+        scale: Scale = "smoke",
         replicate: int = 0,
         episode_id: str | None = None,
     ) -> None:

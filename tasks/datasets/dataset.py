@@ -19,17 +19,17 @@ import pyarrow.parquet
 
 from carryover.tasks.datasets.conversations import TrainingMessage
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
-from carryover.tasks.datasets.extraction import TextFormat, extract_conversations
+from carryover.tasks.datasets.extraction import extract_conversations
 from carryover.tasks.datasets.selection import Candidate, order_candidates, select
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
 from carryover.tasks.datasets.truncation import TokenBudget, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, judge_traces
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS
 from carryover.tasks.services.errors import UserError, name_write_remedy
 from carryover.tasks.services.progress import Advance, OpenBar, no_bar
 from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.traces.frames import Frame
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, TextFormat
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

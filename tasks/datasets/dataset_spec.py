@@ -1,11 +1,12 @@
 """Specs of a trace's validation and of a dataset's selection."""
 
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
 from carryover.tasks.datasets.conversations import Weight
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.traces.vocabulary import Labels, Matching, Retention, TextFormat
 
 OPTIONS = ("text_format", "retention", "matching", "labels", "fault_weight")
 """Fields of `DatasetSpec` that are columns of the dataset too, in its files and in the warehouse."""
@@ -35,13 +36,13 @@ class DatasetSpec(FrozenModel):
 
     variant: str = "main"
     """Arm of an ablation; `main` for the study itself."""
-    text_format: Literal["paper", "exact_wire"] = "paper"
+    text_format: TextFormat = "paper"
     """The paper's text without header and wrapper, or the messages as inference shows them."""
-    retention: Literal["keep_first", "paired"] = "keep_first"
+    retention: Retention = "keep_first"
     """The first valid traces of each arm, or only instances whose traces are valid in every arm."""
-    matching: Literal["episodes", "tokens"] = "episodes"
+    matching: Matching = "episodes"
     """Arms of equal size in episodes, or in training tokens."""
-    labels: Literal["true", "shuffled"] = "true"
+    labels: Labels = "true"
     """Whether an arm holds its own contract's traces, or, as a negative control, a random equal share of each one's."""
     fault_weight: Weight = 0
     """Training weight of a reply that met an injected fault: 0 shows it and its repair, 1 has it imitated too."""

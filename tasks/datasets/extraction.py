@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from pydantic import TypeAdapter
@@ -11,8 +11,7 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.reply import parse_reply
 from carryover.tasks.datasets.conversations import TrainingMessage, Weight
 from carryover.tasks.traces.frames import Frame, lazy
-
-TextFormat = Literal["paper", "exact_wire"]
+from carryover.tasks.traces.vocabulary import TextFormat
 
 _MESSAGES = TypeAdapter(list[Message])
 

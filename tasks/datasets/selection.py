@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, islice
 from operator import attrgetter
-from typing import Literal
 
 import polars as pl
 
 from carryover.tasks.datasets.conversations import TrainingMessage
 from carryover.tasks.datasets.dataset_spec import DatasetSpec
 from carryover.tasks.datasets.truncation import Truncation
+from carryover.tasks.traces.vocabulary import KeptStatus
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Candidate:
     reason: str | None
     measured: float | None
     threshold: float | None
-    status: Literal["retained", "skipped", "unprocessed"] = "unprocessed"
+    status: KeptStatus = "unprocessed"
     truncation: Truncation | None = None
     """The training text; None unless the trace is retained, once `select` has run."""
 

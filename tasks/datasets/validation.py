@@ -13,8 +13,9 @@ from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.services.progress import Advance, OpenBar, no_bar
 from carryover.tasks.services.syntax import calls_finish
 from carryover.tasks.traces.frames import Frame, lazy
-from carryover.tasks.traces.rows import HARMLESS_ERRORS, FinishReason
+from carryover.tasks.traces.rows import HARMLESS_ERRORS
 from carryover.tasks.traces.training_rows import TraceVerdictRow
+from carryover.tasks.traces.vocabulary import FinishReason
 
 GIVEN_UP = "given_up"
 """Reason of an episode that ended with `error` for good: its endpoint or runtime failed, so it is no trace to judge."""

@@ -23,7 +23,8 @@ from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import read_json, text_of
 from carryover.tasks.lint.trace import atif_reply, contract_name
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.traces.rows import FinishReason, StepRow, TurnRow
+from carryover.tasks.traces.rows import StepRow, TurnRow
+from carryover.tasks.traces.vocabulary import FinishReason
 
 SCHEMA_VERSION = "ATIF-v1.7"
 TOOL = "python"

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from carryover.tasks.interchange.imported import read_observation
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 FAMILY = "knapsack"
 """The repository's name of the task family: the first part of every file name, and of every task id."""

@@ -18,7 +18,7 @@ from carryover.tasks.interchange.imported import ImportedRows, ImportedTrace, Im
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import read_json
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 class KnownInstance(NamedTuple):

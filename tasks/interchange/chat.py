@@ -16,7 +16,7 @@ from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.chat_records import chat_records, refused_record, text_of
 from carryover.tasks.lint.trace import chat_replies, contract_name
 from carryover.tasks.services.syntax import calls_finish
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 _WORDS = ("episode_id", "instance_id", "contract", "shown_contract", "train_contract", "declaration", "model_name")
 _SCHEMA = pa.schema(

@@ -13,19 +13,9 @@ from carryover.tasks.agent.reply import parse_reply
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.lint.trace import LintReply
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.events import name_event_rows, parse_block
-from carryover.tasks.traces.rows import (
-    HARMLESS_ERRORS,
-    EpisodeRow,
-    ErrorKind,
-    ErrorRow,
-    FinishReason,
-    NameEventRow,
-    Row,
-    StepRow,
-    TurnRow,
-)
+from carryover.tasks.traces.rows import HARMLESS_ERRORS, EpisodeRow, ErrorRow, NameEventRow, Row, StepRow, TurnRow
+from carryover.tasks.traces.vocabulary import ContractName, ErrorKind, FinishReason
 from carryover.tasks.traces.walker import ParsedBlock
 
 _TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")

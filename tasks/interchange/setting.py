@@ -7,8 +7,8 @@ from pydantic import field_validator, model_validator
 
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.lint.trace import contract_name
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.traces.vocabulary import ContractName, Purpose, Split
 
 _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 
@@ -21,7 +21,7 @@ class ImportSetting(FrozenModel):
     """Contract in force, for recordings that declare none."""
     train_contract: str | None = None
     """Contract of the model's training traces; None for a base model and for a teacher."""
-    purpose: Literal["teacher", "evaluation"] = "evaluation"
+    purpose: Purpose = "evaluation"
     """Whether the episodes are a teacher's (Table 1) or a model under evaluation (the other tables)."""
     plan: str = "import"
     """Name and digest of the plan that the rows are under: what `carryover tables --plan` takes."""
@@ -33,7 +33,7 @@ class ImportSetting(FrozenModel):
     """Base that an evaluated model was trained from."""
     model_name: str = "imported"
     bucket: str = "easy"
-    split: Literal["train", "evaluation"] | None = None
+    split: Split | None = None
     """Split of the instances; by default `train` for a teacher and `evaluation` otherwise."""
     tool_call_cap: int | None = None
     """Tool calls allowed per turn; None if there was no cap or it is unknown."""
@@ -46,7 +46,7 @@ class ImportSetting(FrozenModel):
         return "teacher" if self.purpose == "teacher" else self.base
 
     @property
-    def episode_split(self) -> Literal["train", "evaluation"]:
+    def episode_split(self) -> Split:
         """The split, given or by the purpose."""
         return self.split or ("train" if self.purpose == "teacher" else "evaluation")
 

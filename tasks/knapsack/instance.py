@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from carryover.tasks.knapsack.knapsack_spec import KnapsackSpec
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
+from carryover.tasks.traces.vocabulary import Split
 
 _COLUMNS = ("instance_id", "bucket", "task_id", "seed", "capacity", "inspection_budget", "allowed_classes")
 
@@ -83,9 +84,7 @@ class Instance(FrozenModel):
         return tuple(item for item in self.items if item.item_class in self.allowed_classes)
 
 
-def instance_rows(
-    instance: Instance, run_id: str, split: Literal["train", "evaluation"]
-) -> tuple[InstanceRow, list[ItemRow]]:
+def instance_rows(instance: Instance, run_id: str, split: Split) -> tuple[InstanceRow, list[ItemRow]]:
     """Return the instance and its items as rows of the warehouse."""
     instance_row = InstanceRow(
         run_id=run_id,

@@ -8,7 +8,7 @@ import polars as pl
 
 from carryover.tasks.lint.statements import LintBlock, Statement, read_block, words_of
 from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, code_blocks
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 
 Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", "unjudged", "no_code"]
 """A trace's use of its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from carryover.tasks.lint.chat_records import text_of
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 
 _STATELESS_WORDS = (ContractName.STATELESS, "reset", "ephemeral")
 _BLOCK = re.compile(

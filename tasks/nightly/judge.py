@@ -18,7 +18,7 @@ from carryover.tasks.nightly.night_spec import Thresholds
 from carryover.tasks.plans.difference import describe_difference
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.traces.result_rows import NightVerdictRow
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 CELL = (
     "base", "model_name", "train_contract", "training_seed", "runtime_contract", "visibility", "header", "bucket",

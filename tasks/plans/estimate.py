@@ -9,14 +9,14 @@ import polars as pl
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.analysis.published_tables import published_table
 from carryover.tasks.plans.models import cells, script_conditions
-from carryover.tasks.plans.study_plan import EvaluationSpec, Scale, StudyPart, StudyPlan
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
+from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.limits import Prices, Spent
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape, shape_of
 from carryover.tasks.sft.prepare import held_out_count
 from carryover.tasks.sft.resources import CORE_FLOPS, PEAK_FLOPS, estimate_resources, training_flops
 from carryover.tasks.sft.training_spec import TrainingSpec
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName, Scale
 
 LAPTOP = "means of an earlier laptop run"
 LAPTOP_CORES = 2

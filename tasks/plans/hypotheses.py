@@ -9,9 +9,9 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, PlainValidator
 
-from carryover.tasks.services.contract_name import LETTERS
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.result_rows import OVER_SEEDS, StatisticRow
+from carryover.tasks.traces.vocabulary import LETTERS
 
 SIGN_BASES = ("scratch", "common")
 """Bases that are to show the signs."""

@@ -7,7 +7,7 @@ from functools import cache
 
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.services.environment import package_versions
-from carryover.tasks.services.source_digest import canonical_json, folder_digest, source_digest
+from carryover.tasks.services.source_digest import HARNESS, canonical_json, folder_digest, source_digest
 
 
 class Stage(StrEnum):
@@ -22,16 +22,15 @@ class Stage(StrEnum):
     ANALYSIS = "analysis"
 
 
-_HARNESS = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")
 SOURCES: dict[Stage, tuple[str, ...]] = {
     Stage.INSTANCES: ("carryover.tasks.generate", "carryover.tasks.knapsack.knapsack_spec"),
-    Stage.TOKENIZER: ("carryover.tasks.provide_tokenizer", *_HARNESS),
-    Stage.TRACES: ("carryover.tasks.collect", *_HARNESS),
+    Stage.TOKENIZER: ("carryover.tasks.provide_tokenizer", *HARNESS),
+    Stage.TRACES: ("carryover.tasks.collect", *HARNESS),
     Stage.DATA: ("carryover.tasks.prepare", "carryover.tasks.stages.training_data"),
     Stage.TRAINING: ("carryover.tasks.train",),
     Stage.EVALUATION: (
         "carryover.tasks.collect",
-        *_HARNESS,
+        *HARNESS,
         "carryover.tasks.serve",
         "carryover.tasks.serving",
     ),

@@ -10,10 +10,10 @@ from pydantic import Field
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.analysis.statistics_spec import ComparedArm, PlannedGroup
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.serving.serving_spec import ServedModels
+from carryover.tasks.traces.vocabulary import ContractName
 
 BASE_NAME = "base"
 

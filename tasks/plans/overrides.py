@@ -15,6 +15,7 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel, needs
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.sft.training_spec import Attention
+from carryover.tasks.traces.vocabulary import Backend, Matching, Retention, TextFormat
 
 
 def _name_known_parts(schema: dict[str, Any]) -> None:
@@ -55,7 +56,7 @@ class Overrides(FrozenModel):
         description="What ends with a stateless block at evaluation: its process, or its user names (namespace); the "
         "first is the study's own, every further one is played beside it as the variant scope-namespace.",
     )
-    backend: Literal["fork_tree", "jupyter"] | None = Field(default=None, description="Interpreter of the episodes.")
+    backend: Backend | None = Field(default=None, description="Interpreter of the episodes.")
     concurrency: int | None = Field(
         default=None, ge=1, description="Episodes at a time, of an endpoint's teacher and of models alike."
     )
@@ -75,13 +76,9 @@ class Overrides(FrozenModel):
     )
     base_revision: str | None = Field(default=None, description="Commit of the base model's repository on the hub.")
     attention: Attention | None = Field(default=None, description="Implementation of attention in training.")
-    text_format: Literal["paper", "exact_wire"] | None = Field(
-        default=None, description="Training text: the paper's, or what was sent."
-    )
-    retention: Literal["keep_first", "paired"] | None = Field(
-        default=None, description="Traces kept: first valid ones, or pairs."
-    )
-    matching: Literal["episodes", "tokens"] | None = Field(
+    text_format: TextFormat | None = Field(default=None, description="Training text: the paper's, or what was sent.")
+    retention: Retention | None = Field(default=None, description="Traces kept: first valid ones, or pairs.")
+    matching: Matching | None = Field(
         default=None, description="Match the training sets by number of episodes or of tokens."
     )
     minimum_score: float | None = Field(

@@ -14,17 +14,18 @@ from carryover.tasks.plans.laptop_full import (
     laptop_injected_parts,
     laptop_part,
 )
-from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, Scale, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING
+from carryover.tasks.traces.vocabulary import Scale
 
 PlanName = Literal[
     "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control", "paper",
     "paper_injected",
 ]  # fmt: skip
 
-EVALUATION_SEEDS = {"easy": 123_456_789, "hard": 223_456_789}
+PAPER_EVALUATION_SEEDS = {"easy": 123_456_789, "hard": 223_456_789}
 """First seed of a bucket's fixed evaluation instances: Easy's is the authors', Hard's lies apart from it."""
 EPISODE_TOKENS = 1_000_000
 """Prompt and completion tokens of an episode at most: three times the mean of the base rows, which Table 2 finds to use
@@ -51,7 +52,7 @@ def _paper_part() -> StudyPart:
     )
     evaluation_sets = (
         InstanceSetSpec(bucket=bucket, split="evaluation", count=100, first_seed=seed)
-        for bucket, seed in EVALUATION_SEEDS.items()
+        for bucket, seed in PAPER_EVALUATION_SEEDS.items()
     )
     return StudyPart(
         base="hub",

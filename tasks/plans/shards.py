@@ -17,7 +17,7 @@ from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.folder import base_identity
 
-TOKENIZER_FILES = ("tokenizer*", "vocab*", "merges*", "special_tokens*", "added_tokens*", "chat_template*")
+IDENTIFYING_FILES = ("tokenizer*", "vocab*", "merges*", "special_tokens*", "added_tokens*", "chat_template*")
 """Files of a tokenizer, in a folder that may hold a model too."""
 REPLY_SECONDS = 1230.0
 """Reply timeout of a served model: the 12,288 tokens of the paper's plan at ten a second."""
@@ -160,7 +160,7 @@ def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
     if folder is None:
         return "none"
     digest = hashlib.sha256()
-    for file in sorted(file for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
+    for file in sorted(file for pattern in IDENTIFYING_FILES for file in folder.glob(pattern)):
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()
 

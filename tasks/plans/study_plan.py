@@ -6,21 +6,26 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from carryover.tasks.agent.condition import Condition, Purpose
+from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.training_spec import TrainingSpec
-
-Scale = Literal["smoke", "laptop", "paper"]
-"""Scale of a result; results of different scales are never compared."""
-BaseName = Literal["scratch", "common", "both", "hub"]
+from carryover.tasks.traces.vocabulary import (
+    PAPER_CONTRACTS,
+    BaseName,
+    ContractName,
+    Header,
+    Purpose,
+    Scale,
+    Split,
+    Visibility,
+)
 
 FRAME_MODULES = ("json", "pandas", "pyarrow")
 """Modules that injected frames are made of, and `json`, which pandas brings along."""
@@ -31,7 +36,7 @@ class InstanceSetSpec(FrozenModel):
 
     bucket: str
     """Key of `KNAPSACK`."""
-    split: Literal["train", "evaluation"]
+    split: Split
     count: int
     first_seed: int
 
@@ -73,8 +78,8 @@ class EvaluationSpec(FrozenModel):
 
     instances: InstanceSetSpec
     episode: EpisodeSpec
-    visibility: Literal["declared", "as_trained"] = "declared"
-    header: Literal["names", "none"] = "names"
+    visibility: Visibility = "declared"
+    header: Header = "names"
     has_base_rows: bool = True
     """Whether the untrained or unadapted base is evaluated beside the trained models."""
     has_trained_rows: bool = True

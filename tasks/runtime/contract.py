@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.traces.vocabulary import ContractName
 
 Scope = Literal["process", "namespace"]
 

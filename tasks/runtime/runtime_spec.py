@@ -7,6 +7,7 @@ from pydantic import Field
 from carryover.tasks.runtime.policy import StaticPolicy
 from carryover.tasks.runtime.shaping import Shaping, WholeOutput
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.traces.vocabulary import Backend
 
 _MIB = 1 << 20
 
@@ -17,7 +18,7 @@ SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 class RuntimeSpec(FrozenModel):
     """Backend, walls and bounds of a worker's interpreters; equal under every contract."""
 
-    backend: Literal["fork_tree", "jupyter"] = "fork_tree"
+    backend: Backend = "fork_tree"
     """Backend that runs the blocks: forks of an interpreter, or a Jupyter kernel."""
     sandbox: SandboxLevel | None = None
     """Sandbox level; null for the best that the machine offers."""

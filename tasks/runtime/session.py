@@ -8,7 +8,7 @@ from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 
 Tools = Mapping[str, Callable[..., Any]] | Iterable[Callable[..., Any]]
 

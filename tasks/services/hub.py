@@ -14,7 +14,7 @@ from carryover.tasks.services.errors import UserError, first_line
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-TOKENIZER_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
+DOWNLOADED_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
 """Files of a tokenizer on the hub."""
 _loading = threading.Lock()
 """Held by the thread that loads a tokenizer: conditions are played side by side in threads."""
@@ -100,4 +100,4 @@ def fetch_tokenizer(source: str, revision: str) -> Path:
     with explained(source, "tokenizer"):
         from huggingface_hub import snapshot_download
 
-        return Path(snapshot_download(source, revision=revision, allow_patterns=list(TOKENIZER_FILES)))
+        return Path(snapshot_download(source, revision=revision, allow_patterns=list(DOWNLOADED_FILES)))

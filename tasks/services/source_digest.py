@@ -19,6 +19,8 @@ SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".csv", ".jinja")
 """Suffixes of source files; backups and caches of editors do not count."""
 BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.stages.", "carryover.tasks.services.progress.")
 """Modules that imports are not followed into: plans count by value, and glue to Prefect decides no result."""
+HARNESS = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")
+"""Packages that play an episode of the study."""
 
 _MODULE_NAME = re.compile(r"carryover\.tasks(\.\w+)+")
 _QUOTED_OR_GAP = re.compile(r"""(?P<quoted>'(?:[^']|'')*'|"[^"]*")|(?:\s|--[^\n]*|/\*.*?\*/)+""", re.DOTALL)

@@ -10,7 +10,7 @@ from carryover.tasks.agent.protocol import EndpointDownError
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.stages.stage_results import instance_ids
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 class EpisodePlace(NamedTuple):

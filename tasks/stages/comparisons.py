@@ -19,8 +19,8 @@ from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.folders import open_folders
 from carryover.tasks.stages.runs import landed_run, new_run_id
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
-from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.study_rows import RunRow
+from carryover.tasks.traces.vocabulary import FinishReason
 
 FLOW = "compare_arms"
 

@@ -11,7 +11,8 @@ from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.stages.attempts import unheard_attempts
 from carryover.tasks.stages.runs import ANALYSIS_KEY
-from carryover.tasks.traces.rows import EpisodeRow, FinishReason
+from carryover.tasks.traces.rows import EpisodeRow
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 def is_finished(plan: StudyPlan) -> bool:

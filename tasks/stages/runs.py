@@ -20,7 +20,8 @@ from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import Folders, name_folders, open_folders
 from carryover.tasks.services.limits import LimitReachedError
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow, RunStatus
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.vocabulary import RunStatus
 
 ANALYSIS_KEY = "analysis_source"
 """Key of a run's environment for the digest of its statistics' source."""

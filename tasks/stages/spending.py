@@ -6,9 +6,9 @@ from typing import get_args
 import polars as pl
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.condition import Purpose
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.services.limits import Meter, Spent
+from carryover.tasks.traces.vocabulary import Purpose
 
 _meters: dict[tuple[str, Limits], Meter] = {}
 """The open meters: conditions that are played side by side spend from one limit."""

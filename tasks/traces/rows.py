@@ -7,12 +7,22 @@ content, so that landing the same row twice is harmless.
 """
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, model_validator
 
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.traces.vocabulary import (
+    ErrorKind,
+    EventKind,
+    FinishReason,
+    Header,
+    Purpose,
+    RowTokenSource,
+    RunScale,
+    Split,
+    Visibility,
+)
 
 
 class Row(FrozenModel):
@@ -38,43 +48,12 @@ HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
 """Texts of errors that no density counts: the environment refused, or the per-turn cap was spent."""
 
 
-class FinishReason(StrEnum):
-    """How an episode ended (arXiv 2603.01209, Table 6, and a wall-clock timeout as a category of its own).
-
-    The study's harness records the first five; `answer`, `timeout`, `max_tokens` and `max_steps` end a CaveAgent's
-    episodes (arXiv 2601.01569, algorithm 1); the others come with imported traces.
-    """
-
-    FINISH_TOOL = "finish_tool"
-    MAX_TURNS = "max_turns"
-    MAX_TOKENS = "max_tokens"
-    CONTEXT_LENGTH = "context_length"
-    ERROR = "error"
-    TIMEOUT = "timeout"
-    ANSWER = "answer"
-    MAX_STEPS = "max_steps"
-    LENGTH = "length"
-    EXCEPTION = "exception"
-    TOOL_ERROR = "tool_error"
-    OTHER = "other"
-
-
-class ErrorKind(StrEnum):
-    """Where an error came from."""
-
-    INTERPRETER = "interpreter"
-    TOOL = "tool"
-    CAP = "cap"
-    PROTOCOL = "protocol"
-    MODEL = "model"
-
-
 class InstanceRow(Row, table="instances", key=("instance_id", "split")):
     """An Opaque Knapsack instance with its reference solution; never shown to an agent."""
 
     instance_id: str
     """Content hash of the instance."""
-    split: Literal["train", "evaluation"]
+    split: Split
     """What the instance is for."""
     bucket: str
     """Difficulty bucket, e.g. `easy`."""
@@ -126,9 +105,9 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     """Digest of stage identity, condition, instance, replicate and attempt."""
     plan_digest: str
     """Digest of the resolved plan that played the episode; `reused_episodes` names the others that it belongs to."""
-    scale: Literal["smoke", "laptop", "paper", "import"]
+    scale: RunScale
     """Scale of that plan; results of different scales are never mixed."""
-    purpose: Literal["teacher", "evaluation"]
+    purpose: Purpose
     variant: str
     """Arm of an ablation or control; `main` for the study itself."""
     base: str
@@ -144,12 +123,12 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     """Contract in force."""
     shown_contract: str
     """Contract that prompt and header told the model."""
-    visibility: Literal["declared", "as_trained"]
+    visibility: Visibility
     """Whether prompt and header follow the runtime in force or the contract of training."""
-    header: Literal["names", "none"]
+    header: Header
     """Whether the header lists names."""
     bucket: str
-    split: Literal["train", "evaluation"]
+    split: Split
     is_out_of_distribution: bool
     """Whether the bucket differs from the one of training."""
     instance_id: str
@@ -185,7 +164,7 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     completion_tokens: int
     total_tokens: int | None = None
     """Prompt and completion tokens together; null where nobody counted them."""
-    token_source: Literal["server", "training_tokenizer", "script", "imported"]
+    token_source: RowTokenSource
     """Who counted the tokens; `script` is an oracle's.
 
     Imported sums of 0 were counted by nobody, and are null in the marts.
@@ -295,7 +274,7 @@ class NameEventRow(Row, table="name_events", key=("episode_id", "step", "sequenc
     step: int
     sequence: int
     """Order of evaluation inside the block, from 0."""
-    kind: Literal["bind", "read", "import", "call_site"]
+    kind: EventKind
     name: str
     """User name, root module, or tool."""
     line: int

@@ -1,9 +1,9 @@
 """Rows about runs and the stages of plans."""
 
 from datetime import datetime
-from typing import Literal
 
 from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.vocabulary import RunScale, RunStatus
 
 
 class RunRow(Row, table="runs", key=("run_id",)):
@@ -12,7 +12,7 @@ class RunRow(Row, table="runs", key=("run_id",)):
     flow: str
     plan_name: str
     plan_digest: str
-    scale: Literal["smoke", "laptop", "paper", "import"]
+    scale: RunScale
     plan_json: str
     """The resolved plan."""
     environment_json: str
@@ -20,9 +20,6 @@ class RunRow(Row, table="runs", key=("run_id",)):
     source: str | None = None
     """Digest of the source of the packages that produce rows, as it was when the run began; null for imports."""
     started_at: datetime
-
-
-RunStatus = Literal["finished", "failed", "stopped"]
 
 
 class RunEndRow(Row, table="run_ends", key=("run_id",)):

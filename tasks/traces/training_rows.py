@@ -1,9 +1,9 @@
 """Rows about training: verdicts on traces, the examples of datasets, fine-tunings."""
 
 from datetime import datetime
-from typing import Literal
 
 from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.vocabulary import KeptStatus, Labels, Matching, Retention, TextFormat
 
 
 class TraceVerdictRow(Row, table="trace_verdicts", key=("validation_digest", "episode_id")):
@@ -46,7 +46,7 @@ class TrainingExampleRow(Row, table="training_examples", key=("dataset_id", "epi
     instance_id: str
     position: int
     """Place in the shuffled order, from 0."""
-    status: Literal["retained", "skipped", "unprocessed"]
+    status: KeptStatus
     reason: str | None
     """Why it was skipped."""
     measured: float | None
@@ -56,11 +56,11 @@ class TrainingExampleRow(Row, table="training_examples", key=("dataset_id", "epi
     assistant_token_count: int | None
     message_count: int | None
     is_truncated: bool
-    text_format: Literal["paper", "exact_wire"]
-    retention: Literal["keep_first", "paired"]
-    matching: Literal["episodes", "tokens"]
+    text_format: TextFormat
+    retention: Retention
+    matching: Matching
     content_digest: str | None
-    labels: Literal["true", "shuffled"] | None = None
+    labels: Labels | None = None
     """Whether the arms are their own contract's traces; null before that was recorded."""
     fault_weight: int | None = None
     """Training weight of replies that met an injected fault; null before that was recorded."""

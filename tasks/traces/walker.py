@@ -7,13 +7,13 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from carryover.tasks.services.syntax import FILENAME, parse_python
+from carryover.tasks.traces.vocabulary import EventKind
 
 BUILTIN_NAMES = frozenset(vars(builtins))
 
-EventKind = Literal["bind", "read", "import", "call_site"]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ComprehensionNode = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 

@@ -13,10 +13,10 @@ from carryover.tasks.nightly.night_spec import NightObject
 from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.result_rows import NightVerdictRow
+from carryover.tasks.traces.vocabulary import ContractName
 from tests.flows.flow_process import run_flow, start_flow
 from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher
 from tests.storage.conftest import build_row

@@ -13,13 +13,13 @@ from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.services.contract_name import LETTERS
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
-from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, InstanceRow, Row, StepRow
+from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, InstanceRow, Row, StepRow
 from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.tables import TABLES
 from carryover.tasks.traces.training_rows import TrainingExampleRow
+from carryover.tasks.traces.vocabulary import LETTERS, ErrorKind, FinishReason
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from carryover.storage.zone.schemas import arrow_schema, to_arrow
-from carryover.tasks.traces.rows import EpisodeRow, ErrorKind, ErrorRow, FinishReason, Row, StepRow, TurnRow
+from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, Row, StepRow, TurnRow
+from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason
 
 SYSTEMS = ("You write code.", "Names persist.", "Demonstrations.", "Tools.")
 

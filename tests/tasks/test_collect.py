@@ -28,7 +28,7 @@ from carryover.tasks.plans.study_plan import teacher_conditions
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.services.limits import LimitReachedError, Prices
 from carryover.tasks.stages.runs import start_run
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 COUNT = 4
 PLAN = resolve_plan("smoke", Overrides(train_count=COUNT))

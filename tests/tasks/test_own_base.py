@@ -12,13 +12,13 @@ from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.study_plan import InstanceSetSpec, OwnBaseSpec
 from carryover.tasks.serve import find_models
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TRAINING, TokenizerSpec
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.stages.training_data import TrainingData, write_base_corpus
+from carryover.tasks.traces.vocabulary import ContractName
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model
 
 SHORT = {"max_steps": 2, "logging_steps": 1, "save_steps": 2, "evaluation_steps": 2}

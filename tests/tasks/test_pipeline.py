@@ -20,10 +20,10 @@ from carryover.tasks.plans.shards import evaluation_shards, script_shards, teach
 from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.serve import find_models, serve_models
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.sft.card import ContractMismatchError
 from carryover.tasks.sft.training_log import LOG_NAME, read_log
 from carryover.tasks.stages.runs import start_run
+from carryover.tasks.traces.vocabulary import ContractName
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model
 
 pytestmark = pytest.mark.slow

@@ -37,7 +37,7 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 from tests.benchmarks.harness.measuring import proportional_bytes
 
 SECONDS = float(os.environ.get("CARRYOVER_SOAK_SECONDS", "3600"))

@@ -17,7 +17,7 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import density_blocks as blocks
 from carryover.tasks.agent.teachers.density_blocks import Known
 from carryover.tasks.agent.teachers.small import PlayedTurn, read_turns
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "start": (

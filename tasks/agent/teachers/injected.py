@@ -13,7 +13,7 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers.density import read_task
 from carryover.tasks.agent.teachers.small import SENTENCES, read_turns
 from carryover.tasks.agent.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 
 INJECTING = (ContractName.INJECTED, ContractName.INJECTED_PERSISTENT)
 _LOOK = """\

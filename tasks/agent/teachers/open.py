@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message, TokenSource
+from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message
 from carryover.tasks.agent.teachers.density import write_density_reply
 from carryover.tasks.agent.teachers.injected import INJECTING, write_injected_reply
 from carryover.tasks.agent.teachers.small import write_small_reply
+from carryover.tasks.traces.vocabulary import TokenSource
 
 WriteReply = Callable[[Sequence[Message], int], str]
 

@@ -22,7 +22,7 @@ from carryover.tasks.agent.variation import WORDINGS, Variation
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.inside.tools import ToolError
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 WHOLE_SHARE = 0.4
 """Share of conversations that are one block with everything."""

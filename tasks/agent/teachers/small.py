@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.teachers import small_blocks as blocks
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "list": (

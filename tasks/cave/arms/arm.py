@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 
 ArmName = Literal["persistent_code", "stateless_code", "code_without_injection", "json", "json_python"]
 

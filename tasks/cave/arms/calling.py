@@ -24,7 +24,7 @@ from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.runtime.results import BlockError, BlockResult, ToolCall
 from carryover.tasks.runtime.tools import ToolTable
-from carryover.tasks.traces.rows import ErrorKind, FinishReason
+from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason
 
 EXECUTE = "execute_python"
 _EXECUTE_TOOL = {

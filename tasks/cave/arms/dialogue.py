@@ -12,7 +12,7 @@ from carryover.tasks.cave.suites.case import Call, Dialogue
 from carryover.tasks.cave.suites.values import Json
 from carryover.tasks.runtime.results import ToolCall
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 _FAILED = (FinishReason.ERROR, FinishReason.TIMEOUT)
 _MAX_MESSAGES = 100

@@ -11,8 +11,8 @@ from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.cave.suites.multi_variable import NAMES, multi_variable_cases
 from carryover.tasks.datasets.conversations import Conversation
 from carryover.tasks.runtime.describe import describe
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, TokenizerSpec
+from carryover.tasks.traces.vocabulary import ContractName
 
 LAPTOP = "laptop"
 """Model name of the small models trained here, one per arm."""

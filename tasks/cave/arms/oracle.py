@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall, TokenSource
+from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall
 from carryover.tasks.cave.arms.arm import Arm
 from carryover.tasks.cave.arms.calling import EXECUTE
 from carryover.tasks.cave.arms.case_environment import READ, WRITE, source_of
@@ -14,7 +14,7 @@ from carryover.tasks.cave.arms.tokens import count_messages, count_reply
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import STAGE, Call, Case, Expected, GoldenRun, Turn
 from carryover.tasks.cave.suites.values import rebuilding, telling
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName, TokenSource
 
 MODEL_NAME = "oracle"
 DONE = "Done."

@@ -30,7 +30,8 @@ from carryover.tasks.runtime.objects import Binding, RetrievalError
 from carryover.tasks.runtime.results import ToolCall
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.traces.result_rows import CaveTurnRow
-from carryover.tasks.traces.rows import FinishReason, Row
+from carryover.tasks.traces.rows import Row
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 class Setting(NamedTuple):

@@ -15,7 +15,7 @@ from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 
 
 class EpisodeKernel(Kernel):

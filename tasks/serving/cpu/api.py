@@ -24,9 +24,8 @@ from carryover.tasks.serving.cpu.model_engine import GenerationReply, Generation
 from carryover.tasks.serving.cpu.models import LoadedModel
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from carryover.tasks.serving.cpu.scheduler import Scheduler
+from carryover.tasks.traces.vocabulary import EPISODE_HEADER
 
-EPISODE_HEADER = "x-episode-id"
-"""Names the conversation, so that its cache is found without searching."""
 BODY_BYTES = 8 * 2**20
 """Largest request; the longest context of the study takes a hundredth of it."""
 UNREAD_BYTES = 8 * BODY_BYTES

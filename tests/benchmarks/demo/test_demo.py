@@ -18,8 +18,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS
 from carryover.tasks.stages.results import EPISODES
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
 from tests.benchmarks.demo.drafting import gain_of_drafting
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(7200)]

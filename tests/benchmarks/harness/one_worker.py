@@ -18,7 +18,7 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName
 from tests.benchmarks.harness.playing import make_instances
 
 

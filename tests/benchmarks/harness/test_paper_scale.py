@@ -34,7 +34,7 @@ from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(8 * 3600)]
 

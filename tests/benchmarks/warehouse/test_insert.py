@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.traces.rows import EpisodeRow, FinishReason, StepRow
+from carryover.tasks.traces.rows import EpisodeRow, StepRow
+from carryover.tasks.traces.vocabulary import FinishReason
 
 STEP_COUNT = 1_000_000
 STEPS_PER_EPISODE = 10

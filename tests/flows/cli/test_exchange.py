@@ -9,8 +9,9 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.traces.rows import EpisodeRow, FinishReason
+from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.vocabulary import FinishReason
 from tests.flows.cli.calling import call, import_records, run
 from tests.storage.conftest import build_episode, build_row
 

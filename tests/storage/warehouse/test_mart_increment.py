@@ -12,7 +12,8 @@ from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.schemas import EPISODE_CHILDREN
 from carryover.tasks.traces.result_rows import StatisticRow
-from carryover.tasks.traces.rows import ErrorRow, FinishReason, InstanceRow, NameEventRow
+from carryover.tasks.traces.rows import ErrorRow, InstanceRow, NameEventRow
+from carryover.tasks.traces.vocabulary import FinishReason
 
 PER_EPISODE = ("episode_behaviour", "episode_failures", "episode_metrics")
 SUMMARIES = (

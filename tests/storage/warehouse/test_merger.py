@@ -15,9 +15,10 @@ from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.tasks.traces.result_rows import StatisticRow
-from carryover.tasks.traces.rows import FinishReason, InstanceRow
+from carryover.tasks.traces.rows import InstanceRow
 from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
+from carryover.tasks.traces.vocabulary import FinishReason
 from tests.bars import RecordedBars
 
 NO_GRACE = timedelta(0)

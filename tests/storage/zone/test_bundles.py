@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from carryover.storage.zone.bundles import BundledEpisode, Manifest, new_bundle_id, share_episodes
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 def _manifest(bundle_id: str, *episode_ids: str) -> Manifest:

@@ -13,8 +13,9 @@ from carryover.storage.errors import LandingError
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import arrow_schema, nullable_schema
 from carryover.tasks.traces.result_rows import StatisticRow
-from carryover.tasks.traces.rows import EpisodeRow, FinishReason, InstanceRow, StepRow
+from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, StepRow
 from carryover.tasks.traces.study_rows import RunRow
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 def _files(landing: LandingZone) -> list[str]:

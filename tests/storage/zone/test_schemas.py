@@ -4,9 +4,10 @@ import pyarrow as pa
 import pytest
 
 from carryover.storage.zone.schemas import Column, arrow_schema, duckdb_columns, to_arrow
-from carryover.tasks.traces.rows import EpisodeRow, FinishReason, RuntimeEventRow, StepRow
+from carryover.tasks.traces.rows import EpisodeRow, RuntimeEventRow, StepRow
 from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.tables import TABLES
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 def test_a_model_gives_names_types_and_nullability():

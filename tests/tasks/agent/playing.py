@@ -7,9 +7,10 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.loop import run_episode
-from carryover.tasks.agent.protocol import Completion, TokenSource
+from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.traces.vocabulary import TokenSource
 
 INSTANCE = sample_instance(KNAPSACK["easy"], 11)
 FIRST_ID = INSTANCE.items[0].item_id

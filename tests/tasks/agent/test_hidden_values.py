@@ -10,10 +10,10 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.loop import run_episode
-from carryover.tasks.agent.protocol import Completion, TokenSource
+from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
-from carryover.tasks.services.contract_name import ContractName
+from carryover.tasks.traces.vocabulary import ContractName, TokenSource
 
 # Numbers and names that occur nowhere else, so that finding one means that it leaked.
 SEED = 860_411_937

@@ -9,7 +9,8 @@ from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.protocol import ContextOverflowError, ModelError
-from carryover.tasks.traces.rows import EPISODE_TABLES, FinishReason
+from carryover.tasks.traces.rows import EPISODE_TABLES
+from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.agent.playing import FIRST_ID, INSTANCE, Model, SlowModel, block, make_condition, play
 
 

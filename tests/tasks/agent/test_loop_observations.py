@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from carryover.tasks.runtime.policy import StaticPolicy
-from carryover.tasks.traces.rows import ErrorKind, FinishReason
+from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason
 from tests.tasks.agent.playing import FIRST_ID, Model, block, make_condition, observations, play
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from carryover.tasks.agent.protocol import ModelError
 from carryover.tasks.agent.stepper import ContractViolationError
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.agent.playing import Model, block, play
 
 

@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.agent.recorder import EpisodeRecorder
 from carryover.tasks.knapsack.environment import UNAVAILABLE
 from carryover.tasks.runtime.results import BlockError, BlockResult, ToolCall
-from carryover.tasks.traces.rows import ErrorKind
+from carryover.tasks.traces.vocabulary import ErrorKind
 
 MISSING = BlockError("interpreter", "NameError", "NameError: name 'kept' is not defined")
 

@@ -11,14 +11,14 @@ from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.protocol import Completion, TokenSource
+from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.results import BlockResult
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.environment import processor_count
+from carryover.tasks.traces.vocabulary import ContractName, TokenSource
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(6)]
 CONDITION = Condition(

@@ -13,7 +13,7 @@ from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.runtime_stream import BusyError
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.runtime.objects import InjectionError, RetrievalError
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 ORDERS = pd.DataFrame(
     {"customer": ["ann", "bob", "ann"], "amount": [10.0, 20.0, 5.0], "currency": ["usd", "eur", "eur"]}

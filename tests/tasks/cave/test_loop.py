@@ -8,7 +8,7 @@ from carryover.tasks.agent.protocol import Completion, ContextOverflowError
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.events import Answer, Asked, Observed, Replied
 from carryover.tasks.cave.scripted import block, scripted, scripted_by
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 def test_reply_without_a_block_ends_the_loop(open_agent):

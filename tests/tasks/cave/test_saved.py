@@ -15,7 +15,7 @@ import pytest
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.saved import Restored
 from carryover.tasks.cave.scripted import block, scripted
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 def double(number: int) -> int:

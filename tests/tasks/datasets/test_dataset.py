@@ -12,14 +12,13 @@ import pytest
 from carryover.tasks.datasets.conversations import Conversation, read_conversations
 from carryover.tasks.datasets.dataset import OMITTED, PLACEHOLDERS, prepare_dataset
 from carryover.tasks.datasets.dataset_spec import OPTIONS, DatasetSpec, ValidationSpec
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.services.progress import no_bar
 from carryover.tasks.sft.prepare import tokenize
 from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
 from carryover.tasks.sft.training_spec import TokenizerSpec
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import ContractName, FinishReason
 from tests.bars import RecordedBars
 
 CONTRACTS = ("persistent", "stateless")

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from carryover.tasks.datasets.extraction import TextFormat, extract_conversations
+from carryover.tasks.datasets.extraction import extract_conversations
+from carryover.tasks.traces.vocabulary import TextFormat
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from carryover.tasks.checks.suites import FailedChecksError
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.suite import gate_examples, gate_traces
 from carryover.tasks.datasets.validation import REASONS, judge_traces
-from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.training_rows import TrainingExampleRow
+from carryover.tasks.traces.vocabulary import FinishReason
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONTRACTS = ("persistent", "stateless")

@@ -8,8 +8,8 @@ from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.datasets.validation import judge_traces, rules, verdict_rows
 from carryover.tasks.lint.sources import traces_of_rows
 from carryover.tasks.services.syntax import calls_finish
-from carryover.tasks.traces.rows import FinishReason
 from carryover.tasks.traces.tables import TABLES
+from carryover.tasks.traces.vocabulary import FinishReason
 
 NAME_ERROR = "NameError: name 'x' is not defined"
 

@@ -26,8 +26,8 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.traces.rows import InstanceRow, Row
+from carryover.tasks.traces.vocabulary import ContractName
 from tests.tasks.interchange.authors_repository import scripts_folder
 
 CONTRACTS = ("persistent", "stateless")

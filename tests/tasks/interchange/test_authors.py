@@ -7,7 +7,7 @@ from carryover.tasks.interchange.authors import authors_documents, write_authors
 from carryover.tasks.interchange.authors_import import KnownInstance, read_authors
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent", purpose="teacher", split="train")
 

@@ -9,7 +9,7 @@ from carryover.tasks.interchange.imported import import_trace
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.lint.sources import read_traces
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 

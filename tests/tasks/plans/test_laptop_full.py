@@ -4,7 +4,7 @@ from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.plans.laptop_full import (
     BINDING_CAP,
-    EVALUATION_SEEDS,
+    LAPTOP_EVALUATION_SEEDS,
     MAX_TURNS,
     REPLICATES,
     TRAIN_SEED,
@@ -14,7 +14,7 @@ from carryover.tasks.plans.laptop_full import (
 )
 from carryover.tasks.plans.shards import REPLY_SECONDS
 from carryover.tasks.plans.study_plan import OwnBaseSpec
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
 
 PARTS = {part.name: part for part in laptop_full_parts()}
 
@@ -178,7 +178,7 @@ def test_training_and_evaluation_share_no_seed_and_neither_do_buckets():
     assert own_base is not None
     assert own_base.instances is not None
     used = [range(TRAIN_SEED, TRAIN_SEED + 1000), own_base.instances.seeds]
-    used += [range(seed, seed + 100) for seed in EVALUATION_SEEDS.values()]
+    used += [range(seed, seed + 100) for seed in LAPTOP_EVALUATION_SEEDS.values()]
     assert len({seed for seeds in used for seed in seeds}) == 1000 + 1500 + 300
 
 

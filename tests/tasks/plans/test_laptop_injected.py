@@ -9,8 +9,8 @@ from carryover.tasks.plans.laptop_full import FOUR_CONTRACTS, laptop_full_parts,
 from carryover.tasks.plans.models import evaluation_conditions
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import teacher_conditions
-from carryover.tasks.services.contract_name import LETTERS, PAPER_CONTRACTS, ContractName
 from carryover.tasks.services.limits import Prices
+from carryover.tasks.traces.vocabulary import LETTERS, PAPER_CONTRACTS, ContractName
 from tests.tasks.plans.test_models import make_model
 
 PARTS = {part.name: part for part in laptop_injected_parts()}

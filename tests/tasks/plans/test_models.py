@@ -13,8 +13,8 @@ from carryover.tasks.plans.models import (
 )
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.resolve import resolve_plan
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.vocabulary import ContractName
 
 
 def make_model(name, contract=None):

@@ -14,12 +14,11 @@ from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.study_plan import InstanceSetSpec
-from carryover.tasks.services.contract_name import ContractName
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.attempts import EpisodePlace, missing_episodes
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import instance_ids, note_instances, read_instances
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import ContractName, FinishReason
 
 PLAN = resolve_plan("smoke")
 INSTANCES = InstanceSetSpec(bucket="small", split="evaluation", count=2, first_seed=7)

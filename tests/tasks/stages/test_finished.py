@@ -12,8 +12,9 @@ from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.environment import package_versions
 from carryover.tasks.stages.finished import count_failed_episodes, has_these_versions, is_analysed, is_finished
 from carryover.tasks.stages.runs import start_run
-from carryover.tasks.traces.rows import ErrorKind, ErrorRow, FinishReason
+from carryover.tasks.traces.rows import ErrorRow
 from carryover.tasks.traces.study_rows import ReusedEpisodeRow
+from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason
 
 PLAN = resolve_plan("smoke", Overrides(train_count=2))
 

@@ -18,7 +18,7 @@ from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.agent.teachers.small import PlayedTurn
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance, solve
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 CONTRACTS = ["persistent", "stateless"]
 

@@ -22,8 +22,7 @@ from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.services.contract_name import ContractName
-from carryover.tasks.traces.rows import FinishReason
+from carryover.tasks.traces.vocabulary import ContractName, FinishReason
 
 INJECTED = ["injected", "injected+persistent"]
 

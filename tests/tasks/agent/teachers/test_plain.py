@@ -8,8 +8,8 @@ from carryover.tasks.agent.variation import WORDINGS
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.services.contract_name import PAPER_CONTRACTS, ContractName
 from carryover.tasks.traces.events import parse_block
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 CONVERSATIONS = [write_plain_conversation(sample_instance(KNAPSACK["small"], seed)) for seed in range(200)]
 

@@ -2,7 +2,7 @@
 
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.lifetime import lifetime_of
-from carryover.tasks.services.contract_name import LETTERS, PAPER_CONTRACTS, ContractName
+from carryover.tasks.traces.vocabulary import LETTERS, PAPER_CONTRACTS, ContractName
 
 
 def test_every_name_has_a_contract_and_letters_of_its_own():
