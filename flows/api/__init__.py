@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from carryover.tasks.cave.agent_spec import AgentSpec
     from carryover.tasks.cave.comparing import compare
     from carryover.tasks.cave.scripted import scripted
-    from carryover.tasks.lint.lint import lint_text as lint
+    from carryover.tasks.lint.linting import lint
     from carryover.tasks.runtime.runtime_spec import RuntimeSpec
     from carryover.tasks.runtime.session import session
 
@@ -23,7 +23,7 @@ _PLACES = {
     "RuntimeSpec": "tasks.runtime.runtime_spec:RuntimeSpec",
     "Warehouse": "storage.warehouse.reader:Warehouse",
     "compare": "tasks.cave.comparing:compare",
-    "lint": "tasks.lint.lint:lint_text",
+    "lint": "tasks.lint.linting:lint",
     "scripted": "tasks.cave.scripted:scripted",
     "session": "tasks.runtime.session:session",
 }

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from carryover.flows.cli.errors import OneLineGroup
-from carryover.flows.cli.exchange import export_episodes, lint_files, lint_warehouse, write_rewards
+from carryover.flows.cli.exchange import export_episodes, write_rewards
 from carryover.flows.cli.folders import choose_plan, find_folders, open_warehouse
 from carryover.flows.cli.screen import screen
 from carryover.flows.cli.tables import (
@@ -26,6 +26,7 @@ from carryover.flows.cli.tables import (
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.analysis.rendering import TableFormat, render_table
 from carryover.tasks.interchange.formats import Format as ExchangeFormat
+from carryover.tasks.lint.formats import LintFormat
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.traces.vocabulary import Purpose, Split
 
@@ -288,19 +289,34 @@ def lint(
     home: Home = None,
     contract: Annotated[str | None, typer.Option(help="Contract of files that declare none.")] = None,
     plan: Plan = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Exit with 2 where episodes fail in this runtime: stateless, fresh-process."),
+    ] = None,
     per_trace: Annotated[bool, typer.Option("--per-trace", help="One row per trace instead of the summary.")] = False,
-    format: Format = "rich",
+    save: Annotated[
+        list[Path] | None,
+        typer.Option(help="File for the rows per trace (.csv, .jsonl, .parquet) or a page (.html); repeatable."),
+    ] = None,
+    format: Annotated[LintFormat, typer.Option("--format", help="How the findings are printed.")] = "rich",
 ) -> None:
     """Report what the code of agent traces assumes about its interpreter, without a model.
 
     Tokens are words and symbols of the code; foreign traces name no tokenizer.
     """
+    from carryover.flows.cli import lint as linting
+    from carryover.tasks.readers.tally import Tally
+
+    tally = Tally()
+    report = partial(
+        linting.report_lint, tally=tally, against=against, per_trace=per_trace, format=format, save=save or ()
+    )
     if files:
-        frame = lint_files(files, contract, per_trace=per_trace)
+        code = report(linting.lint_files(files, contract, tally))
     else:
         with open_warehouse(home) as warehouse:
-            frame = lint_warehouse(warehouse, plan, per_trace=per_trace)
-    typer.echo(render_table("lint", frame, format, title="contract lint", width=screen().width), nl=False)
+            code = report(linting.lint_warehouse(warehouse, plan))
+    raise typer.Exit(code)
 
 
 @app.command("export")

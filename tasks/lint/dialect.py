@@ -19,13 +19,20 @@ _TIMED_LINE = re.compile(r"^(\s*)%(?:time|timeit|prun|memit)\s+(?!-)(.+)$")
 _MAGIC_LINE = re.compile(r"^(\s*)(?:[!%?].*|[\w.]+\?{1,2})$")
 _HARMLESS_LINE = re.compile(
     r"^\s*(?:[\w, ]+?=\s*)?(?:%%?(?:autoreload|capture|conda|config|history|load_ext|ls|lsmagic|mamba|matplotlib"
-    r"|memit|pip|precision|prun|pwd|python3?|reload_ext|time|timeit|who|whos)\b.*|![^{$]*|\?.*|[\w.]+\?{1,2})$"
+    r"|memit|pip|precision|prun|pwd|python3?|reload_ext|time|timeit|who|whos)\b.*|%(?:cd|env|set_env)\b[^{$]*|![^{$]*|\?.*|[\w.]+\?{1,2})$"
 )
 """Magics that bind and read no name; a shell line reads those in `{}` and after `$`."""
 _PYTHON_CELLS = re.compile(r"%%(?:time|timeit|capture|prun|python3?|memit)\b")
 _NAMESPACES = ("globals", "locals", "vars")
 _READING_METHODS = ("copy", "get", "items", "keys", "values")
 _NAME_ERRORS = ("NameError", "UnboundLocalError")
+
+
+_REWRITTEN = re.compile(
+    r"\b(?:globals|locals|vars|exec|eval|del|NameError|UnboundLocalError|import_module|get_ipython|__import__|modules)\b"
+    r"|__main__|\b___?\b"
+)
+"""Words without which a block is plain Python already."""
 
 
 class PlainBlock(NamedTuple):
@@ -39,6 +46,8 @@ class PlainBlock(NamedTuple):
     is_opaque: bool
     """Whether it runs computed text or an unknown magic, so that its names are not all known."""
     has_star_import: bool
+    is_rewritten: bool
+    """Whether `tree` differs from `original`."""
 
 
 def plain_block(code: str) -> PlainBlock:
@@ -51,9 +60,12 @@ def plain_block(code: str) -> PlainBlock:
         original = parse_python(source)
         special = (line for line in code.splitlines() if _MAGIC_LINE.match(line) or _ASSIGNED_LINE.match(line))
         rewriter.is_opaque = not all(map(_HARMLESS_LINE.match, special))
-    tree = ast.fix_missing_locations(rewriter.visit(parse_python(source)))
-    has_star_import = any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(original))
-    return PlainBlock(tree, original, source, rewriter.is_opaque, has_star_import)
+    is_rewritten = bool(_REWRITTEN.search(source))
+    tree = ast.fix_missing_locations(rewriter.visit(parse_python(source))) if is_rewritten else original
+    has_star_import = "*" in source and any(
+        isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(original)
+    )
+    return PlainBlock(tree, original, source, rewriter.is_opaque, has_star_import, is_rewritten)
 
 
 def _without_magics(code: str) -> str:

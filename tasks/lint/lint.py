@@ -1,30 +1,20 @@
-"""The lint itself: follow the names of a trace from block to block."""
+"""The lint of one trace: what its code assumes about the interpreter, and what the outcomes show about it."""
 
-import re
-from collections.abc import Collection, Iterable
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Collection, Iterable, Iterator
+from typing import Literal, NamedTuple
 
-import polars as pl
-
-from carryover.tasks.lint.statements import LintBlock, Statement, read_block, words_of
-from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, code_blocks
+from carryover.tasks.lint.effects import Carried, StateWalk
+from carryover.tasks.lint.executed import SHELL_NAME, Executed, execute_on_paper
+from carryover.tasks.lint.runtime import InferredRuntime, infer_runtime
+from carryover.tasks.lint.statements import words_of
+from carryover.tasks.lint.verdict import Taken, episode_sentence
+from carryover.tasks.lint.walk import HISTORY, NameWalk, count_lexemes, star_names
+from carryover.tasks.readers.trace import Block, Trace
 from carryover.tasks.traces.vocabulary import ContractName
 
 Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", "unjudged", "no_code"]
 """A trace's use of its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
 no block reads what it does not bind, but some blocks could not be read."""
-
-_HISTORY = re.compile(r"_\d*|Out|In|_i+|_i\d+|_ih|_oh")
-"""Names under which Python and IPython keep the values and the source of earlier blocks."""
-_LEXEME = re.compile(r"\w+|[^\w\s]")
-
-_COLUMN_TYPES = {
-    "declared_contract": pl.String,
-    "contradiction": pl.String,
-    "carried_names": pl.List(pl.String),
-    "early_names": pl.List(pl.String),
-}
-"""Types of columns that may hold nothing but nulls or empty lists."""
 
 
 class TraceLint(NamedTuple):
@@ -34,9 +24,9 @@ class TraceLint(NamedTuple):
     declared_contract: str | None
     block_count: int
     unjudged_count: int
-    """Blocks that are not Python (shell, syntax errors) or run computed text; a trace that has one is never safe."""
+    """Blocks that are not valid code or run computed text; a trace that has one is never safe."""
     unread_count: int
-    """Tool calls whose arguments hold no Python source."""
+    """Blocks and calls of an interpreter whose source was not read."""
     idiom: Idiom
     is_stateless_safe: bool
     """Whether every block stands on its own."""
@@ -47,7 +37,7 @@ class TraceLint(NamedTuple):
     """Pairs of a block and a name that it uses before any block has bound it, or after it was deleted."""
     early_names: tuple[str, ...]
     reimport_count: int
-    """Pairs of a block and a module that an earlier block imported already."""
+    """Pairs of a block and a module of which it imports what an earlier block imported already."""
     redefinition_count: int
     """Pairs of a block and a name that it binds anew without reading what an earlier block bound."""
     reimports_per_block: float
@@ -59,91 +49,76 @@ class TraceLint(NamedTuple):
     restated_share: float
     contradiction: str | None
     """Why the code does not fit the declared contract; null if it fits or none is declared."""
+    layout: str
+    """Layout that the trace was read from."""
+    language: Literal["python", "shell", "both"] | None
+    verdict: str
+    """The finding as a sentence."""
+    first_block: int | None
+    """First block that takes state from an earlier one, counted from 1."""
+    first_name: str | None
+    """What that block takes first, by the alphabet."""
+    carried_files: tuple[str, ...]
+    """Files that a block reads and only an earlier one wrote."""
+    carried_environment: tuple[str, ...]
+    """Environment variables of which the same holds."""
+    carried_directory: bool
+    """Whether a block depends on a working directory that an earlier one set."""
+    carried_packages: tuple[str, ...]
+    """Modules that a block imports and an earlier one installed."""
+    carried_processes: bool
+    """Whether a block speaks to a process or thread that an earlier one started."""
+    carried_figures: bool
+    """Whether a block goes on with a figure that an earlier one drew."""
+    runtime: str | None
+    """Runtime that the outcomes show: `persistent`, `stateless`, `fresh process per call`; null for none."""
+    runtime_confidence: float | None
+    observed_read_count: int
+    """Reads of earlier names whose outcome is known."""
+    failed_read_count: int
+    """Those that raised because the name was missing."""
+    error_count: int
+    """Blocks that ended with an error."""
+    missing_name_count: int
+    """Blocks that ended because a name was not defined."""
 
 
-def count_lexemes(text: str) -> int:
-    """Return the number of words and signs of a text, which stand for its tokens."""
-    return len(_LEXEME.findall(text))
-
-
-def lint_text(text: str, *, tools: Collection[str] | None = None) -> TraceLint:
-    """Lint a text whose blocks ran in turn, such as a transcript; a text without blocks is one block of Python."""
-    codes = code_blocks(text) or [text]
-    return lint_trace(CodeTrace("text", None, (text,), tuple(map(ExecutedBlock, codes))), tools=tools)
-
-
-def lint_traces(traces: Iterable[CodeTrace], *, tools: Collection[str] | None = None) -> pl.DataFrame:
-    """Lint traces of any code agent: one row per trace with the fields of `TraceLint`, names joined by commas.
+def lint_traces(traces: Iterable[Trace], *, tools: Collection[str] | None = None) -> Iterator[TraceLint]:
+    """Yield the findings about each trace.
 
     Args:
         traces: The traces.
         tools: Names that the harness provides in every block. Without them a name that a trace reads and never binds
             counts as provided, so only names that are bound too late show as used before they could exist.
     """
-    rows = [lint_trace(trace, tools=tools)._asdict() for trace in traces]
-    frame = pl.DataFrame(rows, schema=list(TraceLint._fields), schema_overrides=_COLUMN_TYPES, infer_schema_length=None)
-    return frame.with_columns(pl.col(pl.List(pl.String)).list.join(", "))
+    for trace in traces:
+        yield lint_trace(trace, tools=tools)
 
 
-def summarise_lint(lint: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per declared contract, nulls last, from what `lint_traces` returned.
-
-    Shares of traces are in [0, 1], rates per block over all blocks, and `restated_share` is of all tokens.
-    """
-    blocks, tokens = pl.col("block_count").sum(), pl.col("token_count").sum()
-    return (
-        lint.group_by("declared_contract")
-        .agg(
-            trace_count=pl.len(),
-            **{f"{idiom}_share": (pl.col("idiom") == idiom).mean() for idiom in get_args(Idiom)},
-            unjudged_block_count=pl.col("unjudged_count").sum(),
-            unread_call_count=pl.col("unread_count").sum(),
-            contradicting_share=pl.col("contradiction").is_not_null().mean(),
-            early_read_share=(pl.col("early_read_count") > 0).mean(),
-            reimports_per_block=pl.col("reimport_count").sum() / blocks,
-            redefinitions_per_block=pl.col("redefinition_count").sum() / blocks,
-            restated_share=pl.col("restated_token_count").sum() / tokens,
-        )
-        .sort("declared_contract", nulls_last=True)
-    )
-
-
-def lint_trace(trace: CodeTrace, *, tools: Collection[str] | None = None) -> TraceLint:
+def lint_trace(trace: Trace, *, tools: Collection[str] | None = None) -> TraceLint:
     """Lint one trace; arguments as for `lint_traces`."""
-    blocks = [read_block(block.code, tools or ()) for block in trace.blocks]
-    unbound = (
-        frozenset[str]()
-        .union(*(block.reads for block in blocks))
-        .difference(*(block.binds | block.deletes | block.imported_names for block in blocks))
-    )
-    unbound = frozenset(name for name in unbound if not _HISTORY.fullmatch(name))
-    starred = _star_names(blocks, unbound)
-    walk = _Walk((unbound if tools is None else frozenset(tools)) - starred)
-    for block, executed in zip(blocks, trace.blocks, strict=True):
-        walk.enter(block, starred if block.has_star_import else frozenset())
-        walk.seen |= words_of(executed.code) | words_of(executed.observation)
-    carried = sorted(set(walk.carried))
-    tokens = sum(map(count_lexemes, (*trace.replies, *trace.called_codes)))
-    count = max(len(blocks), 1)
-    unjudged_count = sum(not block.is_judged for block in blocks)
-    contradiction = None
-    if trace.declared_contract in (ContractName.STATELESS, ContractName.INJECTED) and carried:
-        contradiction = (
-            f"declared {trace.declared_contract}, but later blocks read {', '.join(carried)} of earlier ones"
-        )
-    elif trace.declared_contract == ContractName.PERSISTENT and walk.has_restating_block and not carried:
-        contradiction = "declared persistent, but later blocks only repeat what earlier ones left"
-    idiom = walk.idiom(len(blocks), unjudged_count + trace.unread_count)
+    followed = _follow(trace.blocks, tools)
+    walk = followed.walk
+    executed = followed.executed
+    tokens = sum(count_lexemes(reply.text) for reply in trace.replies) + _called_tokens(trace)
+    count = max(len(executed), 1)
+    unjudged_count = sum(not block.names.is_judged for block in executed)
+    unread_count = sum(len(reply.unread) for reply in trace.replies)
+    idiom = _idiom(followed, unjudged_count + unread_count)
+    names = tuple(sorted({name.removeprefix(SHELL_NAME) for name in walk.carried}))
+    state = followed.state
+    first = followed.first
+    runtime = _runtime(trace, followed)
     return TraceLint(
         trace_id=trace.trace_id,
         declared_contract=trace.declared_contract,
-        block_count=len(blocks),
+        block_count=len(executed),
         unjudged_count=unjudged_count,
-        unread_count=trace.unread_count,
+        unread_count=unread_count,
         idiom=idiom,
         is_stateless_safe=idiom in ("single_block", "stateless_safe"),
         carried_read_count=len(walk.carried),
-        carried_names=tuple(carried),
+        carried_names=names,
         early_read_count=len(walk.early),
         early_names=tuple(sorted(set(walk.early))),
         reimport_count=walk.reimport_count,
@@ -153,76 +128,121 @@ def lint_trace(trace: CodeTrace, *, tools: Collection[str] | None = None) -> Tra
         token_count=tokens,
         restated_token_count=walk.restated_token_count,
         restated_share=walk.restated_token_count / tokens if tokens else 0.0,
-        contradiction=contradiction,
+        contradiction=_contradiction(trace.declared_contract, names, has_restating_block=walk.has_restating_block),
+        layout=trace.layout,
+        language=_language(executed),
+        verdict=episode_sentence(idiom, Taken(first, names, state, tuple(sorted(set(walk.early)))), runtime),
+        first_block=first[0] if first else None,
+        first_name=first[1] if first else None,
+        carried_files=_names_of(state, "files"),
+        carried_environment=_names_of(state, "environment"),
+        carried_directory=any(each.channel == "directory" for each in state),
+        carried_packages=_names_of(state, "packages"),
+        carried_processes=any(each.channel == "processes" for each in state),
+        carried_figures=any(each.channel == "figures" for each in state),
+        runtime=runtime.runtime,
+        runtime_confidence=runtime.confidence,
+        observed_read_count=runtime.observed_count,
+        failed_read_count=runtime.failed_count,
+        error_count=sum(block.has_error for block in executed),
+        missing_name_count=sum(block.missing_name is not None for block in executed),
     )
 
 
-class _Walk:
-    """The names of a trace, block after block, as a persistent interpreter would have them."""
+class _Followed(NamedTuple):
+    """A trace's blocks, followed to the end."""
 
-    def __init__(self, provided: frozenset[str]) -> None:
-        self._provided = provided
-        self._has_begun = False
-        self._bound: set[str] = set()
-        self._imported: set[str] = set()
-        self._imported_names: set[str] = set()
-        self._starred: frozenset[str] = frozenset()
-        self._shapes: set[str] = set()
-        self.seen: set[str] = set()
-        self.carried: list[str] = []
-        self.early: list[str] = []
-        self.reimport_count = 0
-        self.redefinition_count = 0
-        self.restated_token_count = 0
-        self.has_restating_block = False
-
-    def enter(self, block: LintBlock, starred: frozenset[str]) -> None:
-        """Count what a block takes from the ones before it, then add what it leaves; `starred` its `import *` binds."""
-        reads = block.reads - starred
-        inherited = self._bound | self._imported_names | self._starred
-        if self._has_begun:
-            inherited |= {name for name in reads if _HISTORY.fullmatch(name)}
-        carried = reads & inherited
-        self.carried += carried
-        self.early += (reads - inherited - self._provided) | block.dead_reads
-        self.reimport_count += len(block.imports & self._imported)
-        self.redefinition_count += len((block.binds & self._bound) - block.reads - {"_"})
-        restated = [statement.source for statement in block.statements if self._restates(statement)]
-        self.restated_token_count += sum(map(count_lexemes, restated))
-        self.has_restating_block |= bool(restated) and not carried
-        self._bound = (self._bound - block.deletes) | block.binds
-        self._imported |= block.imports
-        self._imported_names = (self._imported_names - block.deletes) | block.imported_names
-        self._starred |= starred
-        self._has_begun = True
-        self._shapes |= {statement.shape for statement in block.statements if statement.shape}
-
-    def idiom(self, block_count: int, unjudged_count: int) -> Idiom:
-        """Return how the trace treats its interpreter."""
-        if self.carried or self.early:
-            return "mixed" if self.has_restating_block else "needs_persistence"
-        if not block_count:
-            return "no_code"
-        if unjudged_count:
-            return "unjudged"
-        return "single_block" if block_count < 2 else "stateless_safe"
-
-    def _restates(self, statement: Statement) -> bool:
-        if statement.data and statement.data <= self.seen:
-            return True
-        if statement.reads & (self._bound | self._imported_names):
-            return False
-        if statement.shape in self._shapes:
-            return bool(statement.binds or statement.imports)
-        is_known = statement.binds <= self._bound and statement.imports <= self._imported
-        return is_known and statement.is_declaration
+    executed: tuple[Executed, ...]
+    walk: NameWalk
+    state: tuple[Carried, ...]
+    first: tuple[int, str] | None
+    """First block that takes something from an earlier one, and what."""
+    observed_count: int
+    failed_count: int
 
 
-def _star_names(blocks: Collection[LintBlock], unbound: frozenset[str]) -> frozenset[str]:
-    """Return the names that only `import *` can have bound: nothing binds them, and nothing reads them before it."""
-    before: set[str] = set()
-    for block in blocks:
-        if block.has_star_import:
-            return unbound - before
-        before |= block.reads
-    return frozenset()
+def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Followed:
+    constants: dict[str, str] = {}
+    executed = tuple(execute_on_paper(block, tools or (), constants) for block in blocks)
+    unbound = _never_bound(executed)
+    starred = star_names([each.names for each in executed], unbound)
+    walk = NameWalk((unbound if tools is None else frozenset(tools)) - starred)
+    state_walk = StateWalk()
+    state: dict[Carried, None] = {}
+    first: tuple[int, str] | None = None
+    observed = 0
+    failed = 0
+    for number, (each, block) in enumerate(zip(executed, blocks, strict=True), start=1):
+        carried = walk.enter(each.names, starred if each.names.has_star_import else frozenset(), is_forced=failed > 0)
+        taken = state_walk.enter(each.effects)
+        state.update((found, None) for found in taken)
+        found_names = sorted(name.removeprefix(SHELL_NAME) for name in carried) or sorted(map(_described, taken))
+        if first is None and found_names:
+            first = (number, found_names[0])
+        walk.seen |= words_of(block.code) | words_of(block.output or "")
+        is_failed = each.missing_name in carried
+        failed += is_failed
+        observed += int(is_failed) if each.has_error else len(carried) if each.has_outcome else 0
+    return _Followed(executed, walk, tuple(state), first, observed, failed)
+
+
+def _never_bound(executed: tuple[Executed, ...]) -> frozenset[str]:
+    """Return the names that are read and that no block's source binds: the harness may provide them."""
+    read = frozenset[str]().union(*(each.names.reads for each in executed))
+    written = frozenset[str]().union(*(each.written_names for each in executed))
+    return frozenset(name for name in read - written if not HISTORY.fullmatch(name))
+
+
+def _idiom(followed: _Followed, unjudged_count: int) -> Idiom:
+    """Return how a trace treats its interpreter."""
+    walk = followed.walk
+    if walk.carried or walk.early or followed.state:
+        return "mixed" if walk.has_restating_block and (walk.carried or walk.early) else "needs_persistence"
+    if not followed.executed:
+        return "unjudged" if unjudged_count else "no_code"
+    if unjudged_count:
+        return "unjudged"
+    return "single_block" if len(followed.executed) < 2 else "stateless_safe"
+
+
+def _contradiction(declared: str | None, names: tuple[str, ...], *, has_restating_block: bool) -> str | None:
+    if declared in (ContractName.STATELESS, ContractName.INJECTED) and names:
+        return f"declared {declared}, but later blocks read {', '.join(names)} of earlier ones"
+    if declared == ContractName.PERSISTENT and has_restating_block and not names:
+        return "declared persistent, but later blocks only repeat what earlier ones left"
+    return None
+
+
+def _runtime(trace: Trace, followed: _Followed) -> InferredRuntime:
+    """Infer the runtime; one whose Python ran by `python -c` alone kept no names between its calls."""
+    languages = [block.language for block in followed.executed]
+    ran_python = [block for block in followed.executed if block.runs_fresh_python or block.language == "python"]
+    is_by_command = bool(ran_python) and all(block.runs_fresh_python for block in ran_python)
+    is_fresh = is_by_command or (trace.has_fresh_processes and bool(languages))
+    return infer_runtime(followed.observed_count, followed.failed_count, is_fresh=is_fresh)
+
+
+def _language(executed: tuple[Executed, ...]) -> Literal["python", "shell", "both"] | None:
+    languages = {block.language for block in executed}
+    if len(languages) > 1:
+        return "both"
+    return next(iter(languages), None)
+
+
+def _called_tokens(trace: Trace) -> int:
+    """Count the tokens of code that stands in tool calls, which no reply's text holds."""
+    return sum(
+        count_lexemes(block.code) for reply in trace.replies for block in reply.blocks if block.code not in reply.text
+    )
+
+
+def _names_of(state: Iterable[Carried], channel: str) -> tuple[str, ...]:
+    return tuple(sorted({each.name for each in state if each.channel == channel}))
+
+
+def _described(taken: Carried) -> str:
+    """Return what was taken with its channel: `file part.json`."""
+    words = {"files": f"file {taken.name}", "environment": f"environment variable {taken.name}",
+             "packages": f"package {taken.name}", "directory": "working directory",
+             "processes": "background process", "figures": "figure"}  # fmt: skip
+    return words[taken.channel]

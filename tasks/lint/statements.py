@@ -25,14 +25,15 @@ class Statement(NamedTuple):
     binds: frozenset[str]
     reads: frozenset[str]
     """Names that are read before the block binds them itself; also in functions, which run later."""
-    imports: frozenset[str]
-    """Root modules."""
+    imports: frozenset[tuple[str, str]]
+    """Root modules, each with the name that the import binds."""
     data: frozenset[str]
     """Words and numbers of the collections that it writes out literally."""
     shape: str
     """Its syntax tree without places; empty for loops and `with`, whose targets are not kept as state."""
     is_declaration: bool
     """Whether it only imports, defines a function or class, or assigns literals."""
+    first_line: int
 
 
 class LintBlock(NamedTuple):
@@ -47,11 +48,14 @@ class LintBlock(NamedTuple):
     """Names that it deletes and does not bind again."""
     reads: frozenset[str] = frozenset()
     """Names that must exist before the block runs."""
-    imports: frozenset[str] = frozenset()
+    imports: frozenset[tuple[str, str]] = frozenset()
+    """Root modules, each with a name that an import binds."""
     imported_names: frozenset[str] = frozenset()
     has_star_import: bool = False
     dead_reads: frozenset[str] = frozenset()
     """Names that it reads after deleting them, so that it fails whatever ran before."""
+    tree: ast.Module | None = None
+    """Its syntax tree; null where it is not valid Python."""
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -67,7 +71,8 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
     """
     try:
         plain = plain_block(code)
-        plain_code = ast.unparse(plain.tree)
+        plain_code = ast.unparse(plain.tree) if plain.is_rewritten else plain.source
+        plain_tree = parse_python(plain_code) if plain.is_rewritten else plain.original
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return LintBlock()
     parsed = parse_block(plain_code, tools)
@@ -76,7 +81,7 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
     state = _follow(parsed.events)
     events = [event for event in parsed.events if event.kind != "read" or event.sequence in state.outer]
     groups: list[list[tuple[ast.stmt, ast.stmt]]] = []  # each statement as it is written, and in plain Python
-    for pair in zip(plain.original.body, parse_python(plain_code).body, strict=True):
+    for pair in zip(plain.original.body, plain_tree.body, strict=True):
         if groups and _first_line(pair[0]) <= _last_line(groups[-1][-1][0]):
             groups[-1].append(pair)
         else:
@@ -87,11 +92,28 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
         binds=_names(events, "bind") - state.deleted,
         deletes=state.deleted,
         reads=_names(events, "read") - frozenset(tools) - state.dead,
-        imports=_names(events, "import"),
+        imports=_imports(plain.tree) if "import" in plain.source else frozenset(),
         imported_names=frozenset(parsed.imported_names) - state.deleted,
         has_star_import=plain.has_star_import,
         dead_reads=state.dead,
+        tree=plain.original,
     )
+
+
+def before_line(code: str, block: LintBlock, line: int, tools: Collection[str]) -> LintBlock:
+    """Return a block with what it leaves when the statement at a line raises: the bindings of those before it."""
+    starts = [statement.first_line for statement in block.statements if statement.first_line <= line]
+    if not starts:
+        return block
+    left = read_block("\n".join(code.splitlines()[: starts[-1] - 1]), tools)
+    return block._replace(
+        binds=left.binds, deletes=left.deletes, imports=left.imports, imported_names=left.imported_names
+    )
+
+
+def line_reading(block: LintBlock, name: str) -> int | None:
+    """Return the line of the first statement that reads a name of an earlier block."""
+    return next((statement.first_line for statement in block.statements if name in statement.reads), None)
 
 
 class _Followed(NamedTuple):
@@ -128,16 +150,31 @@ def _follow(events: Collection[NameEvent]) -> _Followed:
 
 def _statement(code: str, group: list[tuple[ast.stmt, ast.stmt]], events: Collection[NameEvent]) -> Statement:
     nodes, plain = zip(*group, strict=True)
+    source = "\n".join(code.splitlines()[_first_line(nodes[0]) - 1 : _last_line(nodes[-1])])
     inside = [event for event in events if _first_line(plain[0]) <= event.line <= _last_line(plain[-1])]
     return Statement(
-        source="\n".join(code.splitlines()[_first_line(nodes[0]) - 1 : _last_line(nodes[-1])]),
+        source=source,
         binds=_names(inside, "bind"),
         reads=_names(inside, "read"),
-        imports=_names(inside, "import"),
+        imports=frozenset[tuple[str, str]]().union(*map(_imports, nodes)) if "import" in source else frozenset(),
         data=frozenset[str]().union(*map(_data, nodes)),
         shape="" if any(isinstance(node, _PASSING) for node in nodes) else "; ".join(map(ast.dump, nodes)),
         is_declaration=all(isinstance(node, _DECLARING) or _literal(node) is not None for node in nodes),
+        first_line=_first_line(nodes[0]),
     )
+
+
+def _imports(tree: ast.AST) -> frozenset[tuple[str, str]]:
+    """Return the root modules that are imported anywhere in a tree, each with the name that is bound."""
+    imported: set[tuple[str, str]] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            roots = [(alias.name.partition(".")[0], alias.asname) for alias in node.names]
+            imported.update((root, name or root) for root, name in roots)
+        elif isinstance(node, ast.ImportFrom):
+            module = (node.module or ".").partition(".")[0]
+            imported.update((module, alias.asname or alias.name) for alias in node.names)
+    return frozenset(imported)
 
 
 def _literal(node: ast.stmt) -> ast.expr | None:

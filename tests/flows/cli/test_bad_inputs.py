@@ -76,8 +76,8 @@ EXITS = {
     "report --path OUT --plan import": (1, "Is a directory"),
     # lint, export, import
     "lint NOWHERE": (1, "no file"),
-    "lint NOTES": (1, "cannot lint"),
-    "lint OUT": (1, "no trace in these files"),
+    "lint NOTES": (1, "no code found in 0 traces"),
+    "lint OUT": (1, "no code found in 0 traces"),
     "lint CHATS --contract sideways": (1, "unknown contract 'sideways'; choose from persistent, stateless"),
     "lint TALK": (1, "no code found in 1 trace"),
     "export": (2, "Missing argument 'folder'"),

@@ -4,7 +4,9 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
+from typer.testing import CliRunner
 
+from carryover.flows.cli.main import app
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
@@ -57,6 +59,7 @@ def test_lint_sums_up_per_declared_contract(chat):
 def test_lint_shows_each_trace(chat):
     output = run("lint", chat, "--per-trace", "--format", "csv")
     assert "stateless,2,0,0,needs_persistence,false,1,x" in output
+    assert "takes `x` from earlier blocks, first at block 2" in output
     assert "declared stateless, but later blocks read x of earlier ones" in output
 
 
@@ -216,9 +219,12 @@ def test_export_takes_a_condition(home, tmp_path):
         run("export", tmp_path / "out", "--where", "score > 2", "--home", home)
 
 
-def test_what_cannot_be_read_is_said(tmp_path):
+def test_what_cannot_be_read_is_said(tmp_path, chat):
     with pytest.raises(UserError, match=r"no file .*notes.txt"):
         run("lint", tmp_path / "notes.txt")
+    (tmp_path / "rows.json").write_text('{"rows": 1}')
+    said = call("lint", chat, tmp_path).stderr
+    assert "1 unread: unknown layout (first: " in said
 
 
 @pytest.mark.parametrize(
@@ -239,8 +245,40 @@ def test_a_source_that_cannot_be_imported_leaves_nothing(tmp_path, lines, contra
 
 
 def test_files_without_a_trace_have_nothing_to_lint(tmp_path):
-    with pytest.raises(UserError, match="no trace in these files"):
+    (tmp_path / "rows.json").write_text('{"rows": 1}')
+    with pytest.raises(UserError, match="no code found in 0 traces: 1 unread: unknown layout"):
         run("lint", tmp_path)
+
+
+def exit_code(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments]).exit_code
+
+
+def test_lint_has_an_exit_code_for_continuous_integration(tmp_path, chat):
+    assert exit_code("lint", chat, "--against", "stateless") == 2
+    assert exit_code("lint", chat, "--against", "persistent") == 0
+    assert exit_code("lint", chat) == 0
+    alone = tmp_path / "alone.jsonl"
+    alone.write_text(json.dumps({"messages": CHAT[:3]}))
+    assert exit_code("lint", alone, "--against", "stateless") == 0
+    with pytest.raises(UserError, match="unknown runtime 'sideways'"):
+        run("lint", chat, "--against", "sideways")
+
+
+def test_lint_begins_with_its_verdict(chat):
+    verdict = "2 of 2 episodes fail in a stateless runtime; first at block 2, name `x` (2 episodes)"
+    assert run("lint", chat, "--format", "markdown").startswith(verdict)
+    found = json.loads(run("lint", chat, "--format", "json", "--per-trace"))
+    assert found["verdict"].startswith(verdict)
+    assert [row["carried_names"] for row in found["rows"]] == ["x", "x"]
+    assert run("lint", chat, "--format", "html").startswith("<!doctype html>")
+
+
+def test_lint_saves_rows_and_a_page(tmp_path, chat):
+    files = [tmp_path / f"lint.{suffix}" for suffix in ("csv", "jsonl", "parquet", "html")]
+    run("lint", chat, *(word for file in files for word in ("--save", file)))
+    assert all(file.stat().st_size for file in files)
+    assert len(files[1].read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize("command", ["tables", "figures", "report"])

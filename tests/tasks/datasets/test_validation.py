@@ -6,7 +6,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.datasets.validation import judge_traces, rules, verdict_rows
-from carryover.tasks.lint.sources import traces_of_rows
+from carryover.tasks.readers.own_rows import traces_of_rows
 from carryover.tasks.services.syntax import calls_finish
 from carryover.tasks.traces.tables import TABLES
 from carryover.tasks.traces.vocabulary import FinishReason
@@ -191,9 +191,9 @@ def test_tables_may_be_scans_that_bear_one_reader_each(traces, tmp_path):
     with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
         scans = [warehouse.scan(name) for name in (*names, "errors")]
         verdicts = judge_traces(*scans, spec=ValidationSpec())
-        lint_traces = list(traces_of_rows(*scans[:3]))
+        linted = list(traces_of_rows(*scans[:3]))
     assert verdicts["reason"].to_list() == [None, "score_too_low"]
-    assert [trace.trace_id for trace in lint_traces] == ["a", "b"]
+    assert [trace.trace_id for trace in linted] == ["a", "b"]
 
 
 def test_verdicts_are_rows(traces):

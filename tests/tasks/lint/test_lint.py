@@ -1,7 +1,9 @@
 import pytest
 
-from carryover.tasks.lint.lint import TraceLint, count_lexemes, lint_text, lint_trace, lint_traces
-from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock, LintReply, trace_of_replies
+from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.lint.walk import count_lexemes
+from carryover.tasks.readers.conversation import replies_of
+from carryover.tasks.readers.trace import Block, Reply, Trace
 
 TOOLS = ("inspect", "take_item", "list_items", "finish")
 PERSISTENT_BLOCKS = (
@@ -17,12 +19,24 @@ STATELESS_BLOCKS = (
 
 
 def trace_of(*texts, declared=None, observation=""):
-    return trace_of_replies("trace", declared, [LintReply(text, observation) for text in texts])
+    """A conversation of these replies, each followed by the same observation, if any."""
+    messages = []
+    for text in texts:
+        messages.append({"role": "assistant", "content": text})
+        if observation:
+            messages.append({"role": "user", "content": observation})
+    return Trace(trace_id="trace", declared_contract=declared, replies=replies_of(messages))
 
 
 def lint(*blocks, declared=None, tools=TOOLS):
-    replies = tuple(f"```python\n{block}\n```" for block in blocks)
-    return lint_trace(CodeTrace("trace", declared, replies, tuple(map(ExecutedBlock, blocks))), tools=tools)
+    replies = tuple(Reply(f"```python\n{block}\n```", (Block(block),)) for block in blocks)
+    return lint_trace(Trace(trace_id="trace", declared_contract=declared, replies=replies), tools=tools)
+
+
+def lint_outcomes(*outcomes):
+    """Lint blocks with what came back: pairs of a code and its error, null for none."""
+    blocks = tuple(Block(code, output=error or "ok", error=error) for code, error in outcomes)
+    return lint_trace(Trace(trace_id="trace", replies=(Reply("", blocks),)))
 
 
 def test_blocks_that_read_earlier_ones_need_persistence():
@@ -142,12 +156,11 @@ def test_adding_to_a_name_is_no_redefinition():
     "unread",
     [
         "rows = [",
-        "%%bash\nls",
         "%%writefile a.py\nx = 1",
         "exec(open('a').read())",
         "eval(text)",
         "%run a.py\nhelper()",
-        "%env X=1\n2",
+        "%env X={rows}\n2",
         "!echo {x}",
         "globals().update(x=1)",
         "import __main__\n__main__.x = 1",
@@ -205,19 +218,10 @@ def test_reading_after_del_is_a_read_of_no_name(blocks):
     assert lint(*blocks, tools=None).early_names == ("rows",)
 
 
-def test_a_shell_fence_is_unjudged():
-    assert lint_text("```bash\nls -l | wc\n```").unjudged_count == 1
-
-
-def test_a_text_is_linted_block_by_block_or_as_source():
-    assert lint_text("```python\nx = 1\n```\nthen\n~~~\nprint(x)\n~~~").carried_names == ("x",)
-    assert lint_text("x = 1\nprint(x)").idiom == "single_block"
-
-
 def test_a_trace_without_blocks_has_no_rates():
-    found = lint_trace(trace_of("No code.", declared="reset"))
+    found = lint_trace(trace_of("No code."))
     assert (found.block_count, found.reimports_per_block, found.restated_share) == (0, 0.0, 0.0)
-    assert found.declared_contract == "stateless"
+    assert (found.idiom, found.verdict) == ("no_code", "no code")
 
 
 def test_data_printed_earlier_is_restated_under_any_name():
@@ -232,21 +236,61 @@ def test_a_short_or_computed_collection_is_no_data():
     assert lint_trace(trace_of(*replies)).restated_token_count == 0
 
 
-def test_many_traces_make_one_frame():
-    frame = lint_traces([trace_of("```\nx = 1\n```", "```\nprint(x)\n```")])
-    assert frame.columns == list(TraceLint._fields)
-    assert frame.row(0, named=True)["carried_names"] == "x"
-    assert lint_traces([]).columns == list(TraceLint._fields)
-
-
 def test_a_trace_with_an_unread_call_is_never_safe():
-    replies = [LintReply("", called_codes=("x = 1",)), LintReply("", called_codes=("print(2)",), unread_count=1)]
-    found = lint_trace(trace_of_replies("trace", None, replies))
-    assert (found.idiom, found.is_stateless_safe) == ("unjudged", False)
+    replies = (Reply("", (Block("x = 1"),)), Reply("", (Block("print(2)"),), unread=("a block of r",)))
+    found = lint_trace(Trace(trace_id="trace", replies=replies))
+    assert (found.idiom, found.is_stateless_safe, found.unread_count) == ("unjudged", False, 1)
 
 
 def test_source_in_tool_calls_counts_as_tokens():
-    replies = [LintReply("", called_codes=("rows = [1, 2]",)), LintReply("", called_codes=("rows = [1, 2]",))]
-    found = lint_trace(trace_of_replies("trace", None, replies))
-    assert found.token_count > found.restated_token_count > 0
-    assert 0 < found.restated_share < 1
+    reply = Reply("", (Block("rows = [1, 2]"),))
+    found = lint_trace(Trace(trace_id="trace", replies=(reply, reply)))
+    assert (found.token_count, found.restated_token_count) == (14, 7)
+
+
+def test_another_name_of_a_known_module_restates_nothing():
+    found = lint("from math import sqrt\nprint(sqrt(2))", "from math import pi\nprint(pi)", declared="persistent")
+    assert (found.restated_token_count, found.reimport_count, found.contradiction) == (0, 0, None)
+    assert lint("from math import sqrt", "from math import sqrt").reimport_count == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "carried", "early"),
+    [
+        ("ZeroDivisionError: division by zero", ("kept", "never"), ()),
+        ('File "<string>", line 2, in <module>\nZeroDivisionError: division by zero', ("kept",), ("never",)),
+        ("NameError: name 'lost' is not defined", ("kept",), ("never",)),
+    ],
+)
+def test_a_block_leaves_what_it_bound_before_it_raised(error, carried, early):
+    found = lint_outcomes(("kept = 1\nlost\nnever = 2", error), ("print(kept, never)", None))
+    assert (found.carried_names, found.early_names) == (carried, early)
+
+
+def test_failed_reads_show_a_fresh_process():
+    missing = "NameError: name 'rows' is not defined"
+    found = lint_outcomes(("rows = [1]", None), ("print(rows)", missing), ("rows = [1]\nprint(rows)", None))
+    assert (found.runtime, found.failed_read_count, found.observed_read_count) == ("stateless", 1, 1)
+    assert found.runtime_confidence == 0.75  # one failure of one, under a uniform prior
+    assert found.verdict == (
+        "takes `rows` from earlier blocks, first at block 2; code assumes persistence; "
+        "the runtime was a fresh process (1 of 1 reads of earlier names failed, confidence 0.75)"
+    )
+    assert (found.error_count, found.missing_name_count) == (1, 1)
+
+
+def test_reads_that_succeed_show_a_persistent_runtime():
+    found = lint_outcomes(("a = 1\nb = 2", None), ("print(a, b)", None), ("print(a)", None))
+    assert (found.runtime, found.failed_read_count, found.observed_read_count) == ("persistent", 0, 3)
+    assert found.runtime_confidence == 1 - 1 / 16
+
+
+def test_blocks_without_an_outcome_show_no_runtime():
+    assert lint("a = 1", "print(a)").runtime is None
+
+
+def test_restating_after_a_loss_is_no_habit():
+    missing = "NameError: name 'rows' is not defined"
+    assert lint_outcomes(("rows = [1]", None), ("print(rows)", missing), ("rows = [1]", None)).idiom == (
+        "needs_persistence"
+    )

@@ -16,7 +16,7 @@ def test_a_function_may_read_what_the_block_binds_later():
 def test_tools_and_own_imports_need_not_exist():
     block = read_block("import json\nids = json.loads(list_items())", ("list_items",))
     assert block.reads == frozenset()
-    assert (block.imports, block.imported_names) == ({"json"}, {"json"})
+    assert (block.imports, block.imported_names) == ({("json", "json")}, {"json"})
 
 
 def test_statements_have_their_own_names():

@@ -1,22 +1,55 @@
 import pytest
 
-from carryover.tasks.lint.lint import lint_traces, summarise_lint
-from carryover.tasks.lint.trace import LintReply, trace_of_replies
+from carryover.tasks.lint.against import RUNTIMES, fails_without, lost_channels
+from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.lint.summary import LintSummary
+from carryover.tasks.readers.trace import Block, Reply, Trace
+from carryover.tasks.services.errors import UserError
 
-ALONE = [LintReply("```\nx = 1\n```"), LintReply("```\nx = 1\n```")]
-CARRYING = [LintReply("```\nx = 1\n```"), LintReply("```\nprint(x)\n```")]
+ALONE = ("x = 1", "x = 1")
+CARRYING = ("x = 1", "print(x)")
+
+
+def lint_of(contract, codes):
+    replies = tuple(Reply(f"```\n{code}\n```", (Block(code),)) for code in codes)
+    return lint_trace(Trace(trace_id="trace", declared_contract=contract, replies=replies))
+
+
+def summary_of(*traces):
+    summary = LintSummary()
+    for contract, codes in traces:
+        summary.add(lint_of(contract, codes))
+    return summary
 
 
 def test_shares_and_rates_per_declared_contract():
-    traces = [
-        trace_of_replies("a", "stateless", ALONE),
-        trace_of_replies("b", "stateless", CARRYING),
-        trace_of_replies("c", None, CARRYING[:1]),
-    ]
-    stateless, undeclared = summarise_lint(lint_traces(traces)).to_dicts()
+    stateless, undeclared = summary_of(("stateless", ALONE), ("stateless", CARRYING), (None, CARRYING[:1])).rows()
     assert (stateless["declared_contract"], stateless["trace_count"]) == ("stateless", 2)
     assert (stateless["stateless_safe_share"], stateless["needs_persistence_share"]) == (0.5, 0.5)
     assert (stateless["contradicting_share"], stateless["redefinitions_per_block"]) == (0.5, 0.25)
+    assert stateless["failing_stateless_share"] == 0.5
     # the fences are 6 signs a reply: 9 tokens each, and 10 for the call; the second `x = 1` is said again
     assert stateless["restated_share"] == pytest.approx(3 / 37)
     assert (undeclared["declared_contract"], undeclared["single_block_share"]) == (None, 1.0)
+
+
+def test_a_data_set_is_summed_up_in_a_sentence():
+    found = summary_of((None, CARRYING), (None, CARRYING), (None, ALONE), (None, ("x = [",)))
+    assert found.sentence() == (
+        "2 of 4 episodes fail in a stateless runtime; first at block 2, name `x` (2 episodes); 1 could not be judged"
+    )
+    assert summary_of((None, CARRYING)).sentence() == (
+        "1 of 1 episodes fails in a stateless runtime; first at block 2, name `x`"
+    )
+
+
+def test_a_fresh_process_keeps_files():
+    carrying_files = lint_of(None, ("open('a.txt', 'w').write('1')", "print(open('a.txt').read())"))
+    assert carrying_files.carried_files == ("a.txt",)
+    assert fails_without(carrying_files, RUNTIMES["stateless"])
+    assert not fails_without(carrying_files, RUNTIMES["fresh-process"])
+
+
+def test_an_unknown_runtime_is_refused():
+    with pytest.raises(UserError, match="unknown runtime 'sideways'; choose from stateless, fresh-process, persistent"):
+        lost_channels("sideways")

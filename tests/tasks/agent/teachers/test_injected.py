@@ -18,7 +18,7 @@ from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.lint.lint import lint_trace
-from carryover.tasks.lint.trace import CodeTrace, ExecutedBlock
+from carryover.tasks.readers.trace import Block, Reply, Trace
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -80,8 +80,10 @@ def test_user_names_end_with_the_block_and_the_knowledge_stays(with_pandas):
 def test_lint_finds_the_idiom_of_each_contract(with_pandas):
     for contract, idiom in zip(INJECTED, ("stateless_safe", "needs_persistence"), strict=True):
         recorded = play(with_pandas, "small", contract, 1)
-        blocks = tuple(ExecutedBlock(step.code) for step in recorded.steps)
-        found = lint_trace(CodeTrace("trace", contract, (), blocks), tools=(*TOOL_NAMES, *KNOWN_NAMES))
+        replies = (Reply("", tuple(Block(step.code) for step in recorded.steps)),)
+        found = lint_trace(
+            Trace(trace_id="trace", declared_contract=contract, replies=replies), tools=(*TOOL_NAMES, *KNOWN_NAMES)
+        )
         assert (found.idiom, found.contradiction, found.early_names) == (idiom, None, ())
         assert all(step.is_parsed for step in recorded.steps)
 

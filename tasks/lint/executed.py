@@ -1,0 +1,77 @@
+"""A block as it ran: its names under the error that ended it, its state beyond names, and its language."""
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from carryover.tasks.lint.effects import python_effects
+from carryover.tasks.lint.shell import Effect, shell_effects
+from carryover.tasks.lint.statements import LintBlock, before_line, line_reading, read_block
+from carryover.tasks.readers.outputs import error_line, missing_name
+from carryover.tasks.readers.trace import Block, Language
+
+SHELL_NAME = "$"
+"""Begins the name of a shell variable, which is no name of Python."""
+_SHELL_CELL = re.compile(r"\A\s*%%(?:bash|sh|script bash|script sh)\b[^\n]*\n")
+
+
+class Executed(NamedTuple):
+    """A block that ran."""
+
+    names: LintBlock
+    written_names: frozenset[str]
+    """Names that its source binds or deletes, whether it got so far or not."""
+    effects: tuple[Effect, ...]
+    language: Language
+    missing_name: str | None
+    """Name that was not defined when it ran."""
+    has_outcome: bool
+    """Whether it is known if it raised."""
+    has_error: bool
+    runs_fresh_python: bool
+    """Whether its Python ran in processes of its own, as `python -c` in a shell does."""
+
+
+def execute_on_paper(block: Block, tools: Collection[str], constants: dict[str, str]) -> Executed:
+    """Return what a block did; `constants` are the texts that names hold, and are kept up to date."""
+    cell = _SHELL_CELL.match(block.code)
+    is_shell = block.language == "shell" or cell is not None
+    missing = missing_name(block.error)
+    if is_shell:
+        code = block.code[cell.end() :] if cell else block.code
+        names, effects, has_python = _shell_block(code, tools)
+    else:
+        names = read_block(block.code, tools)
+        effects = tuple(python_effects(block.code, names.tree, constants))
+        has_python = False
+    written = names.binds | names.deletes | names.imported_names
+    if block.error is not None and not is_shell:
+        line = error_line(block.output, block.error)
+        if line is None and missing is not None:
+            line = line_reading(names, missing)
+        names = names if line is None else before_line(block.code, names, line, tools)
+    return Executed(
+        names=names,
+        written_names=written,
+        effects=effects,
+        language="shell" if is_shell else "python",
+        missing_name=missing,
+        has_outcome=block.output is not None or block.error is not None,
+        has_error=block.error is not None,
+        runs_fresh_python=has_python,
+    )
+
+
+def _shell_block(code: str, tools: Collection[str]) -> tuple[LintBlock, tuple[Effect, ...], bool]:
+    shell = shell_effects(code)
+    programs = [read_block(program, tools) for program in shell.programs]
+    effects = list(shell.effects)
+    for source, program in zip(shell.programs, programs, strict=True):
+        effects += python_effects(source, program.tree, {})
+    names = LintBlock(
+        is_judged=all(program.is_judged for program in programs),
+        binds=frozenset(SHELL_NAME + name for name in shell.binds).union(*(each.binds for each in programs)),
+        reads=frozenset(SHELL_NAME + name for name in shell.reads).union(*(each.reads for each in programs)),
+        imported_names=frozenset[str]().union(*(each.imported_names for each in programs)),
+    )
+    return names, tuple(effects), bool(programs)

@@ -1,0 +1,6 @@
+"""How findings are printed."""
+
+from typing import Literal
+
+LintFormat = Literal["rich", "markdown", "latex", "csv", "json", "html"]
+"""A table for a screen, as Markdown, LaTeX or CSV; JSON with the verdict; a self-contained page."""

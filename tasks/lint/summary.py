@@ -1,0 +1,134 @@
+"""Findings about a data set: counts over its traces, kept while they stream by."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from carryover.tasks.lint.against import ALL_CHANNELS, CHANNELS, fails_without
+from carryover.tasks.lint.lint import Idiom, TraceLint
+
+
+@dataclass
+class LintSummary:
+    """Counts over the traces of a data set."""
+
+    lost: frozenset[str] = ALL_CHANNELS
+    """Channels of state that the runtime in question loses between blocks."""
+    trace_count: int = 0
+    failing_count: int = 0
+    """Traces that would fail where these channels are lost."""
+    unjudged_count: int = 0
+    """Traces that could not be judged."""
+    without_code_count: int = 0
+    block_count: int = 0
+    unread_count: int = 0
+    first_blocks: Counter[int] = field(default_factory=Counter)
+    """First block that takes something from an earlier one, over failing traces."""
+    first_names: Counter[str] = field(default_factory=Counter)
+    channels: Counter[str] = field(default_factory=Counter)
+    """Traces that carry state in each channel."""
+    runtimes: Counter[str] = field(default_factory=Counter)
+    """Runtimes that the outcomes show."""
+    observed_read_count: int = 0
+    failed_read_count: int = 0
+    error_count: int = 0
+    token_count: int = 0
+    restated_token_count: int = 0
+    contracts: dict[str | None, Counter[str]] = field(default_factory=dict)
+    """Sums by declared contract."""
+
+    def follow(self, found: Iterable[TraceLint]) -> Iterator[TraceLint]:
+        """Yield the findings on, counting them."""
+        for lint in found:
+            self.add(lint)
+            yield lint
+
+    def add(self, lint: TraceLint) -> None:
+        """Count one trace."""
+        self.trace_count += 1
+        self.block_count += lint.block_count
+        self.unread_count += lint.unread_count
+        self.unjudged_count += lint.idiom == "unjudged"
+        self.without_code_count += lint.idiom == "no_code"
+        if fails_without(lint, self.lost):
+            self.failing_count += 1
+            self.first_blocks[lint.first_block or 1] += 1
+            self.first_names[lint.first_name or lint.early_names[0]] += 1
+        self.channels.update(channel for channel, is_carried in CHANNELS.items() if is_carried(lint))
+        if lint.runtime:
+            self.runtimes[lint.runtime] += 1
+        self.observed_read_count += lint.observed_read_count
+        self.failed_read_count += lint.failed_read_count
+        self.error_count += lint.error_count
+        self.token_count += lint.token_count
+        self.restated_token_count += lint.restated_token_count
+        self.contracts.setdefault(lint.declared_contract, Counter()).update(_sums(lint))
+
+    def sentence(self, runtime: str = "stateless") -> str:
+        """Return how many episodes fail in a runtime, where first, and by what."""
+        verb = "fails" if self.trace_count == 1 else "fail"
+        sentence = f"{self.failing_count} of {self.trace_count} episodes {verb} in a {runtime} runtime"
+        if self.failing_count:
+            ((name, count),) = self.first_names.most_common(1)
+            often = f" ({count} episodes)" if self.failing_count > 1 else ""
+            sentence += f"; first at block {min(self.first_blocks)}, {_as_name(name)}{often}"
+        if self.unjudged_count:
+            sentence += f"; {self.unjudged_count} could not be judged"
+        if self.observed_read_count:
+            played = f"{self.failed_read_count} of {self.observed_read_count} reads of earlier names failed"
+            sentence += f"; as they were played, {played}"
+        return sentence
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per declared contract, null last.
+
+        Shares of traces are in [0, 1], rates per block over all blocks, and `restated_share` is of all tokens.
+        """
+        declared = sorted((contract for contract in self.contracts if contract is not None), key=str)
+        order = [*declared, *([None] if None in self.contracts else [])]
+        return [{"declared_contract": contract, **_rates(self.contracts[contract])} for contract in order]
+
+
+def _as_name(taken: str) -> str:
+    return f"name `{taken}`" if taken.isidentifier() else taken
+
+
+def _sums(lint: TraceLint) -> Mapping[str, int]:
+    return {
+        "traces": 1,
+        lint.idiom: 1,
+        "failing": fails_without(lint, ALL_CHANNELS),
+        "blocks": lint.block_count,
+        "unjudged_blocks": lint.unjudged_count,
+        "unread": lint.unread_count,
+        "contradicting": lint.contradiction is not None,
+        "early": lint.early_read_count > 0,
+        "reimports": lint.reimport_count,
+        "redefinitions": lint.redefinition_count,
+        "tokens": lint.token_count,
+        "restated": lint.restated_token_count,
+        "observed": lint.observed_read_count,
+        "failed": lint.failed_read_count,
+        "errors": lint.error_count,
+    }
+
+
+def _rates(sums: Counter[str]) -> dict[str, Any]:
+    traces = sums["traces"]
+    blocks = max(sums["blocks"], 1)
+    return {
+        "trace_count": traces,
+        **{f"{idiom}_share": sums[idiom] / traces for idiom in get_args(Idiom)},
+        "failing_stateless_share": sums["failing"] / traces,
+        "unjudged_block_count": sums["unjudged_blocks"],
+        "unread_call_count": sums["unread"],
+        "contradicting_share": sums["contradicting"] / traces,
+        "early_read_share": sums["early"] / traces,
+        "reimports_per_block": sums["reimports"] / blocks,
+        "redefinitions_per_block": sums["redefinitions"] / blocks,
+        "restated_share": sums["restated"] / max(sums["tokens"], 1),
+        "observed_read_count": sums["observed"],
+        "failed_read_count": sums["failed"],
+        "error_count": sums["errors"],
+    }

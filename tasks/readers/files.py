@@ -1,0 +1,177 @@
+"""Records of files, told by content: JSON, JSON lines, Parquet, Arrow, gzip, zip, and whole folders."""
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.tally import Tally
+
+_GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
+_PARQUET = b"PAR1"
+_ARROW_FILE = b"ARROW1"
+_ARROW_STREAM = b"\xff\xff\xff\xff"
+_BATCH_ROWS = 256
+
+
+def read_files(path: Path, tally: Tally) -> Iterator[Iterator[Record]]:
+    """Yield the records of each file: of a file, of a zip's members, of a folder's files in order of their names.
+
+    What cannot be read is counted in `tally` with the reason. A plain text is a record where it is named itself, and
+    left out where it lies in a folder beside others.
+    """
+    for file in list_files(path):
+        passed = tally.byte_count
+        yield from _open_file(file, tally, is_named=file == path)
+        tally.pass_bytes(file.stat().st_size - (tally.byte_count - passed))
+
+
+def list_files(path: Path) -> list[Path]:
+    """Return a file, or the files under a folder but those whose name, or a folder's, begins with a dot."""
+    if not path.is_dir():
+        return [path]
+    found = [file for file in sorted(path.rglob("*")) if file.is_file()]
+    return [file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+
+
+def _open_file(file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[Record]]:
+    with file.open("rb") as opened:
+        head = opened.read(8)
+        if head.startswith(_ZIP):
+            yield from _zip_members(opened, file, tally)
+            return
+        stream = _rewound(opened, file)
+        if head.startswith(_GZIP):
+            stream = gzip.GzipFile(fileobj=stream)
+            head = stream.read(8)
+            stream.seek(0)
+        if head.startswith(_ZSTANDARD):
+            tally.skip("compressed with Zstandard; decompress it first", str(file))
+        elif head.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)):
+            yield _table_rows(stream, head, file, tally)
+        elif not head:
+            tally.skip("empty file", str(file))
+        else:
+            yield _text_records(stream, file, tally, is_named=is_named)
+
+
+def _rewound(opened: IO[bytes], file: Any) -> IO[bytes]:
+    """Return a stream at its start; a member of a zip is read into memory, since it cannot always seek."""
+    if isinstance(file, zipfile.Path):
+        return io.BytesIO(file.read_bytes())
+    opened.seek(0)
+    return opened
+
+
+def _zip_members(opened: IO[bytes], file: Any, tally: Tally) -> Iterator[Iterator[Record]]:
+    try:
+        archive = zipfile.ZipFile(_rewound(opened, file))
+    except zipfile.BadZipFile as error:
+        tally.skip(f"damaged zip: {error}", str(file))
+        return
+    for name in sorted(archive.namelist()):
+        member = zipfile.Path(archive, name)
+        if not member.is_file():
+            continue
+        try:
+            yield from _open_file(member, tally, is_named=False)
+        except NotImplementedError:  # a method that this Python's zipfile lacks, such as Zstandard
+            tally.skip("compressed with a method that Python's zipfile lacks", f"{file}/{name}")
+
+
+def _text_records(stream: IO[bytes], file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:
+    stem = Path(file.name).stem
+    first = b""
+    while not first.strip():
+        line = stream.readline()
+        if not line:
+            tally.skip("empty file", str(file))
+            return
+        first = line
+    following = stream.readline()
+    if _is_one_json_value(first) and following.strip():
+        yield from _json_lines(chain((first, following), stream), file, stem, tally)
+        return
+    text = first + following + stream.read()
+    try:
+        content = json.loads(text.decode("utf-8-sig"), strict=False)
+    except UnicodeDecodeError:
+        tally.skip("neither JSON nor text in UTF-8", str(file))
+    except ValueError as error:
+        yield from _plain_text(text.decode("utf-8-sig"), error, file, tally, is_named=is_named)
+    else:
+        yield from _spread(content, file, stem)
+
+
+def _json_lines(lines: Iterator[bytes], file: Any, stem: str, tally: Tally) -> Iterator[Record]:
+    for number, line in enumerate(lines, start=1):
+        if isinstance(file, Path):
+            tally.pass_bytes(len(line))
+        if not line.strip():
+            continue
+        place = f"line {number} of {file}"
+        try:
+            content = json.loads(line.decode("utf-8-sig"), strict=False)
+        except ValueError as error:
+            tally.skip("a line that is not JSON in UTF-8", f"{place}: {error}")
+            continue
+        yield Record(content, place, f"{stem}-{number}", file)
+
+
+def _spread(content: Any, file: Any, stem: str) -> Iterator[Record]:
+    """Yield a document, or the elements of a list of them."""
+    if not isinstance(content, list):
+        yield Record(content, str(file), stem, file)
+        return
+    for number, element in enumerate(content, start=1):
+        yield Record(element, f"element {number} of {file}", f"{stem}-{number}", file)
+
+
+def _plain_text(text: str, error: ValueError, file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:
+    looks_like_json = text.lstrip()[:1] in ("{", "[")
+    if looks_like_json:
+        tally.skip("not JSON in UTF-8", f"{file}: {error}")
+    elif is_named:
+        yield Record(text, str(file), Path(file.name).stem, file)
+    else:
+        tally.skip("plain text beside traces; name it itself to read it as a transcript", str(file))
+
+
+def _is_one_json_value(line: bytes) -> bool:
+    if not line.lstrip(b"\xef\xbb\xbf \t").startswith((b"{", b"[")):
+        return False
+    try:
+        json.loads(line.decode("utf-8-sig"), strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _table_rows(stream: IO[bytes], head: bytes, file: Any, tally: Tally) -> Iterator[Record]:
+    try:
+        import pyarrow as pa
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError:
+        tally.skip("Parquet and Arrow files need pyarrow; install carryover with pyarrow", str(file))
+        return
+    try:
+        if head.startswith(_PARQUET):
+            batches = pyarrow.parquet.ParquetFile(stream).iter_batches(batch_size=_BATCH_ROWS)
+        elif head.startswith(_ARROW_FILE):
+            table = pyarrow.ipc.open_file(stream)
+            batches = (table.get_batch(index) for index in range(table.num_record_batches))
+        else:
+            batches = iter(pyarrow.ipc.open_stream(stream))
+        rows = chain.from_iterable(batch.to_pylist() for batch in batches)
+        for number, row in enumerate(rows, start=1):
+            yield Record(row, f"row {number} of {file}", f"{Path(file.name).stem}-{number}", file)
+    except pa.ArrowInvalid as error:
+        tally.skip("damaged Parquet or Arrow file", f"{file}: {error}")

@@ -1,0 +1,62 @@
+"""Trajectories in Harbor's Agent Trajectory Interchange Format, versions 1.0 to 1.8 (Harbor RFC 0001)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.readers.conversation import opening_of, replies_of
+from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.trace import Trace, contract_name
+
+LAYOUT = "an ATIF trajectory"
+JOINS_RECORDS = False
+
+
+def detect(record: Any) -> bool:
+    """Tell whether a record declares the format, or has its steps."""
+    if not isinstance(record, Mapping) or not isinstance(record.get("steps"), list):
+        return False
+    steps = record["steps"]
+    return str(record.get("schema_version", "")).startswith("ATIF") or (
+        bool(steps) and isinstance(steps[0], Mapping) and {"step_id", "source"} <= steps[0].keys()
+    )
+
+
+def read(records: Sequence[Record]) -> Iterator[Trace]:
+    """Yield a trajectory, then those of its subagents."""
+    for record in records:
+        yield _trace(record.content, record.name)
+        for number, inner in enumerate(record.content.get("subagent_trajectories") or (), start=1):
+            yield _trace(inner, f"{record.name}-subagent-{number}")
+
+
+def _trace(document: Mapping[str, Any], name: str) -> Trace:
+    extra = document.get("extra") or {}
+    totals = document.get("final_metrics") or {}
+    agent = document.get("agent") or {}
+    messages = [message for step in document["steps"] for message in _messages(step)]
+    trace_id = str(document.get("trajectory_id") or document.get("session_id") or name)
+    return Trace(
+        trace_id=trace_id,
+        replies=replies_of(messages),
+        opening=opening_of(messages),
+        declared_contract=contract_name(extra.get("shown_contract")),
+        runtime_contract=contract_name(extra.get("runtime_contract")),
+        train_contract=extra.get("train_contract"),
+        instance_id=str(extra.get("instance_id") or trace_id),
+        model_name=agent.get("model_name"),
+        score=extra.get("score"),
+        finish_reason=extra.get("finish_reason"),
+        prompt_tokens=totals.get("total_prompt_tokens"),
+        completion_tokens=totals.get("total_completion_tokens"),
+        columns=extra.get("episode") or {},
+    )
+
+
+def _messages(step: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a step as a message and the results of its calls, matched by `source_call_id`."""
+    role = "assistant" if step["source"] == "agent" else step["source"]
+    message = {"role": role, "content": step.get("message"), "metrics": step.get("metrics")}
+    message["tool_calls"] = [{**call, "id": call.get("tool_call_id")} for call in step.get("tool_calls") or ()]
+    results = (step.get("observation") or {}).get("results") or ()
+    return [message, *({"role": "tool", "tool_call_id": result.get("source_call_id") or "",
+                        "content": result.get("content")} for result in results)]  # fmt: skip

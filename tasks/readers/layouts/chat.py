@@ -1,0 +1,58 @@
+"""Chat data sets: records with a list of messages, OpenAI's, Anthropic's or ShareGPT's."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.readers.conversation import role_of
+from carryover.tasks.readers.described import chat_trace
+from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.trace import Trace
+
+LAYOUT = "a chat data set"
+JOINS_RECORDS = False
+_LIST_FIELDS = (
+    "messages",
+    "conversations",
+    "conversation",
+    "trajectory",
+    "history",
+    "dialog",
+    "chat",
+    "turns",
+    "chosen",
+)
+
+
+def detect(record: Any) -> bool:
+    """Tell whether a record holds messages that name their authors."""
+    return isinstance(record, Mapping) and bool(_messages(record))
+
+
+def read(records: Sequence[Record]) -> Iterator[Trace]:
+    """Yield one trace per record; of what this project exported, only the first block of a reply ran."""
+    for record in records:
+        content = record.content
+        runs = "first" if "declaration" in content else "all"
+        columns = json.loads(content.get("episode") or "{}") if runs == "first" else {}
+        yield chat_trace(content, _messages(content), record.name, runs, columns=columns)
+
+
+def _messages(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    for field in _LIST_FIELDS:
+        held = record.get(field)
+        if isinstance(held, str) and held.lstrip().startswith("["):
+            held = _parsed(held)
+        if not isinstance(held, list) or not held:
+            continue
+        first = next((each for each in held if each is not None), None)
+        if isinstance(first, Mapping) and role_of(first):
+            return held
+    return []
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

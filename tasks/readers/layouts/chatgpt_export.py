@@ -1,0 +1,55 @@
+"""ChatGPT's data export: conversations as trees of messages, of which the branch of `current_node` is read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.readers.described import chat_trace
+from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.trace import Trace
+
+LAYOUT = "a ChatGPT export"
+JOINS_RECORDS = False
+
+
+def detect(record: Any) -> bool:
+    """Tell whether a record is a conversation with a tree of messages."""
+    mapping = record.get("mapping") if isinstance(record, Mapping) else None
+    if not isinstance(mapping, Mapping) or not mapping:
+        return False
+    return all(isinstance(node, Mapping) and ("parent" in node or "children" in node) for node in mapping.values())
+
+
+def read(records: Sequence[Record]) -> Iterator[Trace]:
+    """Yield one trace per conversation."""
+    for record in records:
+        messages = [message for node in _branch(record.content) for message in _messages(node)]
+        yield chat_trace(record.content, messages, record.name)
+
+
+def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    mapping = conversation["mapping"]
+    parents = {node.get("parent") for node in mapping.values()}
+    leaves = [key for key in mapping if key not in parents]
+    at = conversation.get("current_node") or (leaves[-1] if leaves else None)
+    branch: list[Mapping[str, Any]] = []
+    while at in mapping and len(branch) <= len(mapping):
+        branch.append(mapping[at])
+        at = mapping[at].get("parent")
+    return branch[::-1]
+
+
+def _messages(node: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    message = node.get("message")
+    if not message:
+        return
+    role = message["author"]["role"]
+    content = message.get("content") or {}
+    text = content.get("text") or "".join(part for part in content.get("parts") or () if isinstance(part, str))
+    recipient = message.get("recipient") or "all"
+    if role == "assistant" and recipient != "all":
+        call = {"name": recipient, "arguments": text, "id": message.get("id")}
+        yield {"role": role, "content": "", "tool_calls": [call]}
+    elif role == "tool" and message["author"].get("name") in (None, "python"):
+        yield {"role": "tool", "content": text}
+    elif text:
+        yield {"role": "user" if role == "tool" else role, "content": text}

@@ -1,0 +1,62 @@
+"""Session files of Claude Code: a line per event, messages in Anthropic's form under `message`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from carryover.tasks.readers.described import chat_trace
+from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.trace import Trace
+
+LAYOUT = "a session of Claude Code"
+JOINS_RECORDS = True
+_BOOKKEEPING = (
+    "summary",
+    "file-history-snapshot",
+    "queue-operation",
+    "permission-mode",
+    "progress",
+    "system",
+    "ai-title",
+)
+
+
+def detect(record: Any) -> bool:
+    """Tell whether a record is a line of a session."""
+    if not isinstance(record, Mapping) or not isinstance(record.get("type"), str):
+        return False
+    is_ours = any(field in record for field in ("sessionId", "parentUuid", "leafUuid", "messageId"))
+    is_streamed = "session_id" in record and record["type"] in ("system", "assistant", "user")
+    is_message = record["type"] in ("user", "assistant") and isinstance(record.get("message"), Mapping)
+    return (is_ours or is_streamed) and (is_message or record["type"] in _BOOKKEEPING)
+
+
+def read(records: Sequence[Record]) -> Iterator[Trace]:
+    """Yield one trace per session and side chain; each command of its shell runs in a process of its own."""
+    lines = [record.content for record in records if _is_message(record.content)]
+    name = records[0].name.rpartition("-")[0] or records[0].name
+    for (session, is_side_chain), group in groupby(sorted(lines, key=_conversation), key=_conversation):
+        messages = list(_messages(list(group)))
+        trace_id = (session or name) + ("-sidechain" if is_side_chain else "")
+        yield chat_trace({}, messages, trace_id, trace_id=trace_id, has_fresh_processes=True)
+
+
+def _is_message(line: Any) -> bool:
+    return isinstance(line, Mapping) and line.get("type") in ("user", "assistant") and "message" in line
+
+
+def _conversation(line: Mapping[str, Any]) -> tuple[str, bool]:
+    return str(line.get("sessionId") or line.get("session_id") or ""), bool(line.get("isSidechain"))
+
+
+def _messages(lines: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages; parts of one reply that stand on several lines are joined."""
+    seen: Mapping[str, Any] | None = None
+    for line in lines:
+        message = line["message"]
+        same = seen is not None and message.get("id") is not None and message.get("id") == seen.get("id")
+        if same and seen is not None and isinstance(seen["content"], list) and isinstance(message["content"], list):
+            seen["content"].extend(message["content"])
+            continue
+        seen = {**message, "content": list(message["content"])} if isinstance(message["content"], list) else message
+        yield seen

@@ -1,0 +1,39 @@
+"""Files that lie beside traces and hold none: descriptions, summaries, results and settings of known layouts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.readers.reader import Record
+
+LAYOUT = "companions"
+JOINS_RECORDS = False
+_KINDS = (
+    {"_data_files", "_fingerprint"},  # state.json of a Hugging Face data set
+    {"features", "citation"},  # its dataset_info.json
+    {"features", "splits"},
+    {"average_is_solved", "num_tasks_executed"},  # summary.json of arXiv 2603.01209's repository
+    {"status", "started_at", "finished_at", "error"},  # its result of one task
+    {"eval", "plan", "status"},  # header.json of an Inspect log
+    {"eval", "plan", "version"},
+    {"id", "epoch", "target", "completed"},  # its summaries of samples
+    {"scorer", "samples", "reducer"},  # its reductions.json
+    {"model_name_or_path", "instance_id", "model_patch"},  # predictions of SWE-agent
+    {"env_id", "num_examples", "rollouts_per_example"},  # metadata.json of verifiers
+    {"env_args", "env_id", "model"},
+)
+
+
+def detect(record: Any) -> bool:
+    """Tell whether a record describes traces that lie elsewhere."""
+    if not isinstance(record, Mapping):
+        return False
+    if set(record) == {"splits"}:  # dataset_dict.json
+        return True
+    holds_traces = any(field in record for field in ("messages", "samples", "events", "steps", "trajectory"))
+    is_reduction = {"scorer", "reducer"} <= record.keys()
+    return (not holds_traces or is_reduction) and any(kind <= record.keys() for kind in _KINDS)
+
+
+def read(records: Sequence[Record]) -> Iterator[Any]:
+    """Yield nothing."""
+    yield from ()

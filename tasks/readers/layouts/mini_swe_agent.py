@@ -1,0 +1,48 @@
+"""Trajectories of mini-swe-agent: messages whose one action runs in a shell process of its own."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.readers.described import chat_trace
+from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.trace import Trace
+
+LAYOUT = "a trajectory of mini-swe-agent"
+JOINS_RECORDS = False
+
+
+def detect(record: Any) -> bool:
+    """Tell whether a record declares the format, or the version of the agent."""
+    if not isinstance(record, Mapping) or not isinstance(record.get("messages"), list):
+        return False
+    info = record.get("info")
+    has_version = isinstance(info, Mapping) and "mini_version" in info
+    return has_version or str(record.get("trajectory_format", "")).startswith("mini-swe-agent")
+
+
+def read(records: Sequence[Record]) -> Iterator[Trace]:
+    """Yield one trace per file; the framework runs a reply's one action in a new process, and none of several."""
+    for record in records:
+        info = record.content.get("info") or {}
+        model = ((info.get("config") or {}).get("model") or {}).get("model_name")
+        messages = [_plain(message) for message in record.content["messages"] if message.get("role") != "exit"]
+        yield chat_trace(
+            record.content,
+            messages,
+            record.name,
+            "single",
+            has_fresh_processes=True,
+            finish_reason=info.get("exit_status"),
+            model_name=model,
+        )
+
+
+def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message; one without calls gets its recorded action as a call."""
+    extra = message.get("extra") or {}
+    actions = extra.get("actions") if isinstance(extra, Mapping) else None
+    if message.get("tool_calls") or message.get("role") != "assistant" or not actions:
+        return message
+    commands = [action.get("command") if isinstance(action, Mapping) else action for action in actions]
+    calls = [{"name": "bash", "arguments": {"command": command}} for command in commands[:1]]
+    return {**message, "tool_calls": calls}

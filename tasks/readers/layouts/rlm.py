@@ -1,0 +1,57 @@
+"""Logs of Recursive Language Models (`rlms`): a line of metadata, then one per iteration with its code blocks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.readers.outputs import read_outcome, text_of_parts
+from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.trace import Block, Reply, Trace
+
+LAYOUT = "an RLM log"
+JOINS_RECORDS = True
+
+
+def detect(record: Any) -> bool:
+    """Tell whether a record is a log's metadata, an iteration, or a run with iterations."""
+    if not isinstance(record, Mapping):
+        return False
+    if isinstance(record.get("iterations"), list):
+        return any(isinstance(each, Mapping) and "code_blocks" in each for each in record["iterations"][:1])
+    is_metadata = record.get("type") == "metadata" and "root_model" in record
+    return is_metadata or ("code_blocks" in record and ("response" in record or "iteration" in record))
+
+
+def read(records: Sequence[Record]) -> Iterator[Trace]:
+    """Yield one trace per line of metadata, with the iterations after it. All blocks of a reply ran."""
+    runs: list[list[Mapping[str, Any]]] = [[]]
+    for record in records:
+        content = record.content
+        if content.get("type") == "metadata" and runs[-1]:
+            runs.append([])
+        runs[-1] += [content, *content["iterations"]] if "iterations" in content else [content]
+    name = records[0].name.rpartition("-")[0] or records[0].name
+    for number, run in enumerate(runs, start=1):
+        yield _trace(run, name if len(runs) == 1 else f"{name}-{number}")
+
+
+def _trace(run: list[Mapping[str, Any]], name: str) -> Trace:
+    iterations = [line for line in run if "code_blocks" in line]
+    model = next((line["root_model"] for line in run if line.get("root_model")), None)
+    has_answer = bool(iterations) and iterations[-1].get("final_answer") is not None
+    return Trace(
+        trace_id=name,
+        replies=tuple(_reply(iteration) for iteration in iterations),
+        model_name=model,
+        finish_reason="answer" if has_answer else None,
+    )
+
+
+def _reply(iteration: Mapping[str, Any]) -> Reply:
+    blocks = tuple(_block(found) for found in iteration["code_blocks"] or ())
+    observation = "\n".join(block.output for block in blocks if block.output)
+    return Reply(text_of_parts(iteration.get("response") or ""), blocks, observation)
+
+
+def _block(found: Mapping[str, Any]) -> Block:
+    outcome = read_outcome(found.get("result"))
+    return Block(found["code"], output=outcome.output, error=outcome.error)

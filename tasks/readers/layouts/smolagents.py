@@ -1,0 +1,58 @@
+"""Steps of smolagents' memory: an agent's run as `get_full_steps` gives it, bare or under `steps`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.readers.conversation import read_call
+from carryover.tasks.readers.outputs import read_outcome, text_of_parts
+from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.source_code import code_in_calls, code_in_text
+from carryover.tasks.readers.trace import Block, OpeningMessage, Reply, Trace
+
+LAYOUT = "smolagents' memory"
+JOINS_RECORDS = True
+_OWN = ("code_action", "model_output", "model_output_message", "is_final_answer", "model_input_messages")
+
+
+def detect(record: Any) -> bool:
+    """Tell whether a record is a step, or a run with steps."""
+    if not isinstance(record, Mapping):
+        return False
+    steps = record.get("steps")
+    if isinstance(steps, list) and steps:
+        return any(detect(step) for step in steps[:3])
+    return ("step_number" in record and any(field in record for field in _OWN)) or "task_images" in record
+
+
+def read(records: Sequence[Record]) -> Iterator[Trace]:
+    """Yield one trace of bare steps, or one per record that holds steps. All code of a step ran."""
+    if "steps" not in records[0].content:
+        yield _trace([record.content for record in records], records[0].name.rpartition("-")[0] or records[0].name, {})
+        return
+    for record in records:
+        yield _trace(record.content["steps"], record.name, record.content)
+
+
+def _trace(steps: list[Mapping[str, Any]], name: str, run: Mapping[str, Any]) -> Trace:
+    actions = [step for step in steps if "step_number" in step]
+    tasks = [str(step["task"]) for step in [run, *steps] if step.get("task")][:1]
+    is_final = bool(actions) and bool(actions[-1].get("is_final_answer"))
+    finish_reason = "answer" if is_final else run.get("state")
+    opening = tuple(OpeningMessage("user", task) for task in tasks)
+    replies = tuple(_reply(step) for step in actions)
+    return Trace(trace_id=str(run.get("id") or name), replies=replies, opening=opening, finish_reason=finish_reason)
+
+
+def _reply(step: Mapping[str, Any]) -> Reply:
+    text = text_of_parts(step.get("model_output") or step.get("model_output_message") or "")
+    outcome = read_outcome({"output": step.get("observations") or "", "error": step.get("error")})
+    code = step.get("code_action")
+    found = code_in_calls([read_call(call) for call in step.get("tool_calls") or ()])
+    if not code and not found.blocks:
+        found = found._replace(blocks=code_in_text(text).blocks)
+    blocks = (Block(code),) if code else found.blocks
+    ran = tuple(block._replace(output=outcome.output, error=outcome.error) for block in blocks)
+    usage = step.get("token_usage") or {}
+    tokens = {"prompt_tokens": usage.get("input_tokens") or 0, "completion_tokens": usage.get("output_tokens") or 0}
+    error = None if ran else outcome.error
+    return Reply(text, ran, outcome.output, found.unread, found.other_calls, error=error, **tokens)

@@ -1,0 +1,149 @@
+"""What came back from a block: its output and the error that ended it, in any framework's wording."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_ERROR_LINE = re.compile(
+    r"^[^\w\n]*(?:(?:Output|Observation|Result|Error|ERROR|Execution (?:error|failed)|stderr|E)[:\]]\s*)*"
+    r"(?P<error>(?:[A-Za-z_]\w*\.)*(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Died|Timeout))"
+    r"(?::\s*(?P<message>.*))?)$",
+    re.MULTILINE,
+)
+_TRACEBACK = "Traceback (most recent call last)"
+_FAILED_LINE = re.compile(r"^.*\bdue to:\s*(?P<error>[A-Z]\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
+"""smolagents: `Code execution failed at line '...' due to: InterpreterError: ...`."""
+_TIMED_OUT = re.compile(r"^.*(?:\btimed? ?out\b (?:after|\()|[Ee]xecution timed out).*$", re.MULTILINE)
+_EXIT_CODE = re.compile(r"(?:<returncode>|\bexit(?:ed with)?(?: code| status)?[ :]+)(?P<code>-?\d+)", re.IGNORECASE)
+_MISSING_NAME = re.compile(
+    r"name ['`]?(?P<plain>\w+)['`]? is not defined|[Vv]ariable ['`](?P<variable>\w+)['`] is not defined"
+    r"|(?:local|free) variable ['`](?P<local>\w+)['`]"
+)
+_BLOCK_LINE = re.compile(r'(?:File "<[^>\n]*>", line |Cell In\[\d+\], line |^-+> ?)(?P<line>\d+)', re.MULTILINE)
+_ERROR_KEYS = ("error", "exception", "traceback")
+_OUTPUT_KEYS = ("output", "stdout", "logs", "content", "text")
+_EXIT_KEYS = ("return_code", "returncode", "exit_code", "exitCode")
+
+
+class Outcome(NamedTuple):
+    """What came back from a block."""
+
+    output: str
+    error: str | None = None
+    result: str | None = None
+
+
+def read_outcome(content: Any) -> Outcome:
+    """Return the outcome in what a tool or a harness sent back: text, JSON, parts or an object."""
+    if isinstance(content, list):
+        content = text_of_parts(content)
+    if isinstance(content, str):
+        held = _json_object(content)
+        return Outcome(content, find_error(content)) if held is None else _outcome_of(held, content)
+    if isinstance(content, Mapping):
+        return _outcome_of(content, json.dumps(content))
+    return Outcome("" if content is None else str(content))
+
+
+def text_of_parts(content: Any) -> str:
+    """Return the text of a message's content: a string, or the parts of it that hold text."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        return str(content.get("text") or content.get("content") or "")
+    if not isinstance(content, list):
+        return ""
+    texts = [part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | Mapping)]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def find_error(text: str) -> str | None:
+    """Return the error that a block's output ends with, or shows as a traceback; null for none."""
+    if not text:
+        return None
+    plain = _ANSI.sub("", text)
+    found = [match["error"].strip() for match in _ERROR_LINE.finditer(plain)]
+    if found and (_TRACEBACK in plain or _is_at_an_end(found[-1], plain)):
+        return found[-1]
+    failed = _FAILED_LINE.search(plain) or _TIMED_OUT.search(plain)
+    if failed is None:
+        return _failed_exit(plain)
+    return failed["error"] if "error" in failed.groupdict() else f"TimeoutError: {failed[0].strip()}"
+
+
+def error_type(error: str) -> str:
+    """Return the class name in an error's last exception line; `Exception` where there is none."""
+    found = [match["type"] for match in _ERROR_LINE.finditer(_ANSI.sub("", error))]
+    return found[-1] if found else "Exception"
+
+
+def missing_name(error: str | None) -> str | None:
+    """Return the name that an error says is not defined."""
+    found = _MISSING_NAME.search(error or "")
+    return None if found is None else found["plain"] or found["variable"] or found["local"]
+
+
+def error_line(output: str | None, error: str | None) -> int | None:
+    """Return the block's line that raised, where a traceback names it."""
+    lines = _BLOCK_LINE.findall(_ANSI.sub("", f"{output or ''}\n{error or ''}"))
+    return int(lines[0]) if lines else None
+
+
+def _is_at_an_end(error: str, text: str) -> bool:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return any(error.partition("\n")[0] in line for line in (lines[0], lines[-1]))
+
+
+def _failed_exit(text: str) -> str | None:
+    """Return a command's exit status as an error; null for success, or where no status is told."""
+    codes = [found["code"] for found in _EXIT_CODE.finditer(text)]
+    if not codes or int(codes[-1]) == 0:
+        return None
+    return f"NonZeroExit: exit code {codes[-1]}"
+
+
+def _json_object(text: str) -> Mapping[str, Any] | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        held = json.loads(text)
+    except ValueError:
+        return None
+    return held if isinstance(held, dict) else None
+
+
+def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
+    nested = held.get("observation")
+    if isinstance(nested, Mapping):
+        held = nested
+    if not any(key in held for key in (*_ERROR_KEYS, *_OUTPUT_KEYS, *_EXIT_KEYS, "stderr", "result", "outputs")):
+        return Outcome(text, find_error(text))
+    outputs = [text_of_parts(held[key]) for key in _OUTPUT_KEYS if held.get(key)]
+    stderr = str(held.get("stderr") or "")
+    told = next((held[key] for key in _ERROR_KEYS if held.get(key)), None)
+    error = None if told is None else _told_error(told)
+    output = "\n".join([*outputs, *([stderr] if stderr else [])])
+    if error is None:
+        error = find_error(output) or _exit_error(held, stderr)
+    result = held.get("result")
+    return Outcome(output, error, result if result is None or isinstance(result, str) else json.dumps(result))
+
+
+def _told_error(told: Any) -> str:
+    """Return an error that a source tells as text or as an object with type and message."""
+    if not isinstance(told, Mapping):
+        return str(told)
+    kind = told.get("type") or told.get("name") or told.get("ename") or "Exception"
+    message = told.get("message") or told.get("value") or told.get("evalue") or ""
+    found = find_error(str(message))
+    return found or f"{kind}: {message}"
+
+
+def _exit_error(held: Mapping[str, Any], stderr: str) -> str | None:
+    code = next((held[key] for key in _EXIT_KEYS if isinstance(held.get(key), int)), 0)
+    if code == 0:
+        return None
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    return f"NonZeroExit: exit code {code}{': ' + lines[-1].strip() if lines else ''}"

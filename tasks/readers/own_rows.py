@@ -1,0 +1,36 @@
+"""Traces of our own episodes, from the rows of the warehouse."""
+
+from collections.abc import Iterator
+
+from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
+from carryover.tasks.traces.frames import Frame, lazy
+
+_TURN_COLUMNS = ("assistant_text", "observation")
+_STEP_COLUMNS = ("code", "output", "result", "error")
+
+
+def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Trace]:
+    """Yield our own episodes as traces, ordered by id; the declared contract is the one that the model was shown."""
+    chosen = lazy(episodes).select("episode_id", "shown_contract").sort("episode_id").collect()
+    told, ran = (
+        lazy(frame)
+        .join(chosen.lazy(), on="episode_id", how="semi")
+        .sort(order)
+        .select("episode_id", "turn", *columns)
+        .collect()
+        .rows_by_key("episode_id", named=True)
+        for frame, order, columns in ((turns, "turn", _TURN_COLUMNS), (steps, "step", _STEP_COLUMNS))
+    )
+    for episode_id, contract in chosen.rows():
+        blocks: dict[int, list[Block]] = {}
+        for row in ran.get(episode_id, ()):
+            block = Block(row["code"], output=row["output"], error=row["error"], result=row["result"])
+            blocks.setdefault(row["turn"], []).append(block)
+        replies = tuple(
+            Reply(row["assistant_text"], tuple(blocks.get(row["turn"], ())), row["observation"] or "")
+            for row in told.get(episode_id, ())
+            if row["turn"] > 0
+        )
+        yield Trace(
+            trace_id=episode_id, replies=replies, declared_contract=contract_name(contract), layout="our warehouse"
+        )

@@ -1,0 +1,93 @@
+"""Traces of files, folders and values, in whatever documented layout they lie."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from carryover.tasks.readers.files import read_files
+from carryover.tasks.readers.reader import Reader, Record, find_reader
+from carryover.tasks.readers.tally import Tally
+from carryover.tasks.readers.trace import Trace
+from carryover.tasks.services.errors import UserError
+
+_COMPANIONS = "companions"
+
+
+def read_traces(path: Path, tally: Tally | None = None) -> Iterator[Trace]:
+    """Yield the traces of a file, of a folder's files or of a zip's members; `tally` counts what was not read.
+
+    Raise `UserError` where there is nothing at `path`.
+    """
+    if not path.exists():
+        raise UserError(f"no file {path}; name a trace file or a folder")
+    counted = Tally() if tally is None else tally
+    for records in read_files(path, counted):
+        yield from read_records(records, counted)
+
+
+def read_value(content: Any, tally: Tally, name: str = "trace") -> Iterator[Trace]:
+    """Yield the traces of a value that was read already: a record, or a list of records."""
+    listed = content if isinstance(content, list) else [content]
+    records = (
+        Record(each, f"element {number} of the value", f"{name}-{number}", None)
+        for number, each in enumerate(listed, start=1)
+    )
+    yield from read_records(records, tally)
+
+
+def read_records(records: Iterable[Record], tally: Tally) -> Iterator[Trace]:
+    """Yield the traces of a file's records; consecutive records of a layout that joins them are read together."""
+    known: list[Reader] = []
+
+    def reader_of(record: Record) -> Reader | None:
+        # Later lines of an event log need not look like one: a layout that joins records keeps its file.
+        if known and known[0].JOINS_RECORDS:
+            return known[0]
+        if isinstance(record.content, list):
+            return None
+        found = find_reader(record.content)
+        known[:] = [] if found is None else [found]
+        return found
+
+    for reader, group in groupby(records, key=reader_of):
+        if reader is None:
+            for record in group:
+                yield from _read_unknown(record, tally)
+        elif reader.JOINS_RECORDS:
+            yield from _read_group(reader, list(group), tally)
+        else:
+            for record in group:
+                yield from _read_group(reader, [record], tally)
+
+
+def _read_unknown(record: Record, tally: Tally) -> Iterator[Trace]:
+    """Read a list of records, as a line may hold one; count anything else as unread."""
+    content = record.content
+    if isinstance(content, list) and content:
+        inner = (Record(each, record.place, record.name, record.file) for each in content)
+        yield from read_records(inner, tally)
+        return
+    held = f"an object with {', '.join(map(str, list(content)[:6]))}" if isinstance(content, dict) and content else None
+    tally.skip("unknown layout", f"{record.place}, {held or f'{type(content).__name__} {str(content)[:40]!r}'}")
+
+
+def _read_group(reader: Reader, records: list[Record], tally: Tally) -> Iterator[Trace]:
+    layout = reader.LAYOUT
+    if layout == _COMPANIONS:
+        tally.companions[layout] += len(records)
+        return
+    try:
+        traces = list(reader.read(records))
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ValidationError) as error:
+        said = " ".join(str(error).split())[:120]
+        tally.skip(f"differs from {layout}", f"{records[0].place}: {type(error).__name__} {said}")
+        return
+    if not traces:
+        tally.skip(f"no reply of an agent in {layout}", records[0].place)
+    for trace in traces:
+        tally.layouts[layout] += 1
+        yield replace(trace, layout=layout)

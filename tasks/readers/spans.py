@@ -1,0 +1,102 @@
+"""Spans of traces: single ones, and the nested export of OTLP as JSON."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+Turn = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+"""Messages that a model was sent, and those that it answered."""
+
+
+class Spans(NamedTuple):
+    """Spans in the order in which they lie."""
+
+    spans: list[Mapping[str, Any]]
+
+    def by_trace(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Return the spans of each trace by its identifier, in order of their start."""
+        traces: dict[str, list[Mapping[str, Any]]] = {}
+        for span in self.spans:
+            traces.setdefault(_trace_id(span), []).append(span)
+        return {trace_id: sorted(spans, key=_started_at) for trace_id, spans in traces.items()}
+
+
+def traces_of_spans(records: Iterable[Any]) -> Spans:
+    """Return the spans of records: bare ones, lists of them under `spans`, and OTLP's `resourceSpans`."""
+    return Spans([span for record in records for span in _spans_of(record)])
+
+
+def attributes_of(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a span's attributes, flat: an object, OTLP's list of keys and values, or the span itself."""
+    held = span.get("attributes", span.get("span_attributes"))
+    if held is None:
+        return dict(span)
+    if isinstance(held, str):
+        held = json.loads(held)
+    if isinstance(held, list):
+        return {each["key"]: _value(each.get("value")) for each in held if isinstance(each, Mapping) and "key" in each}
+    return _flat(held)
+
+
+def join_turns(turns: Iterable[Turn]) -> list[dict[str, Any]]:
+    """Return one conversation from the calls of a model, each of which repeats the messages before it."""
+    messages: list[dict[str, Any]] = []
+    for sent, answered in turns:
+        seen = [_identity(message) for message in messages]
+        kept = next((len(sent) - index for index in range(len(sent)) if _identity(sent[-1 - index]) in seen), 0)
+        messages += sent[kept:]
+        messages += answered
+    return messages
+
+
+def _identity(message: Mapping[str, Any]) -> str:
+    parts = [message.get(key) for key in ("role", "content", "parts", "tool_call_id")]
+    calls = message.get("tool_calls") or ()
+    return json.dumps([parts, [call.get("arguments") for call in calls]], default=str, sort_keys=True)
+
+
+def _spans_of(record: Any) -> Iterator[Mapping[str, Any]]:
+    if not isinstance(record, Mapping):
+        return
+    nested = [
+        record[key] for key in ("resourceSpans", "scopeSpans", "spans", "data") if isinstance(record.get(key), list)
+    ]
+    if not nested:
+        yield record
+    for each in nested:
+        for inner in each:
+            yield from _spans_of(inner)
+
+
+def _value(held: Any) -> Any:
+    """Return OTLP's typed value."""
+    if not isinstance(held, Mapping):
+        return held
+    if "arrayValue" in held:
+        return [_value(each) for each in held["arrayValue"].get("values", ())]
+    if "kvlistValue" in held:
+        return {each["key"]: _value(each.get("value")) for each in held["kvlistValue"].get("values", ())}
+    return next(iter(held.values()), None)
+
+
+def _flat(held: Any, prefix: str = "") -> dict[str, Any]:
+    """Return nested attributes under dotted keys; a list of objects under their indices."""
+    flat: dict[str, Any] = {}
+    pairs = held.items() if isinstance(held, Mapping) else ((str(index), each) for index, each in enumerate(held))
+    for key, value in pairs:
+        is_nested = isinstance(value, Mapping) or (
+            isinstance(value, list) and value and isinstance(value[0], Mapping) and "llm" in f"{prefix}{key}"
+        )
+        flat |= _flat(value, f"{prefix}{key}.") if is_nested else {f"{prefix}{key}": value}
+    return flat
+
+
+def _trace_id(span: Mapping[str, Any]) -> str:
+    context = span.get("context")
+    held = context if isinstance(context, Mapping) else span
+    return str(held.get("trace_id") or held.get("traceId") or "")
+
+
+def _started_at(span: Mapping[str, Any]) -> str:
+    started = next((span[key] for key in ("startTimeUnixNano", "start_time", "startTime") if span.get(key)), "")
+    return str(started).rjust(32, "0") if str(started).isdigit() else str(started)

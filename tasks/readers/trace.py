@@ -1,0 +1,108 @@
+"""A trace as every reader returns it: replies, the blocks that ran, and what came back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from carryover.tasks.traces.vocabulary import ContractName
+
+Language = Literal["python", "shell"]
+_STATELESS_WORDS = (ContractName.STATELESS, "reset", "ephemeral")
+
+
+class Block(NamedTuple):
+    """A block that ran, and what came back."""
+
+    code: str
+    output: str | None = None
+    """What came back as text; null where the source records nothing."""
+    error: str | None = None
+    """Text of the error that ended the block."""
+    result: str | None = None
+    """Value of the last expression, where the source tells it apart from the output."""
+    language: Language = "python"
+    call_id: str = ""
+    """Identifier of the tool call that ran it."""
+
+
+class Reply(NamedTuple):
+    """A message of the agent with the blocks that it ran."""
+
+    text: str
+    blocks: tuple[Block, ...] = ()
+    observation: str = ""
+    """Messages to the agent after it."""
+    unread: tuple[str, ...] = ()
+    """Why code of it was not read, one entry per block or call."""
+    other_calls: tuple[str, ...] = ()
+    """Names of called tools that run no code."""
+    error: str | None = None
+    """Error of a reply that ran no block."""
+    is_model_error: bool = False
+    """Whether the model call failed."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class InstanceDescription(NamedTuple):
+    """An instance as a result describes it; a task id alone is ambiguous."""
+
+    task_id: str
+    capacity: int
+    optimal_value: int
+
+
+class OpeningMessage(NamedTuple):
+    """A message before the first reply."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """One episode of any agent."""
+
+    trace_id: str
+    replies: tuple[Reply, ...]
+    layout: str = ""
+    """What its reader calls the layout."""
+    opening: tuple[OpeningMessage, ...] = ()
+    declared_contract: str | None = None
+    """Contract that the agent was told."""
+    runtime_contract: str | None = None
+    """Contract in force, where the source declares one."""
+    train_contract: str | None = None
+    has_fresh_processes: bool = False
+    """Whether the source's framework runs each block in a process of its own."""
+    instance_id: str | None = None
+    """Name of the task that was solved."""
+    described: InstanceDescription | None = None
+    """The instance as its result describes it."""
+    model_name: str | None = None
+    score: float | None = None
+    finish_reason: str | None = None
+    """Why the episode ended, in the words of the source."""
+    error_message: str | None = None
+    started_at: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    """Start; 1970 where the source names none."""
+    wall_seconds: float = 0.0
+    prompt_tokens: int | None = None
+    """Tokens of the episode; null for the sum over replies."""
+    completion_tokens: int | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Further columns of `EpisodeRow` that the source declares."""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Blocks of all replies, oldest first."""
+        return tuple(block for reply in self.replies for block in reply.blocks)
+
+
+def contract_name(declared: str | None) -> str | None:
+    """Return our name of a declared contract: `stateless` for `reset`, else the word itself."""
+    if declared is None:
+        return None
+    word = declared.strip().lower()
+    return ContractName.STATELESS if word in _STATELESS_WORDS else word

@@ -1,0 +1,65 @@
+import csv
+import json
+
+import pyarrow.parquet
+import pytest
+
+from carryover.tasks.lint.lint import TraceLint, lint_trace
+from carryover.tasks.lint.pool import lint_many
+from carryover.tasks.lint.report import PageRows, html_page, open_rows
+from carryover.tasks.lint.summary import LintSummary
+from carryover.tasks.readers.trace import Block, Reply, Trace
+from carryover.tasks.services.errors import UserError
+
+
+def trace_of(name, *codes):
+    return Trace(trace_id=name, replies=(Reply("", tuple(map(Block, codes))),))
+
+
+CARRYING = lint_trace(trace_of("carries <x>", "x = 1", "y = 2", "print(x, y)"))
+ALONE = lint_trace(trace_of("alone", "x = 1", "print(2)"))
+
+
+def written(path):
+    with open_rows(path) as write:
+        write(CARRYING)
+        write(ALONE)
+    return path
+
+
+def test_rows_are_written_by_suffix(tmp_path):
+    (first, _) = csv.DictReader(written(tmp_path / "a.csv").read_text().splitlines())
+    assert (first["trace_id"], first["carried_names"]) == ("carries <x>", "x, y")
+    first, _ = map(json.loads, written(tmp_path / "a.jsonl").read_text().splitlines())
+    assert first["carried_names"] == ["x", "y"]
+    table = pyarrow.parquet.read_table(written(tmp_path / "a.parquet"))
+    assert table.column_names == list(TraceLint._fields)
+    assert table.to_pylist()[0]["carried_names"] == ["x", "y"]
+    assert table.to_pylist()[1]["first_block"] is None
+
+
+def test_an_unknown_suffix_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"unknown suffix of .*a.txt; choose from .csv"), open_rows(tmp_path / "a.txt"):
+        raise AssertionError("no rows are taken")
+
+
+def test_a_page_says_what_fails_where_and_what_restating_costs():
+    summary = LintSummary()
+    rows = PageRows()
+    for lint in (ALONE, CARRYING):
+        summary.add(lint)
+        rows.add(lint)
+    assert [lint.trace_id for lint in rows.rows()] == ["carries <x>", "alone"]
+    page = html_page("Lint", summary, rows.rows(), ["1 unread: unknown layout"])
+    assert "1 of 2 episodes fail in a stateless runtime; first at block 3, name `x`." in page
+    assert "50.0% of the episodes would fail in a stateless runtime" in page
+    assert "carries &lt;x&gt;" in page
+    assert "1 unread: unknown layout" in page
+    assert "http" not in page  # self-contained
+
+
+def test_a_pool_keeps_the_order():
+    traces = [trace_of(str(number), "x = 1", "print(x)") for number in range(150)]
+    found = list(lint_many(iter(traces), processes=2, alone=3))
+    assert [lint.trace_id for lint in found] == [trace.trace_id for trace in traces]
+    assert found == [lint_trace(trace) for trace in traces]

@@ -1,0 +1,163 @@
+"""State that is no name: who leaves it, who takes it."""
+
+import pytest
+
+from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.lint.shell import shell_effects
+from carryover.tasks.readers.trace import Block, Reply, Trace
+
+
+def lint(*blocks, language="python", **about):
+    ran = tuple(Block(code, language=language) for code in blocks)
+    return lint_trace(Trace(trace_id="trace", replies=(Reply("", ran),), **about))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "files"),
+    [
+        ("open('a.txt', 'w').write('1')", "print(open('a.txt').read())", ("a.txt",)),
+        ("import json\njson.dump([1], open('a.json', 'w'))", "import json\njson.load(open('./a.json'))", ("a.json",)),
+        ("df.to_csv('a.csv')", "import pandas as pd\npd.read_csv('a.csv')", ("a.csv",)),
+        (
+            "from pathlib import Path\nPath('a').write_text('1')",
+            "from pathlib import Path\nPath('a').read_text()",
+            ("a",),
+        ),
+        ("path = 'out/a.npy'\nnp.save(path, x)", "np.load('out/a.npy')", ("out/a.npy",)),
+        ("import os\np = os.path.join('out', 'a')\nopen(p, mode='wb')", "open('out/a')", ("out/a",)),
+        ("import shutil\nshutil.copy('a', 'b')", "open('b')", ("b",)),
+        ("torch.save(model, 'm.pt')", "torch.load('m.pt')", ("m.pt",)),
+        ("!wget -q x > a.html", "open('a.html')", ("a.html",)),
+        ("open('a.txt', 'w')", "open('a.txt', 'w').write('2')\nopen('a.txt')", ()),
+        ("print(open('a.txt').read())", "open('a.txt')", ()),
+        ("open('a.txt', 'w')\nPath('a.txt').unlink()", "open('a.txt')", ()),
+    ],
+)
+def test_files_that_a_later_block_reads(first, second, files):
+    found = lint(first, second)
+    assert found.carried_files == files
+    assert found.is_stateless_safe == (not files)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ("import os\nos.environ['A'] = '1'", "import os\nprint(os.environ['A'])", ("A",)),
+        ("import os\nos.environ['A'] = '1'", "import os\nprint(os.getenv('A'))", ("A",)),
+        ("%env A=1", "import os\nos.environ.get('A')", ("A",)),
+        ("import os\nos.environ.update({'A': '1'}, B='2')", "import os\nos.environ['A'], os.environ['B']", ("A", "B")),
+        ("import os\nos.environ['A'] = '1'", "import os\nos.environ['A'] = '2'\nos.environ['A']", ()),
+        ("import os\nprint(os.environ['HOME'])", "import os\nprint(os.environ['HOME'])", ()),
+    ],
+)
+def test_environment_variables_that_a_later_block_reads(first, second, names):
+    assert lint(first, second).carried_environment == names
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_carried"),
+    [
+        ("import os\nos.chdir('/tmp')", "import os\nprint(os.getcwd())", True),
+        ("import os\nos.chdir('/tmp')", "open('a.txt')", True),
+        ("%cd /tmp", "open('a.txt')", True),
+        ("import os\nos.chdir('/tmp')", "import os\nos.chdir('/')\nos.getcwd()", False),
+        ("import os\nos.chdir('/tmp')", "open('/etc/hosts')", False),
+    ],
+)
+def test_a_working_directory_that_a_later_block_needs(first, second, is_carried):
+    assert lint(first, second).carried_directory == is_carried
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "packages"),
+    [
+        ("!pip install humanize", "import humanize", ("humanize",)),
+        ("%pip install -q scikit-learn==1.5", "from sklearn.svm import SVC", ("sklearn",)),
+        ("import subprocess\nsubprocess.run(['pip', 'install', 'humanize'])", "import humanize", ("humanize",)),
+        ("import os\nos.system('pip install humanize')", "import json", ()),
+    ],
+)
+def test_packages_that_a_later_block_imports(first, second, packages):
+    assert lint(first, second).carried_packages == packages
+
+
+def test_a_server_that_a_later_block_speaks_to():
+    start = "import subprocess\nserver = subprocess.Popen(['python', '-m', 'http.server'])"
+    assert lint(start, "import requests\nrequests.get('http://localhost:8000')").carried_processes
+    assert not lint(start, "import requests\nrequests.get('https://example.org')").carried_processes
+
+
+def test_a_figure_that_a_later_block_goes_on_with():
+    draw = "import matplotlib.pyplot as plt\nplt.plot([1])"
+    assert lint(draw, "import matplotlib.pyplot as plt\nplt.savefig('a.png')").carried_figures
+    assert not lint(draw, "import matplotlib.pyplot as plt\nplt.plot([2])\nplt.savefig('a.png')").carried_figures
+    assert not lint(draw + "\nplt.close()", "import matplotlib.pyplot as plt\nplt.title('a')").carried_figures
+
+
+def test_the_verdict_names_state_beyond_names():
+    found = lint("import os\nos.chdir('/tmp')\nopen('a', 'w')", "import os\nos.getcwd(), open('a')")
+    assert found.verdict == "takes file `a`, the working directory from earlier blocks, first at block 2"
+    assert (found.idiom, found.carried_names, found.first_name) == ("needs_persistence", (), "file a")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ("export W=3", "echo $W", ("W",)),
+        ("W=3", 'echo "${W}"', ("W",)),
+        ("W=3 make", "echo $W", ()),
+        ("W=3", "W=4; echo $W", ()),
+        ("W=3", "echo '$W'", ()),
+        ("greet() {\n  echo hi\n}", "greet you", ("greet",)),
+        ("alias ll='ls -l'", "ll", ("ll",)),
+    ],
+)
+def test_shell_variables_that_a_later_block_reads(first, second, names):
+    found = lint(first, second, language="shell")
+    assert (found.carried_names, found.language, found.unjudged_count) == (names, "shell", 0)
+
+
+def test_a_cell_of_bash_is_a_shell_block():
+    found = lint("%%bash\nexport W=3", "%%bash\necho $W")
+    assert (found.carried_names, found.carried_environment, found.language) == (("W",), ("W",), "shell")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "files"),
+    [
+        ("echo 1 > a.txt", "cat a.txt", ("a.txt",)),
+        ("cat > run.py <<'EOF'\nprint(1)\nEOF", "python run.py", ("run.py",)),
+        ("cp a b", "diff b c", ("b",)),
+        ("echo 1 > a.txt", "echo 2 > a.txt; cat a.txt", ()),
+        ("echo 1 > a.txt; rm a.txt", "cat a.txt", ()),
+        ("ls 2> /dev/null", "cat /dev/null", ()),
+    ],
+)
+def test_files_that_a_later_command_reads(first, second, files):
+    assert lint(first, second, language="shell").carried_files == files
+
+
+def test_a_directory_and_a_job_of_an_earlier_command():
+    assert lint("cd src", "ls", language="shell").carried_directory
+    assert not lint("cd src", "cd /tmp && ls", language="shell").carried_directory
+    assert not lint("cd src", "echo done", language="shell").carried_directory
+    assert lint("python serve.py &", "curl localhost:8000", language="shell").carried_processes
+    assert lint("pip install humanize", "python -c 'import humanize'", language="shell").carried_packages == (
+        "humanize",
+    )
+
+
+def test_python_of_a_command_runs_in_a_process_of_its_own():
+    found = lint("python3 -c 'limit = 4'", "python3 -c 'print(area)'", language="shell")
+    assert (found.idiom, found.carried_names, found.runtime) == ("stateless_safe", (), "fresh process per call")
+    found = lint("python3 -c 'limit = 4'", "python3 - <<'EOF'\nprint(limit)\nEOF", language="shell")
+    assert (found.carried_names, found.runtime) == (("limit",), "fresh process per call")
+
+
+def test_programs_of_a_shell_are_taken_from_quotes_and_here_documents():
+    block = shell_effects('python -c "print(\\"a\\")" && python3 <<EOF\nx = 1\nEOF')
+    assert block.programs == ("x = 1\n", 'print("a")')
+
+
+def test_a_framework_of_fresh_processes_says_so():
+    assert lint("ls", "pwd", language="shell", has_fresh_processes=True).runtime == "fresh process per call"

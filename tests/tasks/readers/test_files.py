@@ -1,0 +1,140 @@
+"""Files of every kind, told by content; what is not read is counted with its reason."""
+
+import gzip
+import json
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from carryover.tasks.readers.reading import read_traces
+from carryover.tasks.readers.tally import Tally
+from carryover.tasks.services.errors import UserError
+
+CHAT = [
+    {"role": "user", "content": "Count."},
+    {"role": "assistant", "content": "First.\n```python\nx = 1\n```"},
+    {"role": "user", "content": "ok"},
+    {"role": "assistant", "content": "Nothing to run."},
+]
+RECORD = {"id": "a", "contract": "reset", "messages": CHAT}
+LINE = json.dumps(RECORD)
+
+
+def read(path):
+    tally = Tally()
+    return [trace.trace_id for trace in read_traces(path, tally)], dict(tally.unread)
+
+
+def table(records):
+    return pa.Table.from_pylist(records)
+
+
+def write_stream(path):
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table([RECORD]).schema) as stream:
+        stream.write_table(table([RECORD]))
+
+
+def write_arrow_file(path):
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table([RECORD]).schema) as arrow:
+        arrow.write_table(table([RECORD]))
+
+
+def write_zip(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("deep/chat.jsonl", LINE)
+
+
+WRITERS = {
+    "JSON": lambda path: path.write_text(LINE),
+    "indented JSON": lambda path: path.write_text(json.dumps(RECORD, indent=2)),
+    "JSON lines": lambda path: path.write_text(f"\n{LINE}\n\n"),
+    "JSON list": lambda path: path.write_text(f"[{LINE}]"),
+    "JSON with a mark": lambda path: path.write_bytes(b"\xef\xbb\xbf" + LINE.encode()),
+    "lines of lists": lambda path: path.write_text(f"[{LINE}]\n"),
+    "gzip": lambda path: path.write_bytes(gzip.compress(LINE.encode())),
+    "Parquet": lambda path: pyarrow.parquet.write_table(table([RECORD]), path),
+    "Arrow stream": write_stream,
+    "Arrow file": write_arrow_file,
+    "zip": write_zip,
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_chat_in_every_kind_of_file(tmp_path, kind):
+    path = tmp_path / "recording"
+    WRITERS[kind](path)
+    (trace,) = read_traces(path)
+    assert (trace.trace_id, trace.declared_contract) == ("a", "stateless")
+    assert [(block.code, block.output) for block in trace.blocks] == [("x = 1", "ok")]
+    assert [reply.text for reply in trace.replies] == ["First.\n```python\nx = 1\n```", "Nothing to run."]
+
+
+def test_a_folder_of_four_traces_reads_four(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for number, name in enumerate(("one.json", "two.JSONL", "deep/three", "deep/four.trace")):
+        (tmp_path / name).write_text(json.dumps({**RECORD, "id": str(number)}))
+    (tmp_path / ".hidden").write_text(LINE)
+    assert sorted(read(tmp_path)[0]) == ["0", "1", "2", "3"]
+
+
+def test_a_data_set_on_disk_is_its_rows(tmp_path):
+    write_stream(tmp_path / "data-00000-of-00001.arrow")
+    (tmp_path / "state.json").write_text(json.dumps({"_data_files": [], "_fingerprint": "f", "_split": "train"}))
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"citation": "", "features": {}, "license": ""}))
+    assert read(tmp_path) == (["a"], {})
+
+
+def test_an_unnamed_trace_is_named_by_its_place(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    path.write_text("\n".join([json.dumps({"messages": CHAT})] * 2))
+    assert read(path)[0] == ["chat-1", "chat-2"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "empty file"),
+        (b"\n\n", "empty file"),
+        (b"prompt,answer\n1,2", "plain text"),
+        (b'{"messages": [', "not JSON in UTF-8"),
+        (b"\xff\xfe{}", "neither JSON nor text in UTF-8"),
+        (b'{"rows": [1]}', "unknown layout"),
+        (b"[1, 2]", "unknown layout"),
+        (b"PK\x03\x04 not a zip", "damaged zip"),
+        (b"PAR1 not Parquet", "damaged Parquet"),
+        (b"\x28\xb5\x2f\xfd", "compressed with Zstandard"),
+        (b'{"messages": [{"role": "assistant", "content": "hi"}, 3]}', "differs from a chat data set"),
+    ],
+)
+def test_what_is_not_read_is_counted_with_its_reason(tmp_path, content, reason):
+    (tmp_path / "file").write_bytes(content)
+    (tmp_path / "good.json").write_text(LINE)
+    ids, unread = read(tmp_path)
+    assert ids == ["a"]
+    (told,) = unread
+    assert told.startswith(reason)
+
+
+def test_a_bad_line_leaves_the_others(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    path.write_text(f'{LINE}\nnot JSON\n{{"prompt": "x"}}\n{LINE}')
+    tally = Tally()
+    assert len(list(read_traces(path, tally))) == 2
+    assert tally.unread == {"a line that is not JSON in UTF-8": 1, "unknown layout": 1}
+    assert tally.sentences()[1] == f"1 unread: unknown layout (first: line 3 of {path}, an object with prompt)"
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"no file .*absent; name a trace file or a folder"):
+        list(read_traces(tmp_path / "absent"))
+
+
+def test_bytes_that_were_passed_are_the_size_of_the_files(tmp_path):
+    (tmp_path / "a.jsonl").write_text(f"{LINE}\n{LINE}\n")
+    (tmp_path / "b.json").write_text(LINE)
+    passed = []
+    tally = Tally(show_bytes=passed.append)
+    list(read_traces(tmp_path, tally))
+    assert sum(passed) == sum(file.stat().st_size for file in tmp_path.iterdir())

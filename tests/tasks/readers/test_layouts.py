@@ -1,0 +1,109 @@
+"""Every layout is known by its content, and read with its blocks, outcomes and ending."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.readers.reading import read_traces
+from carryover.tasks.readers.tally import Tally
+from tests.tasks.readers.made_up_layouts import BLOCKS, COMMANDS, PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
+
+MADE_UP = Path(__file__).parent / "made_up"
+EXPECTED = {
+    name: expected
+    for name, expected in json.loads((MADE_UP / "expected.json").read_text(encoding="utf-8")).items()
+    if "idiom" in expected
+}
+COLUMNS = {"carried": "carried_names"}
+
+
+def read(folder, content):
+    """Read a file without a telling name."""
+    path = folder / "recording"
+    path.write_bytes(content)
+    tally = Tally()
+    return list(read_traces(path, tally)), tally
+
+
+@pytest.mark.parametrize("name", PYTHON_LAYOUTS)
+def test_python_of_every_layout_is_read_with_its_outcomes(tmp_path, name):
+    layout, content = PYTHON_LAYOUTS[name]
+    (trace,), tally = read(tmp_path, content)
+    assert (trace.layout, dict(tally.unread)) == (layout, {})
+    assert [block.code for block in trace.blocks] == [code for code, _ in BLOCKS]
+    assert [block.error is None for block in trace.blocks] == [True, True, False]
+    assert "14" in (trace.blocks[1].output or "")
+    found = lint_trace(trace)
+    assert found.carried_names == ("area", "math", "widths")
+    assert (found.error_count, found.missing_name_count) == (1, 1)
+
+
+@pytest.mark.parametrize("name", SHELL_LAYOUTS)
+def test_shell_of_every_layout_is_read_with_its_outcomes(tmp_path, name):
+    layout, content = SHELL_LAYOUTS[name]
+    (trace,), tally = read(tmp_path, content)
+    assert (trace.layout, dict(tally.unread)) == (layout, {})
+    assert [block.code for block in trace.blocks] == [code for code, _ in COMMANDS]
+    assert [block.error is None for block in trace.blocks] == [True, True, False]
+    found = lint_trace(trace)
+    assert (found.language, found.carried_names, found.carried_files) == ("shell", ("W",), ("w.txt",))
+
+
+@pytest.mark.parametrize("name", WITHOUT_OUTCOMES)
+def test_texts_without_turns_are_read_block_by_block(tmp_path, name):
+    layout, content = WITHOUT_OUTCOMES[name]
+    (trace,), _ = read(tmp_path, content)
+    assert trace.layout == layout
+    assert [block.code for block in trace.blocks] == [code for code, _ in BLOCKS]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_made_up_traces_get_the_verdict_that_they_must(name):
+    (trace,) = read_traces(MADE_UP / name)
+    found = lint_trace(trace)._asdict()
+    for key, expected in EXPECTED[name].items():
+        value = found[COLUMNS.get(key, key)]
+        assert (list(value) if isinstance(value, tuple) else value) == expected
+
+
+@pytest.mark.parametrize("name", ["mini-swe-agent", "Claude Code"])
+def test_frameworks_of_fresh_processes_are_known(tmp_path, name):
+    (trace,), _ = read(tmp_path, SHELL_LAYOUTS[name][1])
+    assert lint_trace(trace).runtime == "fresh process per call"
+
+
+def test_scores_models_and_tokens_come_with_an_inspect_sample(tmp_path):
+    (trace,), _ = read(tmp_path, PYTHON_LAYOUTS["Inspect JSON"][1])
+    assert (trace.instance_id, trace.model_name, trace.score) == ("squares", "m", 1.0)
+    assert (trace.prompt_tokens, trace.completion_tokens) == (30, 6)
+    assert trace.opening[0].content == "Add up the squares."  # kept apart as an attachment
+
+
+def test_rewards_of_verifiers_are_scores(tmp_path):
+    assert read(tmp_path, PYTHON_LAYOUTS["verifiers lines"][1])[0][0].score == 0.5
+    assert read(tmp_path, PYTHON_LAYOUTS["verifiers trace"][1])[0][0].score == 0.5
+
+
+def test_an_other_branch_of_a_chat_is_left_out(tmp_path):
+    (trace,), _ = read(tmp_path, PYTHON_LAYOUTS["ChatGPT export"][1])
+    assert "x" not in [block.code for block in trace.blocks]
+
+
+def test_answers_end_a_run(tmp_path):
+    assert read(tmp_path, PYTHON_LAYOUTS["RLM"][1])[0][0].finish_reason == "answer"
+    assert read(tmp_path, PYTHON_LAYOUTS["smolagents"][1])[0][0].finish_reason == "answer"
+
+
+def test_several_sessions_of_a_file_are_several_traces(tmp_path):
+    one = SHELL_LAYOUTS["Claude Code"][1].decode()
+    traces, _ = read(tmp_path, (one + "\n" + one.replace('"s"', '"other"')).encode())
+    assert [trace.trace_id for trace in traces] == ["other", "s"]
+
+
+def test_subagents_of_a_trajectory_are_traces(tmp_path):
+    document = json.loads(PYTHON_LAYOUTS["ATIF 1.8"][1])
+    inner = {**document, "session_id": "inner"}
+    traces, _ = read(tmp_path, json.dumps({**document, "subagent_trajectories": [inner]}).encode())
+    assert [trace.trace_id for trace in traces] == ["s", "inner"]

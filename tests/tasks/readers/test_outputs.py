@@ -1,0 +1,71 @@
+import json
+
+import pytest
+
+from carryover.tasks.readers.outputs import Outcome, error_line, error_type, find_error, missing_name, read_outcome
+
+MISSING = "NameError: name 'x' is not defined"
+TRACEBACK = f'Traceback (most recent call last):\n  File "<string>", line 3, in <module>\n{MISSING}'
+IPYTHON = (
+    f"\x1b[0;31mNameError\x1b[0m     Traceback (most recent call last)\nCell In[2], line 1\n----> 1 x\n\n{MISSING}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (MISSING, MISSING),
+        (f"Output: {MISSING}", MISSING),
+        (f"Error: {MISSING}", MISSING),
+        (f"printed\n{MISSING}", MISSING),
+        (TRACEBACK, MISSING),
+        (f"{TRACEBACK}\n[Jupyter current working directory: /]", MISSING),
+        (IPYTHON, MISSING),
+        ("json.decoder.JSONDecodeError: Expecting value", "json.decoder.JSONDecodeError: Expecting value"),
+        ("KeyboardInterrupt", "KeyboardInterrupt"),
+        ("Code execution failed at line 'x' due to: InterpreterError: The variable `x` is not defined.",
+         "InterpreterError: The variable `x` is not defined."),
+        ("Execution timed out", "TimeoutError: Execution timed out"),
+        ("Command timed out after 30 seconds", "TimeoutError: Command timed out after 30 seconds"),
+        ("<returncode>1</returncode>\n<output></output>", "NonZeroExit: exit code 1"),
+        ("ls: no such file\n[Command finished with exit code 2]", "NonZeroExit: exit code 2"),
+        ("<returncode>0</returncode>", None),
+        ("The log says ValueError: often\nand goes on\nfor long", None),
+        ("14", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_errors_in_every_wording(text, error):
+    assert find_error(text) == error
+
+
+@pytest.mark.parametrize(
+    ("content", "outcome"),
+    [
+        ("14", Outcome("14")),
+        (None, Outcome("")),
+        ([{"type": "text", "text": "1"}, {"type": "image"}, "4"], Outcome("14")),
+        ('{"output": "14", "result": 3, "error": null}', Outcome("14", None, "3")),
+        (json.dumps({"observation": {"output": "", "error": MISSING}}), Outcome("", MISSING)),
+        ({"stdout": "1", "stderr": TRACEBACK, "return_code": 1}, Outcome(f"1\n{TRACEBACK}", MISSING)),
+        ({"stdout": "", "stderr": "no such file", "exit_code": 2},
+         Outcome("no such file", "NonZeroExit: exit code 2: no such file")),
+        ({"content": "", "error": {"type": "timeout", "message": "too slow"}}, Outcome("", "timeout: too slow")),
+        ({"rows": [1]}, Outcome('{"rows": [1]}')),
+    ],
+)  # fmt: skip
+def test_outcomes_of_every_form(content, outcome):
+    assert read_outcome(content) == outcome
+
+
+def test_the_type_and_the_name_of_an_error():
+    assert error_type(TRACEBACK) == "NameError"
+    assert error_type("json.decoder.JSONDecodeError: Expecting value") == "JSONDecodeError"
+    assert error_type("no class name") == "Exception"
+    assert missing_name(MISSING) == missing_name("InterpreterError: The variable `x` is not defined.") == "x"
+    assert missing_name("ValueError: 3") is None
+
+
+@pytest.mark.parametrize(("text", "line"), [(TRACEBACK, 3), (IPYTHON, 1), (MISSING, None)])
+def test_the_line_that_raised(text, line):
+    assert error_line(text, None) == line

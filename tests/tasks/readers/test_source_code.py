@@ -1,0 +1,99 @@
+import pytest
+
+from carryover.tasks.readers.conversation import replies_of
+
+
+def read(message):
+    (reply,) = replies_of([{"role": "assistant", **message}, {"role": "tool", "content": "1"}])
+    return reply
+
+
+def called(name, arguments):
+    return {"tool_calls": [{"function": {"name": name, "arguments": arguments}}]}
+
+
+@pytest.mark.parametrize(
+    ("message", "codes"),
+    [
+        ({"content": "Go. <execute>x = 1</execute>"}, ["x = 1"]),
+        ({"content": "<execute> x = 1\ny = 2 </execute>"}, ["x = 1\ny = 2"]),
+        ({"content": "<code>\nx = 1\n</code>"}, ["x = 1"]),
+        ({"content": "~~~python\nx = 1\n~~~"}, ["x = 1"]),
+        ({"content": "```json\n{}\n```\n```py\nx = 1\n```"}, ["x = 1"]),
+        ({"content": "- run\n  ```python\n  if x:\n      y = 1\n  ```"}, ["if x:\n    y = 1"]),
+        ({"content": "- ```python\n  x = 1\n  ```"}, ["x = 1"]),
+        ({"content": "> ```python\n> x = 1\n> ```"}, ["x = 1"]),
+        ({"content": "```python\nx = 1\n```\nand\n```python\ny = 2\n```"}, ["x = 1", "y = 2"]),
+        ({"content": "<function=run_code><parameter=code>x = 1</parameter></function>"}, ["x = 1"]),
+        ({"content": '<invoke name="python"><parameter name="code">x = 1</parameter></invoke>'}, ["x = 1"]),
+        ({"content": '<tool_call>{"name": "python", "arguments": {"code": "x = 1"}}</tool_call>'}, ["x = 1"]),
+        (called("run", '{"code": "x = 1"}'), ["x = 1"]),
+        (called("run", {"code": ["x = 1\n", "y = 2"]}), ["x = 1\ny = 2"]),
+        (called("python", "  x = 1"), ["x = 1"]),
+        (called("python", "42"), ["42"]),
+        (called("python", "[1, 2]"), ["[1, 2]"]),
+        (called("python", '"x"'), ['"x"']),
+        (called("python", '"x = 1"'), ["x = 1"]),
+        (called("python", {"code": 42}), ["42"]),
+        (called("jupyter", {"text": "x = 1"}), ["x = 1"]),
+        (called("bash", {"command": "ls"}), ["ls"]),
+        (called("shell", {"command": ["bash", "-lc", "ls | wc"]}), ["ls | wc"]),
+        (called("shell", {"command": ["grep", "a b", "c"]}), ["grep 'a b' c"]),
+        ({"function_call": {"name": "python", "arguments": "x = 1"}}, ["x = 1"]),
+        ({"content": [{"type": "text", "text": "Go."}, {"type": "tool_use", "name": "r", "input": {"code": "x"}}]},
+         ["x"]),
+        ({"tool_calls": {"function": "python", "arguments": "x = 1"}}, ["x = 1"]),
+        ({"content": ["```\nx = 1\n", {"type": "text", "text": "```"}]}, ["x = 1"]),
+        ({"content": "Inline `x = 1` only."}, []),
+        ({"content": None}, []),
+    ],
+)  # fmt: skip
+def test_code_in_every_form_is_read(message, codes):
+    reply = read(message)
+    assert ([block.code for block in reply.blocks], reply.unread) == (codes, ())
+
+
+@pytest.mark.parametrize(
+    ("message", "unread", "others"),
+    [
+        (called("search", '{"query": "x"}'), (), ("search",)),
+        (called("final_answer", {"answer": "3", "code": None}), (), ("final_answer",)),
+        (called("execute_jupyter_code_cell", {"answer": "3", "code": None}), (), ("execute_jupyter_code_cell",)),
+        (called("str_replace_editor", {"command": "view", "path": "/a"}), (), ("str_replace_editor",)),
+        (called("python", {"first": "x", "second": "y"}), ("call of python without source code",), ()),
+        (called("execute", {"code": "x <- 1", "language": "R"}), ("call of execute without source code",), ()),
+        ({"function_call": "auto"}, ("call of a tool without a name without source code",), ()),
+        ({"content": "```r\nx <- 1\n```"}, ("a block of r",), ()),
+    ],
+)
+def test_what_is_no_code_and_what_is_unread_are_told_apart(message, unread, others):
+    reply = read(message)
+    assert (reply.blocks, reply.unread, reply.other_calls) == ((), unread, others)
+
+
+def test_parallel_calls_get_their_own_results():
+    calls = [{"id": name, "function": {"name": "python", "arguments": {"code": name}}} for name in ("a", "b")]
+    answers = [{"role": "tool", "tool_call_id": name, "content": f"out {name}"} for name in ("b", "a")]
+    (reply,) = replies_of([{"role": "assistant", "tool_calls": calls}, *answers])
+    assert [(block.code, block.output) for block in reply.blocks] == [("a", "out a"), ("b", "out b")]
+
+
+def test_results_without_identifiers_answer_in_order():
+    calls = [{"function": {"name": "python", "arguments": {"code": name}}} for name in ("a", "b")]
+    (reply,) = replies_of(
+        [{"role": "assistant", "tool_calls": calls}, *({"role": "tool", "content": each} for each in "12")]
+    )
+    assert [block.output for block in reply.blocks] == ["1", "2"]
+
+
+def test_a_text_after_several_blocks_is_of_the_last():
+    text = "```python\na\n```\n```python\nb\n```"
+    (reply,) = replies_of([{"role": "assistant", "content": text}, {"role": "user", "content": "out"}])
+    assert [block.output for block in reply.blocks] == [None, "out"]
+
+
+@pytest.mark.parametrize(("runs", "codes"), [("all", ["a", "b"]), ("first", ["a"]), ("single", [])])
+def test_a_framework_says_which_blocks_run(runs, codes):
+    text = "```python\na\n```\n```python\nb\n```"
+    (reply,) = replies_of([{"role": "assistant", "content": text}], runs)
+    assert [block.code for block in reply.blocks] == codes
