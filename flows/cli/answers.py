@@ -81,15 +81,16 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
 def print_study(plan: StudyPlan) -> None:
     """Print a finished plan on one screen: its 2x2, the sentence that it supports, and where the rest is."""
     folders = name_folders()
-    typer.echo(f"\n{plan.name}: {plan.label} (plan {plan.digest})")
+    console = screen()
+    console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", markup=False)
     with Warehouse.open(folders.warehouse) as warehouse:
-        summary = study_summary(lambda name: read_table(warehouse, table_query(name), plan.digest))
+        summary = study_summary(lambda name: read_table(warehouse, table_query(name), plan.digest), console.width)
         typer.echo(summary, nl=False)
         ((failed_count,),) = warehouse.sql(command_sql("failed_count"), plan_digest=plan.digest).rows()
     if failed_count:
         again = count_failed_episodes(LandingZone(folders.landing), plan)
         left_out = f"{failed_count} episodes ended with `error` and are left out"
-        typer.echo(f"{left_out}; the next start plays {again or 'none'} of them again")
+        console.print(f"{left_out}; the next start plays {again or 'none'} of them again", markup=False)
     own = Path(sys.executable).with_name("carryover")
     if own.exists() and shutil.which("carryover") is None:
         typer.echo(f"`carryover` is {os.path.relpath(own)}")

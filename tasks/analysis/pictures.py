@@ -17,7 +17,7 @@ ROWS = (("P", "trained persistent"), ("S", "trained stateless"))
 COLUMNS = (("P", "runs persistent"), ("S", "runs stateless"))
 TERMINAL_COLOURS = {"P": "blue", "S": "yellow"}
 PANEL_WIDTH = 39
-"""Two panels and the row's words fit 100 columns."""
+"""Two panels fit 80 columns."""
 
 Cells = Mapping[str, Mapping[str, Any]]
 """Rows of `sql/tables/cells.sql` of one group by their condition, e.g. `P->S`."""
@@ -32,8 +32,8 @@ def cells_of(rows: pl.DataFrame) -> Cells:
 def cells_text(cells: Cells, title: str) -> Group:
     """Return the 2x2 for `rich.print`; a panel's colour is the contract of training."""
     most = _most_tokens(cells)
-    grid = Table.grid(padding=(0, 1))
-    grid.add_row("", *(Text(words, style="bold", justify="center") for _, words in COLUMNS))
+    grid = Table.grid(padding=(0, 1), pad_edge=False)
+    grid.add_row(*(Text(words, style="bold", justify="center") for _, words in COLUMNS))
     for train, train_words in ROWS:
         panels = []
         for runtime, _ in COLUMNS:
@@ -42,8 +42,8 @@ def cells_text(cells: Cells, title: str) -> Group:
                 lines = _words(cell)
                 length = round((PANEL_WIDTH - 4) * (cell["mean_tokens"] or 0) / most)
                 body = "\n".join([lines["missing"], lines["tokens"], "█" * length, lines["score"], lines["behaviour"]])
-            panels.append(Panel(body, width=PANEL_WIDTH, border_style=TERMINAL_COLOURS[train]))
-        grid.add_row(Text(f"\n\n{train_words}", style="bold"), *panels)
+            panels.append(Panel(body, title=train_words, width=PANEL_WIDTH, border_style=TERMINAL_COLOURS[train]))
+        grid.add_row(*panels)
     return Group(Text(title, style="bold"), grid)
 
 

@@ -30,8 +30,12 @@ ELSEWHERE = (
 )
 
 
-def study_summary(query: Callable[[str], pl.DataFrame]) -> str:
-    """Return the main setting of a study as text of at most 100 columns and 40 lines.
+WIDTHS = (80, 100)
+"""Least and most columns of a summary."""
+
+
+def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) -> str:
+    """Return the main setting of a study as text for a screen of `width` columns.
 
     `query(name)` returns the rows of a file of `sql/tables`.
     """
@@ -41,10 +45,11 @@ def study_summary(query: Callable[[str], pl.DataFrame]) -> str:
     setting = settings.row(0, named=True)
     own = cells.filter(*(pl.col(column) == setting[column] for column in GROUP_COLUMNS))
     tokens = own.select(pl.col(column).alias(name) for column, name in TOKEN_COLUMNS.items())
-    console = Console(file=StringIO(), width=100, highlight=False)
+    least, most = WIDTHS
+    console = Console(file=StringIO(), width=min(max(width, least), most), highlight=False)
     with console.capture() as capture:
         console.print(cells_text(cells_of(own), f"{describe_setting(**setting)} ({setting['measured_on']})"))
-        console.print(f"\n{' '.join(findings(settings))}\n", markup=False)
+        console.print(f"\n{' '.join([*findings(settings), *robust_findings(own)])}\n", markup=False)
         console.print(rich_table("tokens", tokens, title="Tokens per episode"))
         console.print(ELSEWHERE, markup=False)
     return capture.get()
@@ -77,4 +82,23 @@ def findings(settings: pl.DataFrame) -> list[str]:
         )
     if seeds < 2:
         sentences.append("One training seed: the interval leaves out how two trainings differ by chance.")
+    return sentences
+
+
+def robust_findings(rows: pl.DataFrame) -> list[str]:
+    """Return what rows of the table `cells` show by median episodes, which endless ones do not move."""
+    cells = {condition.replace("->", "→"): cell for condition, cell in cells_of(rows).items()}
+    medians = {condition: cell["median_tokens"] for condition, cell in cells.items() if cell["median_tokens"]}
+    aligned = medians.pop("P→P", None)
+    sentences = []
+    if aligned and medians:
+        ratios = (f"{median / aligned:.2f} in {condition}" for condition, median in medians.items())
+        sentences.append(f"Median tokens over P→P's: {', '.join(ratios)}.")
+    endless = [
+        f"{cell['episode_count'] - cell['ended_count']} of {cell['episode_count']} in {condition}"
+        for condition, cell in cells.items()
+        if cell["ended_count"] < cell["episode_count"]
+    ]
+    if endless:
+        sentences.append(f"Episodes without an end, which the limit of turns cut: {', '.join(endless)}.")
     return sentences

@@ -14,6 +14,10 @@ from rich.text import Text
 
 PLAIN_INTERVAL_SECONDS = 30.0
 """Time between two lines where there is no terminal."""
+LEAST_RATE = 0.05
+"""Units per second below which the seconds of a unit are told instead."""
+UNITS_BEFORE_ESTIMATE = 10
+"""Units that must be done before the time left is told."""
 
 
 class Advance(Protocol):
@@ -52,12 +56,21 @@ class StageProgress:
         """Return the share done after so long, in percent, and a line with the rate and the time left."""
         with self.lock:
             done, detail = self.done, self.detail
-        rate = done / seconds if seconds else 0.0
-        left = f", {(self.total - done) / rate:.0f} s left" if rate and done < self.total else ""
-        pace = f", {rate:.1f}/s{left}" if rate else ""
-        told = f", {detail}" if detail else ""
-        text = f"{self.label}: {done:,} of {self.total:,} {self.unit} in {seconds:.0f} s{pace}{told}"
+        text = f"{self.label}: {done:,} of {self.total:,} {self.unit} in {seconds:.0f} s"
+        if done and seconds:
+            text += f", {pace(done / seconds, self.unit)}"
+        if UNITS_BEFORE_ESTIMATE <= done < self.total:
+            text += f", {(self.total - done) * seconds / done:.0f} s left"
+        if detail:
+            text += f", {detail}"
         return min(100.0, 100 * done / self.total), text
+
+
+def pace(rate: float, unit: str) -> str:
+    """Return units per second, or the seconds of a unit where these say more; `unit` is their plural."""
+    if rate < LEAST_RATE:
+        return f"{1 / rate:.0f} s per {unit.removesuffix('s')}"
+    return f"{rate:.1f}/s" if rate < 100 else f"{rate:.0f}/s"
 
 
 class RateColumn(ProgressColumn):
@@ -66,7 +79,18 @@ class RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         """Show the rate, or a dash before there is one."""
         rate = task.finished_speed or task.speed
-        return Text("-/s" if not rate else f"{rate:.1f}/s" if rate < 100 else f"{rate:.0f}/s")
+        if not rate and task.completed and task.elapsed:  # no unit ended within the last minute
+            rate = task.completed / task.elapsed
+        return Text(pace(rate, task.fields["unit"]) if rate else "-/s")
+
+
+class TimeLeftColumn(TimeRemainingColumn):
+    """Time left, once enough units are done to tell it, and at the end the time that it took."""
+
+    def render(self, task: Task) -> Text:
+        """Show the time, or dashes: of units played side by side the first tells little."""
+        is_early = task.completed < UNITS_BEFORE_ESTIMATE and not task.finished
+        return Text("-:--:--", style="progress.remaining") if is_early else super().render(task)
 
 
 @dataclass
@@ -93,14 +117,14 @@ def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
         return
     with display.lock:
         if display.progress is None:
-            left = TimeRemainingColumn(elapsed_when_finished=True)
+            left = TimeLeftColumn(elapsed_when_finished=True)
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), RateColumn(), left)
             display.progress = Progress(*columns, console=Console(stderr=True), speed_estimate_period=60)
             display.progress.start()
         progress = display.progress
         display.bar_count += 1
     name = f"{label} ({unit})"
-    bar = progress.add_task(name, total=total)
+    bar = progress.add_task(name, total=total, unit=unit)
 
     def advance(count: int, detail: str = "") -> None:
         progress.update(bar, advance=count, description=f"{name} {detail}".rstrip())

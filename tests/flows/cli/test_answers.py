@@ -115,12 +115,13 @@ def test_a_training_beyond_the_paper_s_gpu_is_a_warning(capsys):
 
 def test_impossible_setting_stops_a_dry_run_before_any_output(capsys):
     plan = with_batch(resolve_plan("paper"), max_length=65536)
-    with pytest.raises(UserError, match=r"batch\.max_length 65,536 is beyond the model's 40,960 positions"):
+    with pytest.raises(UserError, match="sequences of 65,536 tokens exceed the model's 40,960 positions"):
         print_estimate(plan, Limits())
     assert capsys.readouterr().out == ""
 
 
-def test_a_finished_study_prints_its_finding_on_one_screen(home, capsys):
+def test_a_finished_study_prints_its_finding_on_one_screen(home, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
     plan = resolve_plan("smoke")
     zone = LandingZone(home / "landing")
     zone.write({"runs": [build_row(RunRow, plan_digest=plan.digest)]}, "run")
@@ -139,7 +140,7 @@ def test_a_finished_study_prints_its_finding_on_one_screen(home, capsys):
     merge(zone, home / "warehouse.duckdb")
     print_study(plan)
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines[:-1])) <= 100  # the last line is a path
+    assert max(map(len, lines[:-1])) <= 80  # the last line is a path
     assert len(lines) <= 50
     text = "\n".join(lines)
     assert all(part in text for part in ("carryover tables", "carryover report", str(home / "warehouse.duckdb")))

@@ -1,6 +1,7 @@
 import polars as pl
+import pytest
 
-from carryover.tasks.analysis.summary import findings, study_summary
+from carryover.tasks.analysis.summary import findings, robust_findings, study_summary
 
 SETTING = {
     "variant": "main",
@@ -32,6 +33,7 @@ CELL = {
     "mean_tokens_high": 9900.0,
     "median_tokens": 7451.0,
     "mean_tokens_of_ended": 8721.0,
+    "episode_count": 300,
     "ended_count": 290,
     "missing_name_pct": 100.0,
     "score_pct": 94.1,
@@ -66,14 +68,30 @@ def test_without_an_interval_nothing_is_claimed():
     assert said(interaction_ratio_low=None) == ["The interaction of training and runtime has no interval yet."]
 
 
-def test_a_summary_fits_one_screen_of_100_columns():
-    frames = {"mechanism": pl.DataFrame([SETTING]), "cells": pl.DataFrame([CELL])}
-    text = study_summary(lambda name: frames[name])
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_summary_fits_one_screen(width):
+    cells = [CELL | {"condition": condition} for condition in ("P->P", "P->S", "S->P", "S->S")]
+    frames = {"mechanism": pl.DataFrame([SETTING]), "cells": pl.DataFrame(cells)}
+    text = study_summary(lambda name: frames[name], width)
     lines = text.splitlines()
-    assert max(map(len, lines)) <= 100
-    assert len(lines) <= 40
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= 45
     for words in ("8,927 [8,000, 9,900]", "7,451", "8,721", "carryover report"):
         assert words in text
+
+
+def test_medians_and_endless_episodes_stand_beside_the_means():
+    counts = {"P->P": (4000.0, 100), "P->S": (8000.0, 98), "S->S": (9000.0, 100), "base->P": (1.0, 0)}
+    rows = [
+        CELL | {"condition": condition, "median_tokens": median, "episode_count": 100, "ended_count": ended}
+        for condition, (median, ended) in counts.items()
+    ]
+    assert robust_findings(pl.DataFrame(rows)) == [
+        "Median tokens over P→P's: 2.00 in P→S, 2.25 in S→S.",
+        "Episodes without an end, which the limit of turns cut: 2 of 100 in P→S.",
+    ]
+    ended = [row | {"ended_count": 100, "median_tokens": None} for row in rows]
+    assert robust_findings(pl.DataFrame(ended)) == []
 
 
 def test_a_study_without_trained_models_says_so():

@@ -5,7 +5,14 @@ import pytest
 from rich.progress import Progress
 
 from carryover.tasks.services import progress as module
-from carryover.tasks.services.progress import RateColumn, no_bar, progress_bar, waiting_line
+from carryover.tasks.services.progress import (
+    RateColumn,
+    StageProgress,
+    TimeLeftColumn,
+    no_bar,
+    progress_bar,
+    waiting_line,
+)
 
 
 def test_without_a_terminal_a_stage_ends_in_one_line(capsys):
@@ -18,20 +25,49 @@ def test_without_a_terminal_a_stage_ends_in_one_line(capsys):
 
 def test_long_stages_without_a_terminal_tell_rate_and_remaining_time(capsys, monkeypatch):
     monkeypatch.setattr(module, "PLAIN_INTERVAL_SECONDS", 0.0)
-    with progress_bar("teacher", 3, "episodes") as advance:
-        advance(1)
+    with progress_bar("teacher", 12, "episodes") as advance:
+        advance(10)
         advance(1)
         advance(1)
     first, second, last = capsys.readouterr().err.splitlines()
-    assert re.fullmatch(r"teacher: 1 of 3 episodes in \d+ s, [\d.]+/s, \d+ s left", first)
-    assert second.startswith("teacher: 2 of 3 episodes in ")
-    assert last.startswith("teacher: 3 of 3 episodes in ")
+    assert re.fullmatch(r"teacher: 10 of 12 episodes in \d+ s, [\d.]+/s, \d+ s left", first)
+    assert second.startswith("teacher: 11 of 12 episodes in ")
+    assert last.startswith("teacher: 12 of 12 episodes in ")
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds", "told"),
+    [
+        (1, 60.0, "1 of 100 episodes in 60 s, 60 s per episode"),  # others of the same age are still playing
+        (9, 1.0, "9 of 100 episodes in 1 s, 9.0/s"),
+        (10, 100.0, "10 of 100 episodes in 100 s, 0.1/s, 900 s left"),
+        (10, 500.0, "10 of 100 episodes in 500 s, 50 s per episode, 4500 s left"),
+        (0, 60.0, "0 of 100 episodes in 60 s"),
+        (100, 0.5, "100 of 100 episodes in 0 s, 200/s"),
+    ],
+)
+def test_few_episodes_tell_no_estimate_and_slow_ones_no_rate(done, seconds, told):
+    stage = StageProgress("teacher", 100, "episodes")
+    stage.add(done, "")
+    assert stage.describe(seconds) == (done, f"teacher: {told}")
+
+
+def test_a_bar_tells_the_time_left_after_some_units():
+    clock = iter(range(1000))
+    progress = Progress(get_time=lambda: next(clock))
+    task = progress.add_task("teacher", total=100, unit="episodes")
+    shown = []
+    for _ in range(11):
+        progress.advance(task)
+        shown.append(TimeLeftColumn().render(progress.tasks[task]).plain)
+    assert set(shown[:9]) == {"-:--:--"}
+    assert "-:--:--" not in shown[9:]
 
 
 def test_a_detail_stands_at_the_end_of_a_line(capsys, monkeypatch):
     monkeypatch.setattr(module, "PLAIN_INTERVAL_SECONDS", 0.0)
-    with progress_bar("training", 2, "steps") as advance:
-        advance(1, "loss 0.250")
+    with progress_bar("training", 20, "steps") as advance:
+        advance(10, "loss 0.250")
     assert capsys.readouterr().err.splitlines()[0].endswith(" s left, loss 0.250")
 
 
@@ -76,6 +112,10 @@ def test_bars_share_one_display_that_ends_with_the_last(monkeypatch):
 
 
 def test_a_rate_is_a_dash_until_there_is_one():
-    progress = Progress()
-    task = progress.add_task("teacher", total=10)
+    clock = iter(range(0, 1000, 50))
+    progress = Progress(get_time=lambda: next(clock))
+    task = progress.add_task("teacher", total=10, unit="episodes")
     assert RateColumn().render(progress.tasks[task]).plain == "-/s"
+    for _ in range(3):
+        progress.advance(task)
+    assert RateColumn().render(progress.tasks[task]).plain == "83 s per episode"
