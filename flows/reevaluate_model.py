@@ -24,6 +24,10 @@ from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import NoStudyError, choose_study, landed_plan, start_run
 
+JUDGED = "Judged"
+REGRESSED = "Regression"
+"""Final states of a night with a verdict, whose events `deployments/automations.yaml` awaits."""
+
 
 @flow("reevaluation", tasks_at_once=8)  # the few episodes of one cell leave an endpoint idle
 def reevaluate_model(
@@ -73,7 +77,7 @@ def reevaluate_model(
         if "incomplete" in found:
             raise UserError(f"too few episodes of a cell ended to judge it: {message}")
     merge_landing(run)  # the run's own end
-    return Completed(name="Regression" if "regression" in found else "Judged", message=message)
+    return Completed(name=REGRESSED if "regression" in found else JUDGED, message=message)
 
 
 def _play(run: Run, plan: StudyPlan, cells: ChosenCells, night: NightObject) -> None:

@@ -1,13 +1,13 @@
-"""The state of the installation, of the warehouse and of the landed files."""
+"""The state of the installation, the warehouse, the landed files and a Prefect server."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 import typer
-from rich.table import Table
 
 from carryover.flows.cli.folders import HOW_TO_FILL, find_folders
 from carryover.flows.cli.screen import screen
+from carryover.flows.cli.server_health import server_lines
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import has_current_copy
 from carryover.storage.zone.bundles import manifest_path
@@ -23,15 +23,12 @@ COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistic
 
 
 def print_health(home: Path | None) -> None:
-    """Print versions, the sandbox level that agent code gets here, and what the warehouse holds."""
+    """Print versions, the sandbox level, and the state of the warehouse and of a configured Prefect server."""
     console = screen()
     environment = describe_environment()
     machine = "Python {python} on {system}, {processor_count} cores, GPU ".format(**environment)
     console.print(machine + (environment["gpu"] or "none"))
-    versions = Table("package", "version", box=None)
-    for package, version in environment["packages"].items():
-        versions.add_row(package, version)
-    console.print(versions)
+    console.print(", ".join(f"{package} {version}" for package, version in environment["packages"].items()))
     try:
         runtime = open_runtime(RuntimeSpec())
     except UserError as error:
@@ -39,8 +36,8 @@ def print_health(home: Path | None) -> None:
     else:
         console.print(f"sandbox level {runtime.sandbox_level}")
         runtime.close()
-    for line in _warehouse_lines(home):
-        console.print(line)
+    for line in (*_warehouse_lines(home), *server_lines(console.width)):
+        console.print(line, markup=False)
 
 
 def print_damage(home: Path | None) -> None:

@@ -379,7 +379,7 @@ def doctor(
     home: Home = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,
 ) -> None:
-    """Report what is installed, which sandbox level is reached, and the state of the warehouse."""
+    """Report the installation, the sandbox level, the warehouse, and the runs of a configured Prefect server."""
     from carryover.flows.cli.doctor import print_damage, print_health
 
     print_health(home)

@@ -12,6 +12,7 @@ import pytest
 
 from carryover.flows.cli.prefect_server import own_server
 from carryover.tasks.runtime.process.descendants import descendants
+from tests.flows.deploying import started_server
 from tests.flows.flow_process import run_flow
 from tests.flows.processes import alive, command_line
 
@@ -29,6 +30,13 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("prefect")
     with own_server(folder, folder / "server.log") as address:
         yield address
+
+
+@pytest.fixture
+def scheduling_server(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment that reaches a Prefect server with its services, scheduling among them."""
+    with started_server(tmp_path) as environment:
+        yield environment
 
 
 class Study(NamedTuple):

@@ -9,14 +9,15 @@ from uuid import UUID
 import pytest
 import yaml
 from prefect.client.schemas.objects import StateType
-from prefect.server.events.schemas.automations import EventTrigger
+from prefect.server.events.schemas.automations import EventTrigger, Posture
 
 from carryover.flows.cli.automations import declare_automation
+from carryover.flows.reevaluate_model import JUDGED, REGRESSED
 from carryover.tasks.judge import REGRESSION_EVENT
 
-REGRESSION, ZOMBIES = yaml.safe_load((Path(__file__).parents[2] / "deployments" / "automations.yaml").read_text())[
-    "automations"
-]
+FOLDER = Path(__file__).parents[2] / "deployments"
+REGRESSION, MISSED_NIGHT, ZOMBIES = yaml.safe_load((FOLDER / "automations.yaml").read_text())["automations"]
+DEPLOYED = yaml.safe_load((FOLDER / "prefect.yaml").read_text())["deployments"]
 
 
 class Server:
@@ -55,6 +56,17 @@ def test_regression_is_recorded_and_notified_through_a_block():
     (automation,) = server.kept.values()
     (action,) = automation.actions
     assert (action.type, action.block_document_id) == ("send-notification", UUID(int=1))
+
+
+def test_night_without_a_verdict_alerts_within_two_days():
+    server: Any = Server("carryover-alerts")
+    assert declare_automation(server, MISSED_NIGHT) == "automation 'carryover-missed-night' is created"
+    trigger = EventTrigger.model_validate(MISSED_NIGHT["trigger"])
+    assert trigger.posture == Posture.Proactive
+    assert trigger.after == set()  # it counts from the deploy on, also where no night ever runs
+    assert trigger.expect == {f"prefect.flow-run.{end}" for end in (JUDGED, REGRESSED)}
+    assert timedelta(days=1) < trigger.within < timedelta(days=2)
+    assert MISSED_NIGHT["trigger"]["match_related"]["prefect.resource.name"] in {one["name"] for one in DEPLOYED}
 
 
 @pytest.mark.parametrize("end", ["Completed", "Judged", "Skipped", "Crashed"])

@@ -1,12 +1,10 @@
 """The study through Prefect's API: a local server, workers on both pools, training on the one with the GPUs."""
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from importlib import import_module
 from pathlib import Path
 
@@ -21,10 +19,9 @@ from carryover.flows.cli.command import run_as_command
 from carryover.flows.prefect_flow import name_run
 from carryover.flows.reproduce_study import reproduce_study
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.serving.process import ManagedProcess, find_free_port
+from tests.flows.deploying import deploy, prefect, wait_until, worker
+from tests.flows.flow_process import ROOT
 
-ROOT = Path(__file__).parents[2]
-PREFECT = (sys.executable, "-m", "prefect")
 COUNT_OVERRIDES = {"train_count": 12, "evaluation_count": 2}
 COUNTS = ("--train-count", "12", "--evaluation-count", "2")
 ANSWER_SECONDS = 120.0
@@ -91,57 +88,9 @@ def test_flow_names_its_runs_and_its_stage():
         assert flow.fn.__code__.co_filename == prefect_flow.__file__
 
 
-@pytest.fixture
-def server(tmp_path):
-    """A Prefect server of its own, and the environment that reaches it."""
-    port = find_free_port()
-    environment = os.environ | {
-        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
-        "PREFECT_HOME": str(tmp_path / "prefect"),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "CARRYOVER_HOME": str(tmp_path / "data"),
-    }
-    command = [*PREFECT, "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
-    health = f"http://127.0.0.1:{port}/api/health"
-    with ManagedProcess(command, tmp_path / "server.log", health_url=health, environment=environment) as process:
-        process.wait_until_healthy(300)
-        yield environment
-
-
-def call(environment, *command):
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def prefect(environment, *arguments):
-    return call(environment, *PREFECT, *arguments)
-
-
-def deploy(environment):
-    """Call the README's command, with the environment that the tests run in taken for installed."""
-    installed = f"{sys.prefix}/.installed"
-    call(environment, "make", "--no-print-directory", f"--old-file={installed}", f"VENV={sys.prefix}", "deploy")
-
-
-def worker(environment, pool, log):
-    command = [*PREFECT, "worker", "start", "--pool", pool]
-    return ManagedProcess(command, log, health_url="http://127.0.0.1:9/", environment=environment)
-
-
 def state_of(environment, flow_run_id):
     url = f"{environment['PREFECT_API_URL']}/flow_runs/{flow_run_id}"
     return httpx.get(url, timeout=ANSWER_SECONDS).json()["state"]["type"]
-
-
-def wait_until(is_there, *processes):
-    """Return what is there at last, while processes go on."""
-    while not (found := is_there()):
-        for process in processes:
-            process.check_running()
-        time.sleep(0.5)
-    return found
 
 
 def interrupt_while_the_pool_trains(environment, gpu, log):
@@ -163,10 +112,13 @@ def interrupt_while_the_pool_trains(environment, gpu, log):
 @pytest.mark.prefect
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_smoke_study_and_ctrl_c_work_through_the_api(server, tmp_path, capsys):
+def test_smoke_study_and_ctrl_c_work_through_the_api(scheduling_server, tmp_path, capsys):
+    server = scheduling_server
     deploy(server)
     automations = httpx.post(f"{server['PREFECT_API_URL']}/automations/filter", json={}, timeout=ANSWER_SECONDS)
-    assert {each["name"] for each in automations.json()} == {"carryover-regression", "carryover-zombies"}
+    assert {each["name"] for each in automations.json()} == {
+        "carryover-regression", "carryover-missed-night", "carryover-zombies",
+    }  # fmt: skip
     deployed = json.loads(prefect(server, "deployment", "inspect", "reproduce-study/study", "--output", "json"))
     check_help_shows(reproduce_study, deployed["parameter_openapi_schema"], capsys)
     parameters = {"scale": "smoke", "overrides": COUNT_OVERRIDES, "train_on": "gpu_pool"}

@@ -1,0 +1,241 @@
+"""The state of a Prefect server: which runs are running, waiting, late or failed, and why."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+import httpx
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterDeploymentId,
+    FlowRunFilterEndTime,
+    FlowRunFilterExpectedStartTime,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import FlowRun, StateType, WorkerStatus
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.client.schemas.sorting import FlowRunSort
+from prefect.settings import PREFECT_API_URL
+
+from carryover.flows.cli.prefect_server import unavailable_server
+
+FAILURES_SINCE = timedelta(days=1)
+"""How long a failed run is shown."""
+GRACE = timedelta(minutes=1)
+"""How far behind its time a run that nobody has taken is waiting rather than late."""
+SHOWN = {"running": 4, "waiting": 2, "late": 2, "failed": 4}
+"""Runs of each kind that fit a screen."""
+MOST_READ = 200
+"""Runs of a kind that the API gives at once."""
+_ENDED_BADLY = [StateType.FAILED, StateType.CRASHED]
+_ACTIVE = [StateType.PENDING, StateType.RUNNING, StateType.PAUSED, StateType.CANCELLING]
+
+
+class Pool(NamedTuple):
+    """A work pool and its online workers."""
+
+    name: str
+    is_paused: bool
+    workers: tuple[str, ...]
+
+
+class ServerState(NamedTuple):
+    """What a server told at one time."""
+
+    asked_at: datetime
+    runs: Sequence[FlowRun]
+    """Active and due ones, and those that failed lately, the latest first."""
+    deployments: Mapping[UUID, DeploymentResponse]
+    next_runs: Mapping[UUID, datetime | None]
+    """When a scheduled deployment runs next, by its id."""
+    pools: Mapping[str, Pool]
+
+
+class RunLine(NamedTuple):
+    """A run, its kind and why it is of this kind."""
+
+    kind: str
+    run: str
+    why: str
+
+
+def server_lines(width: int) -> list[str]:
+    """Return lines about the configured server, each at most `width` wide; none without a server."""
+    url = PREFECT_API_URL.value()
+    if url is None:
+        return []
+    if lack := unavailable_server():
+        return [lack]
+    try:
+        with get_client(sync_client=True) as client:
+            state = read_state(client, datetime.now(UTC))
+    except httpx.HTTPStatusError as error:
+        status = error.response.status_code
+        way_out = "; set PREFECT_API_AUTH_STRING=user:password" if status == httpx.codes.UNAUTHORIZED else ""
+        return [f"the Prefect server {url} answers HTTP {status}{way_out}"]
+    except httpx.HTTPError as error:
+        return [f"no answer from the Prefect server {url} ({' '.join(str(error).split())})"]
+    return [clipped(line, width) for line in describe_server(url, state)]
+
+
+def read_state(client: SyncPrefectClient, now: datetime) -> ServerState:
+    """Ask a server for its runs, schedules and pools."""
+    due = FlowRunFilterExpectedStartTime(before_=now)
+    active = client.read_flow_runs(flow_run_filter=_of_types(_ACTIVE), limit=MOST_READ)
+    scheduled = client.read_flow_runs(
+        flow_run_filter=_of_types([StateType.SCHEDULED]).model_copy(update={"expected_start_time": due}),
+        sort=FlowRunSort.EXPECTED_START_TIME_ASC,
+        limit=MOST_READ,
+    )
+    lately = FlowRunFilterEndTime(after_=now - FAILURES_SINCE)
+    failed = client.read_flow_runs(
+        flow_run_filter=_of_types(_ENDED_BADLY).model_copy(update={"end_time": lately}),
+        sort=FlowRunSort.END_TIME_DESC,
+        limit=MOST_READ,
+    )
+    deployments = {each.id: each for each in client.read_deployments()}
+    is_scheduled = {each.id for each in deployments.values() if any(one.active for one in each.schedules)}
+    return ServerState(
+        asked_at=now,
+        runs=[*active, *scheduled, *failed],
+        deployments=deployments,
+        next_runs={deployment: _next_run(client, deployment, now) for deployment in is_scheduled},
+        pools={
+            pool.name: Pool(pool.name, pool.is_paused, _online(client, pool.name)) for pool in client.read_work_pools()
+        },
+    )
+
+
+def describe_server(url: str, state: ServerState) -> list[str]:
+    """Return the lines of a server: a headline, its runs by kind, its pools and its schedules."""
+    found = [line for run in state.runs if (line := describe_run(run, state)) is not None]
+    counts = ", ".join(f"{sum(line.kind == kind for line in found)} {kind}" for kind in SHOWN)
+    lines = [f"Prefect {url.removesuffix('/api')}: {counts}"]
+    for kind, most in SHOWN.items():
+        of_kind = [line for line in found if line.kind == kind]
+        lines += [f"  {line.kind:<8}{line.run}: {line.why}" for line in of_kind[:most]]
+        if len(of_kind) > most:
+            lines.append(f"  {kind:<8}and {len(of_kind) - most} more")
+    return [*lines, *_pool_lines(state.pools.values()), *_schedule_lines(state)]
+
+
+def describe_run(run: FlowRun, state: ServerState) -> RunLine | None:
+    """Return a run's line; None for one that another run's line stands for."""
+    deployment = None if run.deployment_id is None else state.deployments.get(run.deployment_id)
+    if run.state is None or (deployment is None and run.parent_task_run_id is not None):
+        return None  # a stage of a study that is shown
+    name = run.name if deployment is None else f"{run.name} ({deployment.name})"
+    match run.state.type:
+        case StateType.RUNNING | StateType.CANCELLING:
+            since = run.start_time or state.asked_at
+            return RunLine("running", name, f"for {_age(state.asked_at - since)}{_if_not('Running', run)}")
+        case StateType.PENDING | StateType.PAUSED:
+            return RunLine("waiting", name, _why_waiting(run, deployment))
+        case StateType.SCHEDULED:
+            return _describe_due(run, name, deployment, state)
+        case _:
+            message = " ".join((run.state.message or "no message").split())
+            return RunLine("failed", name, f"{_at(run.end_time)} {message}")
+
+
+def clipped(line: str, width: int) -> str:
+    """Return a line that is no wider than a screen."""
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def _describe_due(run: FlowRun, name: str, deployment: DeploymentResponse | None, state: ServerState) -> RunLine | None:
+    due = run.expected_start_time or state.asked_at
+    is_held = run.state is not None and run.state.name.startswith("Awaiting")
+    is_late = run.state is not None and run.state.name == "Late"
+    if not is_held and (is_late or state.asked_at - due > GRACE):
+        return RunLine("late", name, f"due {_at(due)}; {_why_late(run, state.pools)}")
+    return RunLine("waiting", name, _why_waiting(run, deployment))
+
+
+def _why_late(run: FlowRun, pools: Mapping[str, Pool]) -> str:
+    pool = pools.get(run.work_pool_name or "")
+    if pool is None:
+        return "it has no work pool"
+    if pool.is_paused:
+        return f"the work pool {pool.name} is paused"
+    if not pool.workers:
+        return f"no online worker on the work pool {pool.name}"
+    return f"the workers of the pool {pool.name} take no more runs"
+
+
+def _why_waiting(run: FlowRun, deployment: DeploymentResponse | None) -> str:
+    match run.state.name if run.state is not None else "":
+        case "AwaitingConcurrencySlot":
+            whose = "its deployment" if deployment is None else deployment.name
+            return f"another run of {whose} is running"
+        case "AwaitingRetry":
+            return f"tries again at {_at(run.expected_start_time)}"
+        case "Scheduled":
+            return "due now"
+        case "Pending":
+            return "its worker starts it"
+        case other:
+            return other.lower()
+
+
+def _pool_lines(pools: Iterable[Pool]) -> list[str]:
+    said = []
+    for pool in pools:
+        has = ", ".join(pool.workers) or "no online worker"
+        said.append(f"work pool {pool.name}: {has}{', paused' if pool.is_paused else ''}")
+    return said or ["no work pool: `make deploy` makes them"]
+
+
+def _schedule_lines(state: ServerState) -> list[str]:
+    lines = []
+    for deployment, at in state.next_runs.items():
+        declared = state.deployments[deployment]
+        if declared.paused:
+            lines.append(f"schedule of {declared.name}: paused")
+        elif at is None:
+            lines.append(
+                f"schedule of {declared.name}: NO future run; see the server's log for errors of its scheduler"
+            )
+        else:
+            lines.append(f"schedule of {declared.name}: next run {at:%Y-%m-%d %H:%M} UTC")
+    return lines
+
+
+def _of_types(types: list[StateType]) -> FlowRunFilter:
+    return FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=types)))
+
+
+def _next_run(client: SyncPrefectClient, deployment: UUID, now: datetime) -> datetime | None:
+    """Return when a deployment runs next; None if no run is scheduled."""
+    wanted = _of_types([StateType.SCHEDULED]).model_copy(
+        update={
+            "deployment_id": FlowRunFilterDeploymentId(any_=[deployment]),
+            "expected_start_time": FlowRunFilterExpectedStartTime(after_=now),
+        }
+    )
+    found = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=1)
+    return found[0].expected_start_time if found else None
+
+
+def _online(client: SyncPrefectClient, pool: str) -> tuple[str, ...]:
+    workers = client.read_workers_for_work_pool(pool)
+    return tuple(worker.name for worker in workers if worker.status is WorkerStatus.ONLINE)
+
+
+def _if_not(usual: str, run: FlowRun) -> str:
+    name = run.state.name if run.state is not None else None
+    return "" if name is None or name == usual else f", {name.lower()}"
+
+
+def _at(time: datetime | None) -> str:
+    return "" if time is None else f"{time:%H:%M}"
+
+
+def _age(age: timedelta) -> str:
+    minutes = int(age.total_seconds() // 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"

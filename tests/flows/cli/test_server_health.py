@@ -1,0 +1,129 @@
+"""What `carryover doctor` says about a Prefect server, from the answers of one."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import AwaitingConcurrencySlot, Cancelling, Crashed, Failed, Late, Pending, Running, Scheduled
+
+from carryover.flows.cli.server_health import (
+    SHOWN,
+    Pool,
+    RunLine,
+    ServerState,
+    clipped,
+    describe_run,
+    describe_server,
+    server_lines,
+)
+
+NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+URL = "http://127.0.0.1:4200/api"
+STUDY, NIGHTLY = UUID(int=1), UUID(int=2)
+BUSY = Pool("cpu", is_paused=False, workers=("box-cpu (no GPU, 23 GiB)",))
+
+
+def make_run(state, deployment: UUID | None = STUDY, **fields):
+    return FlowRun(name="laptop-2f3a", flow_id=UUID(int=9), state=state, deployment_id=deployment, **fields)
+
+
+def deployed(name, **fields):
+    return DeploymentResponse(name=name, flow_id=UUID(int=9), **fields)
+
+
+def make_state(*runs, pools=(BUSY,), next_runs=None, **deployments):
+    return ServerState(
+        asked_at=NOW,
+        runs=runs,
+        deployments={STUDY: deployed("study"), NIGHTLY: deployed("nightly-reevaluation", **deployments)},
+        next_runs=next_runs or {},
+        pools={pool.name: pool for pool in pools},
+    )
+
+
+def scheduled(state, minutes_ago):
+    due = NOW - timedelta(minutes=minutes_ago)
+    return make_run(state, expected_start_time=due, work_pool_name="cpu")
+
+
+@pytest.mark.parametrize(
+    ("run", "kind", "why"),
+    [
+        (make_run(Running(), start_time=NOW - timedelta(minutes=14)), "running", "for 14 min"),
+        (make_run(Cancelling(), start_time=NOW - timedelta(minutes=74)), "running", "for 1 h 14 min, cancelling"),
+        (make_run(Pending()), "waiting", "its worker starts it"),
+        (scheduled(Scheduled(), 0), "waiting", "due now"),
+        (scheduled(AwaitingConcurrencySlot(), 30), "waiting", "another run of study is running"),
+        (scheduled(Late(), 30), "late", "due 11:30; the workers of the pool cpu take no more runs"),
+        (scheduled(Scheduled(), 30), "late", "due 11:30; the workers of the pool cpu take no more runs"),
+        (make_run(Failed(message="no\nkey"), end_time=NOW), "failed", "12:00 no key"),
+        (make_run(Crashed(message="No heartbeat"), end_time=NOW), "failed", "12:00 No heartbeat"),
+    ],
+)
+def test_run_is_told_with_its_reason(run, kind, why):
+    assert describe_run(run, make_state(run)) == RunLine(kind, "laptop-2f3a (study)", why)
+
+
+@pytest.mark.parametrize(
+    ("pool", "why"),
+    [
+        (BUSY._replace(workers=()), "no online worker on the work pool cpu"),
+        (BUSY._replace(is_paused=True), "the work pool cpu is paused"),
+        (Pool("gpu", is_paused=False, workers=()), "it has no work pool"),
+    ],
+)
+def test_late_run_names_what_its_pool_lacks(pool, why):
+    run = scheduled(Late(), 30)
+    line = describe_run(run, make_state(run, pools=[pool]))
+    assert line is not None
+    assert line.why == f"due 11:30; {why}"
+
+
+def test_stage_of_a_shown_study_has_no_line():
+    stage = make_run(Running(), None, parent_task_run_id=UUID(int=5))
+    assert describe_run(stage, make_state(stage)) is None
+    handed_over = make_run(Running(), parent_task_run_id=UUID(int=5), start_time=NOW)  # to the pool gpu
+    assert describe_run(handed_over, make_state(handed_over)) is not None
+    by_hand = make_run(Running(), None, start_time=NOW)
+    assert describe_run(by_hand, make_state(by_hand)) == RunLine("running", "laptop-2f3a", "for 0 min")
+
+
+def test_schedule_without_a_future_run_is_named():
+    (line,) = describe_server(URL, make_state(next_runs={NIGHTLY: None}))[2:]
+    assert line.startswith("schedule of nightly-reevaluation: NO future run")
+    (line,) = describe_server(URL, make_state(next_runs={NIGHTLY: NOW + timedelta(hours=15)}))[2:]
+    assert line == "schedule of nightly-reevaluation: next run 2026-01-03 03:00 UTC"
+    (line,) = describe_server(URL, make_state(next_runs={NIGHTLY: None}, paused=True))[2:]
+    assert line == "schedule of nightly-reevaluation: paused"
+
+
+def test_busy_server_fits_a_screen():
+    runs = [
+        each
+        for _ in range(30)
+        for each in (
+            make_run(Running(), start_time=NOW),
+            make_run(Pending()),
+            scheduled(Late(), 30),
+            make_run(Failed(message="plan paper cannot start; missing: " * 9), end_time=NOW),
+        )
+    ]
+    lines = describe_server(URL, make_state(*runs, next_runs={NIGHTLY: NOW}))
+    assert lines[0] == "Prefect http://127.0.0.1:4200: 30 running, 30 waiting, 30 late, 30 failed"
+    assert sum("laptop-2f3a" in line for line in lines) == sum(SHOWN.values())
+    assert [line.split()[-2:] for line in lines if "more" in line.split()[-1:]] == [
+        [str(30 - most), "more"] for most in SHOWN.values()
+    ]
+    assert len(lines) <= 20
+    assert max(len(clipped(line, 80)) for line in lines) == 80
+
+
+def test_without_a_server_nothing_is_said_and_a_silent_one_is_named():
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        assert server_lines(80) == []
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
+        (line,) = server_lines(80)
+    assert line.startswith("no answer from the Prefect server http://127.0.0.1:9/api")
