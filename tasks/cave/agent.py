@@ -82,7 +82,7 @@ class Agent:
         self.restored: Restored | None = None
         """After `resume`: what came back, and what did not."""
         self._save_file = None if save_to is None else SaveFile(Path(save_to))
-        self.worker = runtime or open_runtime(spec.runtime)
+        self.worker = runtime or open_runtime(spec.runtime.with_folder())
         opened = self.worker.open_interpreter(CONTRACTS[contract], {}, instance_id=name, tool_call_cap=None)
         self.runtime = RuntimeStream(opened)
         self._closers: list[Callable[[], None]] = [opened.close]

@@ -21,6 +21,8 @@ class Contract(FrozenModel):
     """Lifetime policy in force: `episode`, `block`, ..."""
     scope: Scope = "process"
     """Scope of a binding's lifetime: the process, or user names only (an ablation arm)."""
+    keeps_files: bool | None = Field(default=None, exclude_if=lambda keeps: keeps is None)
+    """Whether the files of a scratch folder outlive a block; null if as long as names do, and then not dumped."""
     binds: Literal["nothing", "environment"] = Field(default="nothing", exclude_if=lambda binds: binds == "nothing")
     """Objects that the host binds before each block; `nothing` is not dumped, so that digests stay stable."""
 

@@ -4,6 +4,7 @@
 """
 
 import builtins
+import contextlib
 import logging
 import os
 from abc import ABC, abstractmethod
@@ -15,9 +16,9 @@ from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
 from carryover.tasks.runtime.inside.step import RESULT_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.objects import Binding, RetrievalError, SharedMemory, bind_value
+from carryover.tasks.runtime.objects import Binding, InjectionError, RetrievalError, SharedMemory, bind_value
 from carryover.tasks.runtime.output import Output
-from carryover.tasks.runtime.process.node import NodeGoneError, StateLostError
+from carryover.tasks.runtime.process.node import Canaries, NodeGoneError, StateLostError
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched, fetch, send_binding
 from carryover.tasks.services.text import encodable
@@ -71,6 +72,10 @@ class BlockKilledError(Exception):
         self.type_name = type_name
 
 
+class BusyError(RuntimeError):
+    """The interpreter runs a block; only one thing is done at a time."""
+
+
 class CallInterruptedError(Exception):
     """Ctrl-C stopped a running tool: its block must be interrupted before it gets the reply."""
 
@@ -83,6 +88,15 @@ class CallInterruptedError(Exception):
 Recovery = Literal["complete", "without_threads", "incomplete", "lost"]
 """Recovery quality. Threads do not survive freezing, and libraries that wait for theirs would hang:
 `incomplete` asks for a replay. `lost`: the backend begins with an empty namespace."""
+
+
+class FrozenFiles(NamedTuple):
+    """A scratch folder's files, where nothing else outlives a block."""
+
+    files: Fetched
+
+    def release(self) -> None:
+        """Free nothing: they end with the last reference."""
 
 
 class Engine(ABC):
@@ -98,8 +112,8 @@ class Engine(ABC):
         """Whether the engine itself has emptied a namespace, rather than a block."""
 
     @abstractmethod
-    def canary(self) -> str | None:
-        """Return the word by which the next block's namespace remembers a block; None for a new namespace."""
+    def canaries(self) -> Canaries:
+        """Return the words by which the next block's namespace and scratch folder remember a block."""
 
     def execute(self, block: Block, answer: Dispatch) -> Report:
         """Run a block in the next namespace; raise `BlockKilledError` where its process ends before it does."""
@@ -171,10 +185,7 @@ class Engine(ABC):
 
     def fetch(self, name: str) -> Fetched:
         """Return a variable of the next block; raise `RetrievalError` if it is missing or does not travel."""
-        try:
-            return fetch(self.ask, name, self.spec.object_limit_bytes)
-        except StateLostError as error:
-            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
+        return self._fetch(name, ("fetch", name))
 
     def ask_of_variables(self, kind: Literal["types", "digests"]) -> dict[str, str]:
         """Return each variable's type name, or digest, by its name; raise `RetrievalError` for a malformed answer."""
@@ -182,6 +193,52 @@ class Engine(ABC):
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
             return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
         raise RetrievalError(f"malformed answer to a question for the {kind} of variables")
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether blocks have a scratch folder."""
+        return bool(self.spec.scratch_limit_bytes)
+
+    def read_file(self, path: str) -> Fetched:
+        """Return the blob of a file in the scratch folder; raise `RetrievalError` if there is none."""
+        with self._folder():
+            return self._fetch(path, ("read", path))
+
+    def file_sizes(self) -> dict[str, int]:
+        """Return the size of each file in the scratch folder; raise `RetrievalError` for a malformed answer."""
+        with self._folder():
+            answer = self.ask(("files",), (), FRAME_LIMIT_BYTES)
+        if type(answer) is dict and all(type(size) is int for size in answer.values()):
+            return {encodable(name): size for name, size in answer.items()}
+        raise RetrievalError("malformed answer to a question for files")
+
+    def pack_files(self) -> FrozenFiles | None:
+        """Return all files where they alone outlive a block; None otherwise."""
+        if not self.has_folder or not self._lifetime.keeps_files or self._lifetime.runs_in == "live":
+            return None
+        return FrozenFiles(fetch(self._ask_keeper, "the scratch folder", self.spec.object_limit_bytes, ("pack",)))
+
+    def unpack_files(self, packed: FrozenFiles | None) -> None:
+        """Make the scratch folder what was packed; raise `InjectionError` if that fails."""
+        if packed is not None:
+            memory = packed.files.memory
+            problem = self._ask_keeper(("unpack", memory.size), (memory.descriptor,))
+            if problem is not None:
+                raise InjectionError(f"the scratch folder: {problem!s:.1000}")
+
+    def _ask_keeper(self, *message: Any) -> Any:
+        """Return the answer of whoever keeps files where nothing else outlives a block."""
+        return self.ask(*message)
+
+    def _folder(self) -> contextlib.AbstractContextManager[None]:
+        """Return the time in which the scratch folder is this state's own."""
+        return contextlib.nullcontext()
+
+    def _fetch(self, name: str, message: tuple[Any, ...]) -> Fetched:
+        try:
+            return fetch(self.ask, name, self.spec.object_limit_bytes, message)
+        except StateLostError as error:
+            raise RetrievalError(f"{name}: the interpreter ended while it was read") from error
 
     @abstractmethod
     def freeze(self) -> Any:

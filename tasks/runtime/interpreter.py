@@ -16,7 +16,15 @@ from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
 from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
-from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_source, bind_value, check_name, read_value
+from carryover.tasks.runtime.objects import (
+    Binding,
+    RetrievalError,
+    bind_file,
+    bind_source,
+    bind_value,
+    check_name,
+    read_value,
+)
 from carryover.tasks.runtime.policy import describe_violations
 from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, RuntimeEvent
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -146,6 +154,38 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self._state.install(binding)
         self.injected.append(entry)
         self._note("inject", entry.name, {"runs_in": runs_in})
+
+    def put(self, path: str | Path, content: bytes | None = None) -> None:
+        """Put a file of the host, or a content under a path, into the scratch folder for all blocks to come.
+
+        Raises:
+            InjectionError: There is no scratch folder, the path leads out of it, or the file is too large.
+            OSError: The host's file cannot be read.
+        """
+        self._require_open()
+        name = str(path)
+        if content is None:
+            name = Path(path).name
+            content = Path(path).read_bytes()
+        self._state.install(bind_file(name, content, self._spec.scratch_limit_bytes or 0))
+        self._note("put", name)
+
+    def get(self, path: str | Path) -> bytes:
+        """Return a file of the scratch folder; raise `RetrievalError` if there is none."""
+        self._require_open()
+        name = str(path)
+        fetched = self._state.engine.read_file(name)
+        check(name, fetched, self._spec)
+        content = read_value(name, fetched.memory.view(), {}, fetched.libraries)
+        if type(content) is not bytes:
+            raise RetrievalError(f"{name}: malformed answer")
+        self._note("get", name)
+        return content
+
+    def files(self) -> dict[str, int]:
+        """Return the size of each file in the scratch folder, by its path in there; empty without one."""
+        self._require_open()
+        return self._state.engine.file_sizes() if self._state.engine.has_folder else {}
 
     @property
     def bindings(self) -> tuple[Binding, ...]:

@@ -26,6 +26,9 @@ class Lifetime:
     keeps: Literal["all", "some", "nothing"]
     """Share of a namespace that the next block finds; a block's code is looked into only to keep some of it."""
 
+    keeps_files: bool = True
+    """Whether the files of a scratch folder, where there is one, outlive a block."""
+
     step_count: int | None = None
     """In between: how many steps a binding outlives, that of its block included."""
 
@@ -37,13 +40,16 @@ class Lifetime:
 def lifetime_of(contract: Contract) -> Lifetime:
     """Return the policy behind a contract's words; raise `ValueError` for an unknown one."""
     word, _, count = contract.lifetime.partition(":")
+    keeps_files = contract.keeps_files
+    if keeps_files is None:
+        keeps_files = word != "block"
     match word:
         case "episode" if not count:
-            return Lifetime("live", "all")
+            return Lifetime("live", "all", keeps_files)
         case "block" if not count:
-            return Lifetime("fresh" if contract.scope == "process" else "live", "nothing")
+            return Lifetime("fresh" if contract.scope == "process" else "live", "nothing", keeps_files)
         case "recent" if count.isdecimal() and int(count) > 0:
-            return Lifetime("live", "some", int(count))
+            return Lifetime("live", "some", keeps_files, int(count))
     raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K")
 
 

@@ -20,6 +20,7 @@ OUTPUT_FULL = "The output limit of a step ({limit} bytes) is spent; print less."
 UNFIT = {
     "builtins": "it removed builtins such as print or len; assign to other names",
     "files": "it left too many files open; close them, as `with open(...)` does",
+    "folder": "it left more in the scratch folder than its limit allows; remove files, or keep them smaller",
     "limits": "it lowered resource limits; leave them as they are",
     "memory": "it left no memory for another block, by its values or by a lower limit; delete what is not needed",
     "processes": "it left too many processes or threads running; wait for them to end",

@@ -102,6 +102,18 @@ def bind_value(
     return Binding(("bind", name, is_user, size), content)
 
 
+def bind_file(path: str, content: bytes, limit_bytes: int) -> Binding:
+    """Return the message that puts a file into the scratch folder; raise `InjectionError` if it is too large."""
+    if len(content) > limit_bytes:
+        raise InjectionError(
+            f"{path}: {len(content)} bytes exceed the limit of {limit_bytes}; raise scratch_limit_bytes"
+        )
+    memory = SharedMemory(max(len(content), 1))
+    os.pwrite(memory.descriptor, content, 0)
+    memory.seal()
+    return Binding(("place", path, len(content)), memory)
+
+
 def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
     """Return the message that defines a function or a type; raise `InjectionError` without a source of that name."""
     try:

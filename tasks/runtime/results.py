@@ -74,7 +74,8 @@ class RuntimeEvent(NamedTuple):
     step: int
     """Steps executed before it."""
     kind: str
-    """`inject`, `retrieve`, `drop`, `snapshot`, `restore`, `branch`, `rolled_back`, `lost`, `save` or `reload`."""
+    """`inject`, `retrieve`, `put`, `get`, `drop`, `snapshot`, `restore`, `branch`, `rolled_back`, `lost`, `save` or
+    `reload`."""
     name: str | None = None
     """Variable or function concerned."""
     detail: dict[str, Any] | None = None

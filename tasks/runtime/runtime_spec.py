@@ -10,6 +10,7 @@ from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.vocabulary import Backend
 
 _MIB = 1 << 20
+_SCRATCH_BYTES = 64 * _MIB
 
 SandboxLevel = Literal["bwrap+seccomp", "landlock+seccomp", "seccomp", "none"]
 """Strongest first."""
@@ -36,6 +37,8 @@ class RuntimeSpec(FrozenModel):
     """Processes and threads of an episode, its frozen copies included."""
     output_limit_bytes: int = Field(default=_MIB, gt=0)
     """Bytes that a block may print before its writes fail."""
+    scratch_limit_bytes: int | None = Field(default=None, ge=0, exclude_if=lambda limit: limit is None)
+    """Size of an episode's scratch folder; 0 for none. Null: 64 MiB in `session` and `Agent`, else none."""
     object_limit_bytes: int = Field(default=256 * _MIB, gt=0)
     """Largest object that goes in or out."""
     warm_kernel_count: int = Field(default=2, gt=0)
@@ -46,3 +49,9 @@ class RuntimeSpec(FrozenModel):
     """The model's view of a block's output."""
     preload: tuple[str, ...] = ("collections", "itertools", "math", "re")
     """Modules that are imported once per worker, so that a block's import costs nothing; no name is bound."""
+
+    def with_folder(self) -> "RuntimeSpec":
+        """Return the settings with a scratch folder, unless they say whether there is one."""
+        if self.scratch_limit_bytes is not None:
+            return self
+        return self.model_copy(update={"scratch_limit_bytes": _SCRATCH_BYTES})

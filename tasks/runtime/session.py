@@ -39,7 +39,7 @@ def session(
         raise ValueError(f"unknown contract {contract!r}; choose from {', '.join(CONTRACTS)}")
     named = _by_name(tools)
     with contextlib.ExitStack() as opened:
-        runtime = open_runtime(spec or RuntimeSpec())
+        runtime = open_runtime((spec or RuntimeSpec()).with_folder())
         opened.callback(runtime.close)
         interpreter = runtime.open_interpreter(chosen, named, instance_id=seed, tool_call_cap=tool_call_cap)
         interpreter.closes_last.push(opened.pop_all())

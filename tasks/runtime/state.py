@@ -11,6 +11,7 @@ from carryover.tasks.runtime.inside.step import LAST_VALUE
 from carryover.tasks.runtime.journal import BlockObservation, Dropped, Entry, Installed, Ran, RecordedAnswers, Replies
 from carryover.tasks.runtime.lifetime import Bound, Lifetime, names_bound_by
 from carryover.tasks.runtime.objects import Binding, InjectionError
+from carryover.tasks.runtime.process.node import Canaries
 from carryover.tasks.runtime.results import Difference
 from carryover.tasks.runtime.shaping import Shaping
 
@@ -22,13 +23,13 @@ class Memory(NamedTuple):
     """User names that the next block finds."""
     bound: dict[str, Bound]
     """Last binding of each user name, as far as the lifetime asks for it."""
-    canary: str | None
-    """Word by which the next namespace must remember the last block; None if it must not."""
+    canaries: Canaries
+    """Words by which the next namespace and its folder must remember the last block; None for what must not."""
     journal: tuple[Entry, ...]
     """Steps whose replay restores the state."""
 
 
-_NOTHING = Memory((), {}, None, ())
+_NOTHING = Memory((), {}, Canaries(), ())
 
 
 @dataclass(eq=False, repr=False)
@@ -45,7 +46,7 @@ class EpisodeSnapshot:
         """End the frozen process; the state cannot be restored any more."""
         self.is_closed = True
         if self.frozen is not None:
-            self.frozen.process.release()
+            self.frozen.release()
             self.frozen = None
 
 
@@ -71,8 +72,8 @@ class EpisodeState:
         self.engine = engine
         self._lifetime = lifetime
         self._shaping = shaping
-        self._canaries: list[str] = []
-        """Of every block that ran."""
+        self._words: list[str] = []
+        """Canaries of every block that ran."""
         self._history = object()
         self._recall(_NOTHING)
 
@@ -82,12 +83,14 @@ class EpisodeState:
         Raise `StateLostError` if its process has ended, or a block has made it forget or remember what never was: in a
         process that lives on, code of the agent's can write anything.
         """
-        found = self.engine.canary()
-        if found == self._canary:
+        found = self.engine.canaries()
+        if self.engine.has_folder and found.files != self._canaries.files:
+            return False
+        if found.names == self._canaries.names:
             return True
         is_engines_doing = self._lifetime.runs_in == "fresh" or not self.engine.forgets
-        is_kept_too_long = self._canary is None and found in self._canaries and is_engines_doing
-        is_let_go_too_early = self._canary is not None and self.engine.forgets
+        is_kept_too_long = self._canaries.names is None and found.names in self._words and is_engines_doing
+        is_let_go_too_early = self._canaries.names is not None and self.engine.forgets
         if is_kept_too_long or is_let_go_too_early:
             return False
         raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
@@ -105,8 +108,10 @@ class EpisodeState:
         if report.result is not None:
             report = report._replace(result=self._shaping.shape(report.result, block.step, can_keep=False).text)
         let_go = self._let_go(block, report)
-        self._canaries.append(report.canary)
-        self._canary = None if let_go is None else report.canary
+        self._words.append(report.canary)
+        self._canaries = Canaries(
+            names=None if let_go is None else report.canary, files=report.canary if self._lifetime.keeps_files else None
+        )
         self.engine.finish(let_go)
         self.journal.append(Ran(block, replies(), observed))
         return Done(report, shaped.text)
@@ -167,7 +172,7 @@ class EpisodeState:
         """Return a second state that equals this one and changes by itself."""
         engine, recovery = self.engine.branch()
         other = EpisodeState(self._lifetime, engine, self._shaping)
-        other._canaries = list(self._canaries)
+        other._words = list(self._words)
         other._recall(self._remember())
         return other, other._recover(recovery)
 
@@ -181,7 +186,7 @@ class EpisodeState:
         installed = tuple(self.engine.installed)
         try:
             found = self._do_again(entries, list(installed))
-            self.engine.canary()  # a state whose process ends again is not restored
+            self.engine.canaries()  # a state whose process ends again is not restored
         except (StateLostError, InjectionError) as error:
             self.engine.restart(installed)
             self._recall(_NOTHING)
@@ -237,12 +242,12 @@ class EpisodeState:
         return Recovered("rolled_back", tuple(told))
 
     def _remember(self) -> Memory:
-        return Memory(self.active, self._bound, self._canary, tuple(self.journal))
+        return Memory(self.active, self._bound, self._canaries, tuple(self.journal))
 
     def _recall(self, memory: Memory) -> None:
         self.active = memory.active
         self._bound = memory.bound
-        self._canary = memory.canary
+        self._canaries = memory.canaries
         self.journal = list(memory.journal)
         count = sum(isinstance(entry, Installed) for entry in self.journal)
         self.journal += [Installed(binding.name) for binding in self.engine.installed[count:]]  # no going back ends it

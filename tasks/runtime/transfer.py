@@ -33,7 +33,7 @@ class Fetched(NamedTuple):
 
 def send_binding(ask: Ask, binding: Binding) -> None:
     """Bind something in a process's namespace; raise `InjectionError` with the reason that it gives."""
-    if binding.message[0] == "bind" and binding.content is None:
+    if binding.message[0] in ("bind", "place") and binding.content is None:
         return  # a later value has taken its place
     memory = binding.memory()
     problem = ask(binding.message, () if memory is None else (memory.descriptor,))
@@ -41,9 +41,12 @@ def send_binding(ask: Ask, binding: Binding) -> None:
         raise InjectionError(f"{binding.name}: {problem}")
 
 
-def fetch(ask: Ask, name: str, limit_bytes: int) -> Fetched:
-    """Return a variable's blob in sealed memory; raise `RetrievalError` if it is missing or cannot be sealed."""
-    match ask(("fetch", name), ()):
+def fetch(ask: Ask, name: str, limit_bytes: int, message: tuple[Any, ...] = ()) -> Fetched:
+    """Return a blob in sealed memory, by default of a variable; raise `RetrievalError` if there is none.
+
+    It is also raised where the blob cannot be sealed.
+    """
+    match ask(message or ("fetch", name), ()):
         case {"missing": _}:
             raise RetrievalError(f"no variable {name!r} is alive")
         case {"error": str(text)}:

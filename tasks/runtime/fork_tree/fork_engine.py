@@ -1,15 +1,18 @@
 """The fork tree behind the engine's protocol: messages to the process whose turn it is."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from carryover.tasks.runtime.engine import Block, Dispatch, Engine, Recovery, Report
+from carryover.tasks.runtime.engine import Block, BlockKilledError, Dispatch, Engine, FrozenFiles, Recovery, Report
 from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, Frozen, FrozenProcess, LiveProcesses
+from carryover.tasks.runtime.fork_tree.turn import FolderTurn
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.runtime.process.attend import attend
 from carryover.tasks.runtime.process.memory import private_bytes
-from carryover.tasks.runtime.process.node import Node, NodeGoneError
+from carryover.tasks.runtime.process.node import Canaries, Node, NodeGoneError, StateLostError, parse_canaries
 from carryover.tasks.runtime.process.strays import end_strays
 from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -17,12 +20,16 @@ from carryover.tasks.runtime.transfer import send_binding
 
 _ROOM_BYTES = 16 << 20
 """For a small block and the copy of its state."""
-OpenRoot = Callable[[int], Node]
-"""From the descriptor that takes a block's output to a new root."""
 
 
 class Root(FrozenProcess):
     """An episode's root. It ends strays before itself: they may outlive it."""
+
+    def __init__(self, node: Node, folder: str | None) -> None:
+        super().__init__(node)
+        self.turn = FolderTurn()
+        self._folder = folder
+        """The host's folder that it has for files, if it is one of the host's."""
 
     def _end(self) -> None:
         WATCHER.leave(self.node)
@@ -31,6 +38,12 @@ class Root(FrozenProcess):
                 end_strays(self.node)
         finally:
             self.node.close()
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+
+
+OpenRoot = Callable[[int], Root]
+"""From the descriptor that takes a block's output to a new root."""
 
 
 class ForkTreeEngine(Engine):
@@ -41,21 +54,31 @@ class ForkTreeEngine(Engine):
     ) -> None:
         """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares."""
         super().__init__(lifetime, spec)
+        self._turn: FolderTurn | None = None
+        """The folder's turn, while this state has it."""
         self._open_root = open_root
         self.installed = [] if origin is None else list(origin.installed)
         with contextlib.ExitStack() as undone:
             undone.callback(self._output.close)
-            self._root = Root(open_root(self._output.descriptor)) if origin is None else origin._root.share()
+            self._root = open_root(self._output.descriptor) if origin is None else origin._root.share()
             undone.callback(self._root.release)
-            self._origin = None if origin is None else origin.freeze()
+            self._origin = None if origin is None else origin.freeze_process()
             """The copy of another engine's state that it grew from."""
             self._processes = self._grow()
             undone.pop_all()
 
-    def canary(self) -> str | None:
-        """Return what the parent of the next namespace's process remembered when it forked."""
-        self._processes.next()
-        return self._processes.canary
+    def canaries(self) -> Canaries:
+        """Return what the parent of the next namespace's process remembered when it forked.
+
+        What a folder remembers that holds the files of another state is read once they are put back.
+        """
+        live = self._processes.next()
+        if not self.has_folder or not isinstance(self._processes, LiveProcesses):
+            return self._processes.canaries
+        if not self._processes.is_resumed and not self._root.turn.is_anothers(self):
+            return self._processes.canaries
+        with self._folder():
+            return parse_canaries(live.ask(("canaries",)))
 
     def _next(self) -> Node:
         return self._processes.next()
@@ -64,11 +87,27 @@ class ForkTreeEngine(Engine):
         process.send(("run", *block))
         return attend(process, self._root.node, block.step, answer, self.spec)
 
+    def execute(self, block: Block, answer: Dispatch) -> Report:
+        """Run a block as `Engine` does, in the folder's turn, which lasts until the step is finished or undone."""
+        self._take_turn()
+        try:
+            return super().execute(block, answer)
+        except (BlockKilledError, StateLostError):
+            raise
+        except BaseException:
+            self._give_turn_back()
+            raise
+
     def finish(self, dropped: list[str] | None) -> None:
         """End the step and fork ahead."""
         self.forgets = self.forgets or dropped is None
-        with contextlib.suppress(NodeGoneError):  # the next request reports it
-            self._processes.finish(dropped)
+        try:
+            with contextlib.suppress(NodeGoneError):  # the next request reports it
+                self._processes.finish(dropped)
+                if self._root.is_shared:  # the process forks, and looks at the folder, before another one's turn
+                    self._processes.next()
+        finally:
+            self._give_turn_back()
 
     def roll_back(self) -> Recovery:
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""
@@ -81,13 +120,15 @@ class ForkTreeEngine(Engine):
                     return "lost"
         except NodeGoneError:
             return "incomplete"
+        finally:
+            self._give_turn_back()
         return worth
 
     def restart(self, installed: Sequence[Binding]) -> None:
         """Begin again with a new root."""
         self._processes.close()
         self._root.release()
-        self._root = Root(self._open_root(self._output.descriptor))
+        self._root = self._open_root(self._output.descriptor)
         self._origin = None
         self._processes = self._grow()
         self.forgets = self._lifetime.runs_in == "fresh"
@@ -97,22 +138,28 @@ class ForkTreeEngine(Engine):
 
     def install(self, *bindings: Binding) -> None:
         """Bind in the root and in the live process, and fork ahead anew."""
-        for node in self._processes.holders():
-            for binding in bindings:
-                send_binding(node.ask, binding)
-        self._processes.finish([])
+        with self._folder():
+            for node in self._processes.holders():
+                for binding in bindings:
+                    send_binding(node.ask, binding)
+            self._processes.finish([])
         for binding in bindings:
             self.keep(binding)
 
-    def freeze(self) -> Frozen | None:
-        """Return a copy of the state; a fresh lifetime has none."""
-        if not isinstance(self._processes, LiveProcesses):
-            return None
+    def freeze(self) -> Frozen | FrozenFiles | None:
+        """Return a copy of the state; of a fresh lifetime, its files at most."""
+        return self.freeze_process() if isinstance(self._processes, LiveProcesses) else self.pack_files()
+
+    def freeze_process(self) -> Frozen:
+        """Return a copy of the live process."""
+        assert isinstance(self._processes, LiveProcesses)
         return self._processes.freeze()._replace(installed_count=len(self.installed))
 
-    def thaw(self, frozen: Frozen | None) -> Recovery:
+    def thaw(self, frozen: Frozen | FrozenFiles | None) -> Recovery:
         """Go on from a fork of the frozen state, with what was installed since."""
-        if frozen is None or not isinstance(self._processes, LiveProcesses):
+        if isinstance(frozen, FrozenFiles):
+            self.unpack_files(frozen)
+        if not isinstance(frozen, Frozen) or not isinstance(self._processes, LiveProcesses):
             return "complete"
         try:
             self._processes.thaw(frozen)
@@ -133,6 +180,7 @@ class ForkTreeEngine(Engine):
             undone.callback(other.close)
             for binding in self.installed:
                 other.install(binding)
+            other.unpack_files(self.pack_files())
             undone.pop_all()
         return other, "complete"
 
@@ -145,4 +193,44 @@ class ForkTreeEngine(Engine):
     def _grow(self) -> FreshProcesses | LiveProcesses:
         if self._lifetime.runs_in == "live":
             return LiveProcesses(self._root.node, self._output.descriptor, self._origin)
-        return FreshProcesses(self._root.node, self._output)
+        restores_files = self.has_folder and self._lifetime.keeps_files
+        return FreshProcesses(self._root.node, self._output, restores_files=restores_files)
+
+    def unpack_files(self, packed: FrozenFiles | None) -> None:
+        """Make the scratch folder what was packed, and fork ahead from it; raise `InjectionError` if that fails."""
+        super().unpack_files(packed)
+        if packed is not None:
+            self._processes.finish(None)
+
+    def _ask_keeper(self, *message: Any) -> Any:
+        """Ask the root: every block's process is a fork of it, and it can put the files back."""
+        self._processes.next()
+        return self._root.node.ask(*message)
+
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[None]:
+        """Use the folder that the episode's branches share."""
+        self._take_turn()
+        try:
+            yield
+        finally:
+            self._give_turn_back()
+
+    def _take_turn(self) -> None:
+        """Wait for the folder, and put this state's files back where another has used it or the state is resumed."""
+        self._give_turn_back()
+        if not self.has_folder or not isinstance(self._processes, LiveProcesses):
+            return
+        turn = self._root.turn
+        is_anothers = turn.take(self)
+        self._turn = turn
+        live = self._processes.next()
+        if is_anothers or self._processes.is_resumed:
+            if problem := live.ask(("restore",)):
+                raise NodeGoneError(f"the scratch folder cannot be put back: {problem!s:.1000}")
+            self._processes.is_resumed = False
+
+    def _give_turn_back(self) -> None:
+        if self._turn is not None:
+            turn, self._turn = self._turn, None
+            turn.give_back()

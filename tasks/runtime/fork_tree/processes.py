@@ -6,7 +6,14 @@ from typing import NamedTuple, Self
 
 from carryover.tasks.runtime.engine import Recovery
 from carryover.tasks.runtime.output import Output
-from carryover.tasks.runtime.process.node import ForkState, Node, NodeGoneError, open_connection, receive_handle
+from carryover.tasks.runtime.process.node import (
+    Canaries,
+    ForkState,
+    Node,
+    NodeGoneError,
+    open_connection,
+    receive_handle,
+)
 from carryover.tasks.runtime.process.strays import end_strays
 
 
@@ -51,6 +58,11 @@ class FrozenProcess:
             self._user_count += 1
         return self
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether more than one may continue from it."""
+        return self._user_count > 1
+
     def fork(self, output: int) -> tuple[Node, ForkState]:
         """Return a fork that prints to a descriptor; raise `NodeGoneError` if none comes."""
         with self._lock:
@@ -80,13 +92,18 @@ class Frozen(NamedTuple):
     installed_count: int = 0
     """How many of the engine's bindings it has."""
 
+    def release(self) -> None:
+        """Count one less who may continue from it."""
+        self.process.release()
+
 
 class FreshProcesses:
     """A fork of the root for every block, with an output of its own; the next one waits while the model thinks."""
 
-    def __init__(self, root: Node, output: Output) -> None:
-        self.canary: str | None = None
-        """By which word the namespace remembers the last block, as its parent said at the last fork."""
+    def __init__(self, root: Node, output: Output, *, restores_files: bool) -> None:
+        self._restores_files = restores_files
+        self.canaries = Canaries()
+        """As the parent of the next process said at the last fork."""
         self._root = root
         self._output = output
         self._node: Node | None = None
@@ -97,7 +114,7 @@ class FreshProcesses:
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
             self._node, state = ahead.take()
-            self.canary = state.canary
+            self.canaries = state.canaries
             if state.has_strays:
                 end_strays(self._root)
         if self._node is None:
@@ -118,7 +135,11 @@ class FreshProcesses:
             self._ahead = Fork(self._root, is_sweep=True, output=self._output.renew())
 
     def roll_back(self) -> Recovery:
-        """Begin with a new process; a stateless episode has no state to go back to."""
+        """Begin with a new process; a stateless episode has no state to go back to, but it may keep files."""
+        if self._restores_files and self._ahead is None and self._node is not None:
+            self._node.end()
+            if problem := self._root.ask(("restore",)):
+                raise NodeGoneError(f"{problem!s:.1000}")
         self.finish(None)
         return "complete"
 
@@ -138,7 +159,7 @@ class LiveProcesses:
     """
 
     def __init__(self, root: Node, output: int, origin: Frozen | None = None) -> None:
-        self.canary: str | None = None
+        self.canaries = Canaries()
         self._root = root
         self._output = output
         """Descriptor of what the blocks print."""
@@ -147,6 +168,8 @@ class LiveProcesses:
         self._standby = origin
         """The copy of the present state, once it is made."""
         self._ahead: Fork | None = None
+        self.is_resumed = False
+        """Whether the live process has gone on from a copy, and not put its files back yet."""
         if origin is None:
             self._live, _ = Fork(root).take()
             self._ahead = Fork(self._live)
@@ -175,7 +198,7 @@ class LiveProcesses:
             self._ahead = Fork(live, dropped=dropped)
         finally:
             if former is not None:
-                former.process.release()
+                former.release()
 
     def freeze(self) -> Frozen:
         """Return the copy of the present state, for one more who may continue from it."""
@@ -206,7 +229,7 @@ class LiveProcesses:
         if self._ahead is not None:
             self._ahead.channel.close()
         if self._standby is not None:
-            self._standby.process.release()
+            self._standby.release()
         if self._live is not None:
             self._live.close()
         self._live = self._standby = self._ahead = None
@@ -219,8 +242,9 @@ class LiveProcesses:
     def _go_on_from(self, frozen: Frozen) -> None:
         """Fork a live process from a copy, which stays; a process that was killed with the former one shows it here."""
         self._standby = frozen._replace(worth="complete")
+        self.is_resumed = True
         self._live, state = frozen.process.fork(self._output)
-        self.canary = state.canary
+        self.canaries = state.canaries
 
     def _take(self, fork: Fork) -> Frozen:
         assert self._live is not None
@@ -229,7 +253,7 @@ class LiveProcesses:
             node.close()
             self._live.ask(("output",), (self._output,))
             node, state = Fork(self._live).take()
-        self.canary = state.canary
+        self.canaries = state.canaries
         count = self._live.thread_count()
         worth = "incomplete" if count > state.thread_count else "without_threads" if count > 1 else "complete"
         return Frozen(FrozenProcess(node), worth)

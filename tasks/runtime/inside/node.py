@@ -4,6 +4,7 @@ import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is 
 import contextlib
 import functools
 import sys
+from collections.abc import Callable
 from os import (  # references of our own: a block may rebind what a module holds
     WNOHANG,
     _exit,
@@ -20,6 +21,7 @@ from traceback import format_exc
 from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output, restore_output
+from .folder import PRIVATE_PATH, FolderError
 from .framing import Channel
 from .namespace import hash_state
 from .seeding import Seeder
@@ -60,13 +62,20 @@ class Server:
         except Exception:  # noqa: BLE001 - a block may have bent anything
             self.fail()
 
-    def grow(self, channel: Channel, tools: dict[str, str | None]) -> None:
-        """Serve as the root of an episode with these tools; never returns."""
+    def grow(self, channel: Channel, tools: dict[str, str | None], folder: dict[str, Any] | None) -> None:
+        """Serve as the root of an episode with these tools and this folder; never returns."""
         _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
         self.channel = channel
         self.runner.add_tools(tools)
+        self.open_folder(folder)
         self.runner.tidy()
         self.serve()
+
+    def open_folder(self, settings: dict[str, Any] | None) -> None:
+        """Use a scratch folder from now on, if there is one."""
+        if settings is not None:
+            path = settings["path"] or PRIVATE_PATH
+            self.runner.folder.open(path, settings["limit_bytes"], keeps=settings["keeps"])
 
     def fail(self) -> NoReturn:
         """End the process and leave its host the traceback, which no observation shows."""
@@ -116,6 +125,10 @@ class Server:
         episode has left, so that nothing survives into the next block.
         """
         has_strays = is_sweep and not self._sweep()
+        if is_sweep or not self.is_root:
+            self.runner.folder.forget()
+        if self.is_root:
+            self.runner.folder.note()
         if self.is_root:  # it runs no block: it has nothing to put back, and its descriptors are the next process's
             empty_input()
             for output in outputs:
@@ -138,7 +151,8 @@ class Server:
         threading = sys.modules.get("threading")
         # What else there is, libraries started. Counted here: a block may have bent what `threading` counts by.
         thread_count = 1 if threading is None else len(threading._active) + len(threading._limbo)
-        self.channel.send(("forked", self.runner.canary(), has_strays, thread_count, self.has_output), (handle,))
+        canaries = self.runner.canary(), self.runner.folder.canary()
+        self.channel.send(("forked", canaries, has_strays, thread_count, self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             close(used)
 
@@ -224,15 +238,18 @@ class Server:
 
     def answer_fetch(self, name: str) -> dict[str, Any]:
         """Say what size a variable's blob has; it waits until the host has made room for it."""
+        if name not in self.runner.namespace:
+            return {"missing": name}
+        return self._offer(lambda: self.runner.namespace[name])
+
+    def _offer(self, find: Callable[[], Any]) -> dict[str, Any]:
         from .values import tree as values
 
         self._outgoing = None
-        if name not in self.runner.namespace:
-            return {"missing": name}
         try:
-            self._outgoing = encoded = values.encode(self.runner.namespace[name])
+            self._outgoing = encoded = values.encode(find())
             return {"size": encoded.size, "libraries": encoded.libraries}
-        except values.NotPortableError as error:
+        except (values.NotPortableError, FolderError) as error:
             return {"error": f"{error}"[:_ERROR_LIMIT]}
         except Exception as error:  # noqa: BLE001 - the object's own code may raise anything
             return {"error": f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]}
@@ -262,18 +279,62 @@ class Server:
         except (RuntimeError, IndexError, TypeError, MemoryError):  # a thread changes values meanwhile, or no room
             return {}
 
-    def answer_canary(self) -> str | None:
-        """Say what the namespace remembers."""
-        return self.runner.canary()
+    def answer_place(self, name: str, size: int, descriptor: int) -> str | None:
+        """Put a file into the scratch folder for all blocks to come; return the error, if any."""
+        from .values import transfer
+
+        try:
+            self.runner.folder.place(name, bytes(transfer.take(descriptor, size)[:size]))
+        except (FolderError, OSError, MemoryError) as error:
+            return _reason(error)
+
+    def answer_read(self, name: str) -> dict[str, Any]:
+        """Say what size the blob with a file's content has; it waits until the host has made room for it."""
+        return self._offer(lambda: self.runner.folder.get(name))
+
+    def answer_pack(self) -> dict[str, Any]:
+        """Say what size the blob with all files has; it waits until the host has made room for it."""
+        return self._offer(self.runner.folder.pack)
+
+    def answer_unpack(self, size: int, descriptor: int) -> str | None:
+        """Make the scratch folder what was packed; return the error, if any."""
+        from .values import transfer, tree
+
+        try:
+            self.runner.folder.unpack(tree.decode(transfer.take(descriptor, size), {}))
+        except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever it is
+            return _reason(error)
+
+    def answer_restore(self) -> str | None:
+        """Make the scratch folder what this process has noted of it; return the error, if any."""
+        try:
+            if self.is_root:
+                self._sweep()
+            self.runner.folder.restore()
+        except OSError as error:
+            return _reason(error)
+
+    def answer_clear(self) -> None:
+        """Empty the scratch folder where it forgets."""
+        self.runner.folder.forget()
+
+    def answer_files(self) -> dict[str, int]:
+        """Give the size of each file in the scratch folder."""
+        return self.runner.folder.sizes()
+
+    def answer_canaries(self) -> list[str | None]:
+        """Say what the namespace and the scratch folder remember."""
+        return [self.runner.canary(), self.runner.folder.canary()]
 
     def answer_output(self, descriptor: int) -> None:
         """Print to a file of the host's from now on."""
         redirect_output(descriptor)
         self.has_output = True
 
-    def answer_setup(self, tools: dict[str, str | None], output: int) -> None:
+    def answer_setup(self, tools: dict[str, str | None], folder: dict[str, Any] | None, output: int) -> None:
         """Become an episode's, in a kernel that waited for one."""
         redirect_output(output)
+        self.open_folder(folder)
         self.runner.add_tools(tools)
 
 

@@ -16,6 +16,7 @@ from .awaiting import Awaiting
 from .capture import open_stream
 from .compiling import compile_block, with_newlines
 from .fitness import Fitness
+from .folder import Folder
 from .framing import Channel
 from .namespace import drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
@@ -50,6 +51,7 @@ class StepRunner:
         self._shown: Any = None
         """Value that the name `_` was bound to."""
         self.awaiting = Awaiting()
+        self.folder = Folder()
         self._is_running = False
         self._is_tidy = False
         self._fitness = Fitness()
@@ -99,6 +101,7 @@ class StepRunner:
         self._is_tidy = False
         process = getpid()
         self.namespace.pop(_CANARY_NAME, None)
+        self.folder.begin_block()
         self._seeder.reseed(seed)
         self._fitness.begin_block()
         self.line.open(channel, process)
@@ -116,11 +119,12 @@ class StepRunner:
         except BaseException:  # noqa: BLE001 - there is room for no more, or a block has closed or bent the stream
             pass
         self.line.close()
-        problem = self._fitness.problem()
+        canary = urandom(_CANARY_BYTES).hex()
+        problem = self._fitness.problem() or self.folder.end_block(canary)
         if problem is not None:
             return problem
         report = self._report(result, error)
-        self.namespace[_CANARY_NAME] = report["canary"]
+        report["canary"] = self.namespace[_CANARY_NAME] = canary
         return report
 
     def canary(self) -> str | None:
@@ -188,7 +192,6 @@ class StepRunner:
             "call": _call_behind(error),
             "names": sorted(values.keys() - self.injected) if self.injected else list(values),
             "hash": hash_state(values),
-            "canary": urandom(_CANARY_BYTES).hex(),
             "hiding": hiding,
             "restored": restored,
             "is_excessive": excess > 0,

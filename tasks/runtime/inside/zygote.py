@@ -13,10 +13,11 @@ from typing import Any, NoReturn
 
 from . import awaiting
 from .capture import empty_input, redirect_output
+from .folder import FILE_COUNT_LIMIT, PRIVATE_PATH
 from .framing import Channel
 from .node import Server
 from .seeding import Seeder
-from .walls import confine
+from .walls import confine, mounting
 
 _WARM_UP_RUNS = 10
 """Python 3.11 specialises bytecode that has run eight times; else each fork copies 57 more pages, of 430."""
@@ -25,7 +26,8 @@ _WARM_UP_RUNS = 10
 def main(descriptor: int) -> NoReturn:
     """Prepare as the host's first message says, then fork a root for each episode until the host is gone."""
     channel = open_channel(descriptor)
-    settings = channel.receive()
+    settings, processes = channel.receive_with_descriptors()
+    settings["processes"] = processes
     seeder = enter(settings)
     confine.adopt_orphans()
     confine.unbuffer_c_output()
@@ -84,21 +86,39 @@ def enter(settings: dict[str, Any]) -> Seeder:
     for module in settings["preload"]:
         importlib.import_module(module)
     if settings["landlock"]:
-        confine.restrict_files(settings["landlock"])
+        confine.restrict_files(settings["landlock"], settings["scratch"])
     return seeder
 
 
+def separate(settings: dict[str, Any], folder: dict[str, Any] | None) -> bool:
+    """Move to namespaces of one's own, with a scratch folder if there is to be one; return whether that is allowed.
+
+    The settings hold a descriptor of the host's `/proc` where the folder is a file system of the episode's own.
+    """
+    processes = settings["processes"]
+    if folder is None or not processes:
+        return settings["unshares"] and confine.unshare_user(processes=True)
+    mounting.unshare_with_mounts(*processes)
+    mounting.mount_scratch(PRIVATE_PATH, folder["limit_bytes"], FILE_COUNT_LIMIT)
+    os.close(*processes)
+    return True
+
+
 def _open_episode(
-    setup: dict[str, Any], settings: dict[str, Any], root: Server, connection: int, output: int
+    setup: dict[str, Any],
+    settings: dict[str, Any],
+    root: Server,
+    connection: int,
+    output: int,
 ) -> NoReturn:
     """Fork the episode's root as the first process of a namespace of its own, and end."""
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     channel = Channel(_socket.socket(fileno=connection))
-    is_apart = settings["unshares"] and confine.unshare_user(processes=True)
+    is_apart = separate(settings, setup["folder"])
     process = os.fork()
     if process:
         handle = os.pidfd_open(process)
-        channel.send(("forked", None, False, 1, True), (handle,))
+        channel.send(("forked", (None, None), False, 1, True), (handle,))
         os._exit(0)
     empty_input()
     redirect_output(output)
@@ -106,7 +126,9 @@ def _open_episode(
     confine.adopt_orphans()
     confine.drop_capabilities(kept=confine.MARK_OF_ROOT if is_apart else 0)
     confine.limit_resources(settings["limits"], has_own_count=is_apart)
+    if settings["landlock"] and setup["folder"] is not None:  # no folder of another episode
+        confine.restrict_files(settings["landlock"], [setup["folder"]["path"]])
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart))
-    root.grow(channel, setup["tools"])
+    root.grow(channel, setup["tools"], setup["folder"])
     os._exit(0)

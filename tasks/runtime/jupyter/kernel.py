@@ -18,6 +18,7 @@ from carryover.tasks.runtime.process.node import Node, NodeGoneError, receive_ha
 from carryover.tasks.runtime.process.strays import end_strays
 from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
+from carryover.tasks.runtime.sandbox.folders import ScratchFolders
 from carryover.tasks.runtime.sandbox.launch import launch
 
 _REPLY_SECONDS = 30.0
@@ -32,7 +33,7 @@ _SOCKET_OPTIONS = {
 class Kernel:
     """A started kernel behind the walls of a level; it ends at the latest when this Python does."""
 
-    def __init__(self, spec: RuntimeSpec, level: SandboxLevel) -> None:
+    def __init__(self, spec: RuntimeSpec, level: SandboxLevel, folders: ScratchFolders) -> None:
         """Start the process and connect; its socket is made here, so that no folder is shown to its blocks."""
         with contextlib.ExitStack() as started:
             key = uuid.uuid4().hex
@@ -44,9 +45,13 @@ class Kernel:
                 self._shell.setsockopt(option, value)
             self._relay, listener = open_relay(lambda path: self._shell.connect(f"ipc://{path}"))
             started.callback(self._relay.close)
-            with listener:
-                told = {"key": key}
-                process = launch("jupyter.kernel_entry", spec, level, extra=told, descriptors=(listener.fileno(),))
+            self.folder = folders.make()
+            """What the kernel was told of its scratch folder, if it has one."""
+            started.callback(folders.remove, self.folder)
+            told = {"key": key, "folder": self.folder, "scratch": folders.base}
+            with listener, folders.processes() as processes:
+                descriptors = (listener.fileno(), *processes)
+                process = launch("jupyter.kernel_entry", spec, level, extra=told, descriptors=descriptors)
             started.callback(process.close)
             set_timeouts(process.connection)
             process.channel.send(("introduce",))

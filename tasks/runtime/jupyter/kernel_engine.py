@@ -4,12 +4,12 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 
-from carryover.tasks.runtime.engine import Block, Dispatch, Engine, Recovery, Report
+from carryover.tasks.runtime.engine import Block, Dispatch, Engine, FrozenFiles, Recovery, Report
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.objects import Binding
 from carryover.tasks.runtime.process.attend import attend
-from carryover.tasks.runtime.process.node import NodeGoneError
+from carryover.tasks.runtime.process.node import Canaries, NodeGoneError, parse_canaries
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import send_binding
 
@@ -26,11 +26,13 @@ class JupyterEngine(Engine):
         super().__init__(lifetime, spec)
         self._take = take
         self._tools = tools
+        self._packed: FrozenFiles | None = None
+        """Files after the last block, where they alone outlive it."""
         self._kernel = self._set_up()
 
-    def canary(self) -> str | None:
-        """Ask the kernel what its namespace remembers."""
-        return self._kernel.ask(("canary",))
+    def canaries(self) -> Canaries:
+        """Ask the kernel what its namespace and its scratch folder remember."""
+        return parse_canaries(self._kernel.ask(("canaries",)))
 
     def _next(self) -> Kernel:
         return self._kernel
@@ -47,8 +49,13 @@ class JupyterEngine(Engine):
     def finish(self, dropped: list[str] | None) -> None:
         """Drop names, or continue in the next warm kernel."""
         if self._lifetime.runs_in == "fresh":
+            self._packed = self.pack_files()
             self._renew()
-        elif dropped is None or dropped:
+            return
+        if self.has_folder and not self._lifetime.keeps_files:
+            with contextlib.suppress(NodeGoneError):
+                self._kernel.ask(("clear",))
+        if dropped is None or dropped:
             self.forgets = self.forgets or dropped is None
             with contextlib.suppress(NodeGoneError):  # the next request reports it
                 self._kernel.ask(("drop", dropped))
@@ -61,6 +68,7 @@ class JupyterEngine(Engine):
     def restart(self, installed: Sequence[Binding]) -> None:
         """Continue in the next warm kernel."""
         self.installed = list(installed)
+        self._packed = None
         self._renew()
 
     def install(self, *bindings: Binding) -> None:
@@ -70,17 +78,20 @@ class JupyterEngine(Engine):
         for binding in bindings:
             self.keep(binding)
 
-    def freeze(self) -> None:
-        """Freeze nothing: a kernel's state can only be replayed."""
+    def freeze(self) -> FrozenFiles | None:
+        """Freeze files at most, where they alone outlive a block: a kernel's state can only be replayed."""
+        return self.pack_files()
 
-    def thaw(self, frozen: None) -> Recovery:
+    def thaw(self, frozen: FrozenFiles | None) -> Recovery:
         """Ask for a replay of the state; a fresh lifetime has none."""
+        self.unpack_files(frozen)
         return "incomplete" if self._lifetime.runs_in == "live" else "complete"
 
     def branch(self) -> tuple["JupyterEngine", Recovery]:
         """Return another kernel, to be restored by replay."""
         other = JupyterEngine(self._lifetime, self.spec, self._take, self._tools)
         other.install(*self.installed)
+        other.unpack_files(self.pack_files())
         return other, self.thaw(None)
 
     def close(self) -> None:
@@ -92,10 +103,14 @@ class JupyterEngine(Engine):
         self._kernel.close()
         self._output.renew()
         self._kernel = self._set_up()
+        self.unpack_files(self._packed)
 
     def _set_up(self) -> Kernel:
         kernel = self._take()
-        kernel.ask(("setup", self._tools), (self._output.descriptor,))
+        folder = kernel.folder
+        if folder is not None:
+            folder = {**folder, "keeps": self._lifetime.keeps_files}
+        kernel.ask(("setup", self._tools, folder), (self._output.descriptor,))
         for binding in self.installed:
             send_binding(kernel.ask, binding)
         return kernel

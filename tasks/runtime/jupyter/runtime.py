@@ -9,6 +9,7 @@ from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.kernel_engine import JupyterEngine
 from carryover.tasks.runtime.lifetime import Lifetime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.sandbox.folders import ScratchFolders
 
 
 class JupyterRuntime(Runtime):
@@ -17,6 +18,7 @@ class JupyterRuntime(Runtime):
     def __init__(self, spec: RuntimeSpec) -> None:
         super().__init__(spec)
         self._lock = threading.Lock()
+        self._folders = ScratchFolders(spec, self.sandbox_level)
         self._starters = ThreadPoolExecutor(spec.warm_kernel_count, thread_name_prefix="kernel-starter")
         self._warm = deque(self._start() for _ in range(spec.warm_kernel_count))
 
@@ -39,6 +41,7 @@ class JupyterRuntime(Runtime):
             if not started.cancel():
                 started.result().close()
         self._starters.shutdown()
+        self._folders.close()
 
     def _start(self) -> Future[Kernel]:
-        return self._starters.submit(Kernel, self.spec, self.sandbox_level)
+        return self._starters.submit(Kernel, self.spec, self.sandbox_level, self._folders)

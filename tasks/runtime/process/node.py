@@ -32,10 +32,19 @@ class NodeGoneError(StateLostError):
     """The process has ended or violates the protocol."""
 
 
+class Canaries(NamedTuple):
+    """The words by which the last block is remembered; None for what remembers none."""
+
+    names: str | None = None
+    """By the namespace."""
+    files: str | None = None
+    """By the scratch folder."""
+
+
 class ForkState(NamedTuple):
     """Report of a process that has forked."""
 
-    canary: str | None
+    canaries: Canaries
     has_strays: bool
     thread_count: int
     """Threads that Python knows of; libraries may have more."""
@@ -163,10 +172,18 @@ def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -
         except (EOFError, FrameError, OSError) as error:
             raise NodeGoneError(_MEDDLED if isinstance(error, FrameError) else _ENDED) from error
     match message, descriptors:
-        case ["forked", str() | None as canary, bool(strays), int(threads), bool(has_output)], (handle,):
-            return handle, ForkState(canary, strays, threads, has_output)
+        case ["forked", canaries, bool(strays), int(threads), bool(has_output)], (handle,):
+            return handle, ForkState(parse_canaries(canaries), strays, threads, has_output)
     for descriptor in descriptors:
         os.close(descriptor)
+    raise NodeGoneError(_MEDDLED)
+
+
+def parse_canaries(answer: Any) -> Canaries:
+    """Return the canaries in an answer that may hold anything; raise `NodeGoneError` if it holds none."""
+    match answer:
+        case [str() | None as names, str() | None as files]:
+            return Canaries(names, files)
     raise NodeGoneError(_MEDDLED)
 
 

@@ -17,6 +17,8 @@ INSIDE_MOUNT = "/opt/carryover"
 """Where the sandbox side of this package is mounted."""
 INSIDE_DIRECTORY = Path(__file__).resolve().parent.parent / "inside"
 """The directory that holds the sandbox side."""
+SCRATCH_MOUNT = "/tmp"
+"""Where an episode mounts its scratch folder; empty and read-only for one without."""
 INTERPRETER = str(Path(sys.executable).resolve())
 """The Python executable itself, not the link that a virtual environment has to it."""
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
@@ -58,6 +60,7 @@ def command(*, keeps_root: bool) -> list[str]:
     targets = [*map(Path, (*SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
     for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
         words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
+    words += ["--perms", "0755", "--dir", SCRATCH_MOUNT]
     for path in SYSTEM_LIBRARIES:
         words += ["--ro-bind-try", path, path]
     for directory in library_directories():

@@ -25,6 +25,7 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "LD_BIND_NOW": "1",  # else every fork looks up what it calls first
+    "MPLBACKEND": "agg",
     "PATH": "/usr/bin:/bin",
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
@@ -122,10 +123,11 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
         "unshares": level != "none",
         "filters_calls": level != "none",
         "landlock": _readable_paths() if level == "landlock+seccomp" else [],
+        "scratch": [],
         "limits": {
             "RLIMIT_AS": spec.memory_limit_bytes,
             "RLIMIT_NPROC": spec.process_limit,
-            "RLIMIT_FSIZE": spec.output_limit_bytes,
+            "RLIMIT_FSIZE": max(spec.output_limit_bytes, spec.scratch_limit_bytes or 0),
             "RLIMIT_NOFILE": _DESCRIPTOR_COUNT,
             **dict.fromkeys(("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"), 0),
         },

@@ -45,6 +45,10 @@ def session_runtime(**fields):
 fork_tree = session_runtime()
 jupyter = session_runtime(backend="jupyter")
 
+SCRATCH_BYTES = 1 << 20
+fork_tree_with_files = session_runtime(scratch_limit_bytes=SCRATCH_BYTES)
+jupyter_with_files = session_runtime(backend="jupyter", scratch_limit_bytes=SCRATCH_BYTES)
+
 BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
 
 
@@ -64,6 +68,12 @@ def contract(request: pytest.FixtureRequest) -> Contract:
 def open_one(runtime: Runtime) -> Iterator[Open]:
     """Open interpreters on either backend."""
     yield from opener(runtime)
+
+
+@pytest.fixture(params=BACKENDS)
+def open_files(request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Open interpreters with a scratch folder on either backend."""
+    yield from opener(request.getfixturevalue(f"{request.param}_with_files"))
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def serve(kernel: StepKernel) -> None:
     channel.send(("ready", None))
     channel.receive()  # the host is ready for the handle
     handle = os.pidfd_open(os.getpid())
-    channel.send(("forked", None, False, 1, True), (handle,))
+    channel.send(("forked", (None, None), False, 1, True), (handle,))
     os.close(handle)
     threading.Thread(target=_end_with_host, args=(channel.fileno(),), daemon=True).start()
     kernel.start()

@@ -4,7 +4,7 @@ import os
 
 from ..framing import Channel
 from ..walls import confine
-from ..zygote import enter, open_channel
+from ..zygote import enter, open_channel, separate
 
 
 def main(descriptor: int) -> None:
@@ -15,9 +15,10 @@ def main(descriptor: int) -> None:
     ends. Both that wait are filtered before any block runs: one that writes to their memory gains nothing.
     """
     channel = open_channel(descriptor)
-    settings, (listener,) = channel.receive_with_descriptors()
+    settings, (listener, *processes) = channel.receive_with_descriptors()
+    settings["processes"] = processes
     seeder = enter(settings)
-    is_apart = settings["unshares"] and confine.unshare_user(processes=True)
+    is_apart = separate(settings, settings["folder"])
     _stay_until_child_ends(channel, listener, filters_calls=settings["filters_calls"])
     confine.drop_capabilities()
     confine.limit_resources(settings["limits"], has_own_count=is_apart)

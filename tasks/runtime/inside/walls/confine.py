@@ -21,9 +21,10 @@ _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 47, 4
 _SECCOMP_SET_FILTER, _SECCOMP_EVERY_THREAD = 1, 1
 _LANDLOCK_CREATE, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT = 444, 445, 446
 _LANDLOCK_VERSION_FLAG, _LANDLOCK_PATH_BENEATH = 1, 1
-_WRITE_FILE, _READ_FILE, _READ_DIRECTORY = 1 << 1, 1 << 2, 1 << 3
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIRECTORY = 1, 1 << 1, 1 << 2, 1 << 3
 _FILE_RIGHTS_BY_VERSION, _FILE_RIGHTS_LATEST = {1: 13, 2: 14, 3: 15, 4: 15}, 16
 _NETWORK_RIGHTS, _SCOPES = 3, 3
+_CLONE_NEWNS = 0x00020000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAPABILITY_WORD_BITS, _CAPABILITY_WORDS = 32, 2
@@ -120,14 +121,15 @@ def landlock_version() -> int:
     return _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), _LANDLOCK_VERSION_FLAG)
 
 
-def restrict_files(readable: list[str]) -> None:
-    """Restrict this process to reading `readable` and the harmless devices, without TCP; raise `OSError` if refused."""
+def restrict_files(readable: list[str], writable: list[str]) -> None:
+    """Restrict this process to some files and the harmless devices, without TCP; raise `OSError` if refused."""
     version = landlock_version()
     files = (1 << _FILE_RIGHTS_BY_VERSION.get(version, _FILE_RIGHTS_LATEST)) - 1
     attributes = struct.pack("<QQQ", files, _NETWORK_RIGHTS if version >= 4 else 0, _SCOPES if version >= 6 else 0)
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = _check(_libc.syscall(_LANDLOCK_CREATE, attributes, ctypes.c_size_t(size), 0), "landlock")
     rights = dict.fromkeys(readable, _READ_FILE | _READ_DIRECTORY)
+    rights |= dict.fromkeys(writable, files & ~_EXECUTE)
     rights |= dict.fromkeys(("/dev/null", "/dev/zero"), _READ_FILE | _WRITE_FILE)
     rights |= dict.fromkeys(("/dev/random", "/dev/urandom"), _READ_FILE)
     for path, allowed in rights.items():
@@ -158,13 +160,15 @@ def become_user(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-def unshare_user(*, processes: bool) -> bool:
+def unshare_user(*, processes: bool, mounts: bool = False) -> bool:
     """Move to a user namespace of one's own, if that is allowed; return whether it is.
 
     Processes are counted apart there, which makes the process limit one per episode. With `processes` the next child
     becomes the first of a process namespace.
     """
-    wanted = _CLONE_NEWUSER | _CLONE_NEWNET | _CLONE_NEWIPC | (_CLONE_NEWPID if processes else 0)
+    wanted = _CLONE_NEWUSER | _CLONE_NEWNET | _CLONE_NEWIPC
+    wanted |= _CLONE_NEWPID if processes else 0
+    wanted |= _CLONE_NEWNS if mounts else 0
     return _libc.unshare(wanted) == 0
 
 

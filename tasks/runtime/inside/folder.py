@@ -1,0 +1,294 @@
+# ruff: noqa: PTH102, PTH106, PTH108, PTH115, PTH211 - pathlib stays out of the sandbox
+"""The scratch folder of an episode: its files, and an image of them in the memory of a process.
+
+Memory is what a fork copies, so a frozen process holds the files of its moment: it puts them back when it goes on.
+"""
+
+import contextlib
+import os
+import stat
+from os import (  # references of our own: a block may rebind what a module holds
+    chdir,
+    close,
+    lstat,
+    mkdir,
+    mkfifo,
+    read,
+    readlink,
+    rmdir,
+    scandir,
+    symlink,
+    unlink,
+    write,
+)
+from os import open as open_file
+from typing import Any, NamedTuple
+
+PRIVATE_PATH = "/tmp"
+FILE_COUNT_LIMIT = 4096
+_CANARY = ".canary"
+"""A file that is there between two blocks only."""
+_CANARY_LIMIT = 64
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CHUNK_BYTES = 1 << 20
+
+
+class FolderError(Exception):
+    """A file cannot be put or read."""
+
+
+class Entry(NamedTuple):
+    """Something in the folder, as it was noted."""
+
+    kind: int
+    """File type bits of its mode."""
+    sign: tuple[int, ...]
+    """Changes when its content does."""
+    mode: int
+    content: bytes
+    """Of a file; of a symbolic link, its target."""
+
+
+class Folder:
+    """A folder on disk with its image; without a path it does nothing."""
+
+    def __init__(self) -> None:
+        self.path: str | None = None
+        self._keeps = True
+        self._limit_bytes = 0
+        self._image: dict[str, Entry] = {}
+        self._word: str | None = None
+        """Word of the last block, as the image has it."""
+        self._placed: dict[str, bytes] = {}
+        """Files that the host has put there for all blocks to come."""
+
+    def open(self, path: str, limit_bytes: int, *, keeps: bool) -> None:
+        """Use a folder from now on, as the home, the working directory and the place of temporary files."""
+        self.path = path
+        self._limit_bytes = limit_bytes
+        self._keeps = keeps
+        os.environ["HOME"] = os.environ["TMPDIR"] = path
+        chdir(path)
+
+    def begin_block(self) -> None:
+        """Hide from a block how the folder remembers the last one."""
+        if self.path is not None:
+            self._remove_canary()
+
+    def end_block(self, canary: str) -> str | None:
+        """Note what a block has left and remember it by its word; return the kind of problem that prevents it."""
+        if self.path is None:
+            return None
+        try:
+            self._note()
+            self._write(_CANARY, canary.encode(), 0o600)
+            self._word = canary
+        except (OSError, FolderError, MemoryError):
+            return "folder"
+        return None
+
+    def canary(self) -> str | None:
+        """Return the word by which the folder remembers the last block; None if it remembers none."""
+        if self.path is None:
+            return None
+        try:
+            descriptor = open_file(f"{self.path}/{_CANARY}", _READ)
+        except OSError:
+            return None
+        try:
+            return read(descriptor, _CANARY_LIMIT).decode("ascii", "replace")
+        finally:
+            close(descriptor)
+
+    def note(self) -> None:
+        """Take all that is there into the image, as who runs no block does before one runs."""
+        if self.path is not None and self._keeps:
+            self._note()
+            self._word = self.canary()
+
+    def restore(self) -> None:
+        """Make the folder what the image says."""
+        if self.path is None:
+            return
+        self._remove_canary()
+        present = self._signs()
+        for name in sorted(present, reverse=True):  # what a directory holds comes before it
+            wanted = self._image.get(name)
+            if wanted is None or wanted.kind != present[name][0]:
+                self._remove(name, present.pop(name)[0])
+        for name in sorted(self._image):
+            if present.get(name) != (self._image[name].kind, self._image[name].sign):
+                self._image[name] = self._make(name, self._image[name])
+        if self._word is not None:
+            self._write(_CANARY, self._word.encode(), 0o600)
+        chdir(self.path)
+
+    def forget(self) -> None:
+        """Empty the folder where it forgets, but for what the host has put there."""
+        if self.path is None or self._keeps:
+            return
+        self._remove_canary()
+        present = self._signs()
+        for name in sorted(present, reverse=True):
+            self._remove(name, present[name][0])
+        mkdir(f"{self.path}/{_CANARY}")  # else its time would tell whether there was anything to remove
+        rmdir(f"{self.path}/{_CANARY}")
+        chdir(self.path)
+        for name, content in self._placed.items():
+            self._place(name, content)
+
+    def place(self, name: str, content: bytes) -> None:
+        """Put a file there for all blocks to come; raise `FolderError` for a name that leads elsewhere."""
+        self._require(name)
+        self._placed[name] = content
+        self._place(name, content)
+        self._note()
+
+    def get(self, name: str) -> bytes:
+        """Return a file's content; raise `FolderError` if there is none."""
+        self._require(name)
+        try:
+            return self._read(name)
+        except OSError as error:
+            raise FolderError(f"{name}: {error.strerror}") from error
+
+    def sizes(self) -> dict[str, int]:
+        """Return the size of each file by its name."""
+        if self.path is None:
+            return {}
+        return {name: sign[1] for name, (kind, sign) in self._signs().items() if kind == stat.S_IFREG}
+
+    def pack(self) -> list[Any]:
+        """Return the folder's content as plain data: the word of the last block, and the files."""
+        if self.path is not None:
+            self._image = self._look()
+        files = [[name, entry.kind, entry.mode, entry.content] for name, entry in self._image.items()]
+        return [self.canary(), files]
+
+    def unpack(self, packed: list[Any]) -> None:
+        """Make the folder what was packed."""
+        self._word, files = packed
+        self._image = {name: Entry(kind, (), mode, content) for name, kind, mode, content in files}
+        self.restore()
+
+    def _require(self, name: str) -> None:
+        parts = name.split("/")
+        if self.path is None:
+            raise FolderError("there is no scratch folder; set scratch_limit_bytes")
+        if not name or name.startswith("/") or ".." in parts or "\0" in name or name == _CANARY:
+            raise FolderError(f"{name!r:.100} is not a path in the scratch folder")
+
+    def _place(self, name: str, content: bytes) -> None:
+        above = ""
+        for part in name.split("/")[:-1]:
+            above = f"{above}{part}/"
+            with contextlib.suppress(FileExistsError):
+                mkdir(f"{self.path}/{above}")
+        try:
+            self._write(name, content, 0o644)
+        except OSError as error:
+            raise FolderError(f"{name}: {error.strerror}") from error
+
+    def _note(self) -> None:
+        """Take the folder's content into the image where it outlives a block."""
+        if self._keeps:
+            self._image = self._look()
+
+    def _look(self) -> dict[str, Entry]:
+        """Return the content of the folder; files that have not changed are not read again."""
+        found: dict[str, Entry] = {}
+        size = 0
+        for name, (kind, sign) in self._signs().items():
+            size += sign[1] if kind == stat.S_IFREG else 0
+            if size > self._limit_bytes or len(found) > FILE_COUNT_LIMIT:
+                raise FolderError("too many or too large files")
+            known = self._image.get(name)
+            if known is not None and (known.kind, known.sign) == (kind, sign):
+                found[name] = known
+            else:
+                found[name] = Entry(kind, sign, sign[-1], self._content(name, kind))
+        return found
+
+    def _content(self, name: str, kind: int) -> bytes:
+        if kind == stat.S_IFREG:
+            return self._read(name)
+        if kind == stat.S_IFLNK:
+            return readlink(f"{self.path}/{name}").encode("utf-8", "surrogateescape")
+        return b""
+
+    def _signs(self) -> dict[str, tuple[int, tuple[int, ...]]]:
+        """Return the kind and the sign of everything in the folder by its name, directories before what they hold."""
+        found: dict[str, tuple[int, tuple[int, ...]]] = {}
+        waiting = [""]
+        for above in waiting:
+            with scandir(f"{self.path}/{above}") as entries:
+                names = [f"{above}{entry.name}" for entry in entries]
+            for name in names:
+                status = lstat(f"{self.path}/{name}")
+                kind = stat.S_IFMT(status.st_mode)
+                if name == _CANARY and kind == stat.S_IFREG:
+                    continue
+                if kind == stat.S_IFDIR:
+                    found[name] = kind, (0, 0, status.st_mode)
+                    waiting.append(f"{name}/")
+                else:
+                    times = status.st_mtime_ns, status.st_ctime_ns
+                    found[name] = kind, (status.st_ino, status.st_size, *times, status.st_mode)
+        return found
+
+    def _make(self, name: str, entry: Entry) -> Entry:
+        """Make something as it was noted, and return what is noted of it from now on."""
+        path = f"{self.path}/{name}"
+        if entry.kind == stat.S_IFREG:
+            self._write(name, entry.content, stat.S_IMODE(entry.mode))
+        elif entry.kind == stat.S_IFDIR:
+            try:
+                mkdir(path, stat.S_IMODE(entry.mode))
+            except FileExistsError:
+                return entry
+        elif entry.kind == stat.S_IFLNK:
+            self._unlink(path)
+            symlink(entry.content.decode("utf-8", "surrogateescape"), path)
+        elif entry.kind == stat.S_IFIFO:
+            self._unlink(path)
+            mkfifo(path)
+        status = lstat(path)
+        sign = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
+        return entry._replace(sign=(0, 0, status.st_mode) if entry.kind == stat.S_IFDIR else sign)
+
+    def _remove(self, name: str, kind: int) -> None:
+        path = f"{self.path}/{name}"
+        if kind == stat.S_IFDIR:
+            rmdir(path)
+        else:
+            unlink(path)
+
+    def _unlink(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            unlink(path)
+
+    def _remove_canary(self) -> None:
+        try:
+            self._unlink(f"{self.path}/{_CANARY}")
+        except IsADirectoryError:  # a block has made it, and it goes with what else the block has made
+            return
+
+    def _read(self, name: str) -> bytes:
+        descriptor = open_file(f"{self.path}/{name}", _READ)
+        try:
+            parts = []
+            while part := read(descriptor, _CHUNK_BYTES):
+                parts.append(part)
+            return b"".join(parts)
+        finally:
+            close(descriptor)
+
+    def _write(self, name: str, content: bytes, mode: int) -> None:
+        descriptor = open_file(f"{self.path}/{name}", _WRITE, mode)
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[write(descriptor, left) :]
+        finally:
+            close(descriptor)
