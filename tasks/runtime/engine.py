@@ -16,11 +16,19 @@ from carryover.tasks.runtime.inside.framing import FRAME_LIMIT_BYTES
 from carryover.tasks.runtime.inside.namespace import NAMES_LIMIT
 from carryover.tasks.runtime.inside.step import RESULT_LIMIT
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.objects import Binding, InjectionError, RetrievalError, SharedMemory, bind_value
+from carryover.tasks.runtime.objects import (
+    Binding,
+    InjectionError,
+    RetrievalError,
+    SharedMemory,
+    bind_value,
+    read_value,
+)
 from carryover.tasks.runtime.output import Output
 from carryover.tasks.runtime.process.node import Canaries, NodeGoneError, StateLostError
+from carryover.tasks.runtime.results import Display
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.runtime.transfer import Fetched, fetch, send_binding
+from carryover.tasks.runtime.transfer import Fetched, check, fetch, send_binding
 from carryover.tasks.services.text import encodable
 
 logger = logging.getLogger(__name__)
@@ -60,6 +68,8 @@ class Report(NamedTuple):
     notices: tuple[str, ...]
     canary: str
     """The word by which its namespace remembers this block; no other block has the same."""
+    shown_count: int = 0
+    """How many rich results wait to be read."""
     restored: tuple[str, ...] = ()
     """Names that it bound although they are tools'; checked by whoever knows the tools."""
 
@@ -212,6 +222,17 @@ class Engine(ABC):
             return {encodable(name): size for name, size in answer.items()}
         raise RetrievalError("malformed answer to a question for files")
 
+    def shown(self, step: int) -> tuple[Display, ...]:
+        """Return the rich results of the block that ran, before the step is finished; empty if they do not travel."""
+        try:
+            fetched = self._fetch("rich results", ("shown",))
+            check("rich results", fetched, self.spec)
+            found = read_value("rich results", fetched.memory.view(), {}, fetched.libraries)
+        except RetrievalError as error:
+            logger.info("rich results of a block are left out: %s", ascii(str(error)))
+            return ()
+        return tuple(Display(step, data) for data in found if _is_rich(data)) if type(found) is list else ()
+
     def pack_files(self) -> FrozenFiles | None:
         """Return all files where they alone outlive a block; None otherwise."""
         if not self.has_folder or not self._lifetime.keeps_files or self._lifetime.runs_in == "live":
@@ -270,6 +291,7 @@ def parse_report(message: Any) -> Report:
             "hiding": list(hiding),
             "restored": list(restored),
             "is_excessive": bool(is_excessive),
+            "shown": int(shown_count),
         } if _are_names(names, hiding, restored) and max(len(state_hash or ""), len(canary)) <= _MARK_LIMIT:
             error_type, error_text = error or (None, "")
             return Report(
@@ -282,8 +304,16 @@ def parse_report(message: Any) -> Report:
                 notices=_notices_of(result, hiding, is_excessive=is_excessive),
                 canary=canary,
                 restored=tuple(restored),
+                shown_count=shown_count,
             )
     raise NodeGoneError(f"not a report: {message!r:.200}")
+
+
+def _is_rich(data: Any) -> bool:
+    """Tell whether something that a block has sent holds text or bytes by MIME type."""
+    if type(data) is not dict:
+        return False
+    return all(type(kind) is str and type(content) in (str, bytes) for kind, content in data.items())
 
 
 def _are_names(names: list[Any], hiding: list[Any], restored: list[Any]) -> bool:

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import re
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -26,14 +27,17 @@ from carryover.tasks.runtime.objects import (
     read_value,
 )
 from carryover.tasks.runtime.policy import describe_violations
-from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, RuntimeEvent
+from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, Display, RuntimeEvent
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState
+from carryover.tasks.runtime.surroundings import describe_surroundings
 from carryover.tasks.runtime.tools import ToolTable
 from carryover.tasks.runtime.transfer import check
 
 _CODE_LIMIT = 1_000_000
 """Characters of a block."""
+_DISPLAYS_KEPT = 100
+_FIGURE_TYPES = {"image/png", "image/svg+xml"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -59,6 +63,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """Injected objects, with the descriptions for a prompt."""
         self.events: list[RuntimeEvent] = []
         """Changes of the state other than steps, in order."""
+        self.displays: deque[Display] = deque(maxlen=_DISPLAYS_KEPT)
+        """Rich results of the last blocks, in order."""
         self._tools = tools
         self._identity = identity
         self._spec = spec
@@ -91,6 +97,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             return self._roll_back(ended, started)
         finally:
             self._is_running = False
+        self.displays += done.displays
         report, error = done.report, None
         if report.error_type is not None:
             error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
@@ -102,7 +109,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             last_step_globals=report.names,
             tool_calls=self._tools.finish_block(report.call),
             state_hash=report.state_hash,
-            notices=(*report.notices, *self._told_of_tools(report.restored)),
+            displays=done.displays,
+            notices=(*report.notices, *_told_of_figures(done.displays), *self._told_of_tools(report.restored)),
         )
 
     run = run_block
@@ -186,6 +194,14 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """Return the size of each file in the scratch folder, by its path in there; empty without one."""
         self._require_open()
         return self._state.engine.file_sizes() if self._state.engine.has_folder else {}
+
+    def surroundings(self) -> str:
+        """Return what a block finds around it, in words for a model: files, network, time, libraries."""
+        return describe_surroundings(self._spec, lifetime_of(self.contract))
+
+    def figures(self) -> tuple[Display, ...]:
+        """Return the figures of the last blocks, each as PNG and SVG, in order."""
+        return tuple(shown for shown in self.displays if shown.data.keys() >= _FIGURE_TYPES)
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
@@ -357,3 +373,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     def _note(self, kind: str, name: str | None = None, detail: dict[str, Any] | None = None) -> None:
         self.events.append(RuntimeEvent(self._step, kind, name, detail))
+
+
+def _told_of_figures(displays: tuple[Display, ...]) -> tuple[str, ...]:
+    count = sum(shown.data.keys() >= _FIGURE_TYPES for shown in displays)
+    return (notices.FIGURES_SHOWN.format(count=count),) if count else ()

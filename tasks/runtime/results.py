@@ -36,6 +36,14 @@ class BlockError(NamedTuple):
     """For `PolicyViolation`: what is forbidden, and where."""
 
 
+class Display(NamedTuple):
+    """A rich result of a block, for whoever watches; the process's own claim."""
+
+    step: int
+    data: dict[str, str | bytes]
+    """Content by MIME type: `text/plain`, `text/html`, `image/png`, `image/svg+xml`, ..."""
+
+
 class BlockResult(NamedTuple):
     """Outcome of one block."""
 
@@ -55,6 +63,8 @@ class BlockResult(NamedTuple):
     notices: tuple[str, ...] = ()
     """Notices for the model beside the error (threads gone, state rolled back, ...)."""
     seconds: float = 0.0
+    displays: tuple[Display, ...] = ()
+    """What the block has shown by `display`, as its value, or by figures that it left open."""
 
 
 class Difference(NamedTuple):

@@ -12,7 +12,7 @@ from carryover.tasks.runtime.journal import BlockObservation, Dropped, Entry, In
 from carryover.tasks.runtime.lifetime import Bound, Lifetime, names_bound_by
 from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.runtime.process.node import Canaries
-from carryover.tasks.runtime.results import Difference
+from carryover.tasks.runtime.results import Difference, Display
 from carryover.tasks.runtime.shaping import Shaping
 
 
@@ -56,6 +56,7 @@ class Done(NamedTuple):
     report: Report
     output: str
     """As the model sees it."""
+    displays: tuple[Display, ...] = ()
 
 
 class Recovered(NamedTuple):
@@ -99,6 +100,7 @@ class EpisodeState:
         """Run a block and keep what outlives it; raise `BlockKilledError` if the state must be rolled back."""
         report = self.engine.execute(block, answer)
         output = self.engine.output()
+        displays = self.engine.shown(block.step) if report.shown_count else ()
         error = report.error_text if report.error_type is not None else None
         observed = BlockObservation(output, report.result, error, report.names, report.state_hash)
         shaped = self._shaping.shape(output, block.step, can_keep=self._lifetime.keeps != "nothing")
@@ -114,7 +116,7 @@ class EpisodeState:
         )
         self.engine.finish(let_go)
         self.journal.append(Ran(block, replies(), observed))
-        return Done(report, shaped.text)
+        return Done(report, shaped.text, displays)
 
     def _let_go(self, block: Block, report: Report) -> list[str] | None:
         """Note which names outlive a block, and return those that do not; None for all of them."""

@@ -75,6 +75,7 @@ class Server:
         """Use a scratch folder from now on, if there is one."""
         if settings is not None:
             path = settings["path"] or PRIVATE_PATH
+            self.runner.showing.is_watched = True
             self.runner.folder.open(path, settings["limit_bytes"], keeps=settings["keeps"])
 
     def fail(self) -> NoReturn:
@@ -291,6 +292,10 @@ class Server:
     def answer_read(self, name: str) -> dict[str, Any]:
         """Say what size the blob with a file's content has; it waits until the host has made room for it."""
         return self._offer(lambda: self.runner.folder.get(name))
+
+    def answer_shown(self) -> dict[str, Any]:
+        """Say what size the blob with the last block's rich results has; it waits until the host has made room."""
+        return self._offer(lambda: self.runner.showing.results)
 
     def answer_pack(self) -> dict[str, Any]:
         """Say what size the blob with all files has; it waits until the host has made room for it."""

@@ -20,6 +20,7 @@ from .folder import Folder
 from .framing import Channel
 from .namespace import drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
+from .showing import Showing
 from .tools import StepTimeout, ToolError, ToolLine, make_stub
 
 STEP_FILE_PREFIX = "<step "
@@ -40,7 +41,9 @@ class StepRunner:
         self._main = _Module("__main__")
         self.namespace: dict[str, Any] = self._main.__dict__
         self.namespace.update(__builtins__=builtins, json=json)
+        self.showing = Showing()
         builtins.__dict__["help"] = _sitebuiltins._Helper()  # after the list of names that no block may hide was made
+        builtins.__dict__["display"] = self.showing.display
         self.own: dict[str, Any] = {"__builtins__": builtins}
         """Names that are put back after every block."""
         self._pristine = dict(self.namespace)
@@ -102,6 +105,7 @@ class StepRunner:
         process = getpid()
         self.namespace.pop(_CANARY_NAME, None)
         self.folder.begin_block()
+        self.showing.begin_block()
         self._seeder.reseed(seed)
         self._fitness.begin_block()
         self.line.open(channel, process)
@@ -111,6 +115,8 @@ class StepRunner:
             result = self._execute(source, step)
         except BaseException as raised:  # noqa: BLE001 - whatever a block raises is an observation
             error = raised
+        if getpid() == process:
+            error = error or self._show_figures()
         self._is_running = False
         if getpid() != process:
             _exit(0)  # a child that the block forked has run to the block's end: its parent reports
@@ -175,7 +181,18 @@ class StepRunner:
             return None
         if self.namespace.get(LAST_VALUE) is self._shown:
             self.namespace[LAST_VALUE] = self._shown = value
-        return str.__str__(repr(value))
+        text = str.__str__(repr(value))
+        self.showing.add(value, text)
+        return text
+
+    def _show_figures(self) -> BaseException | None:
+        """Show what the block has left open; return the error that prevents it."""
+        self._is_running = True
+        try:
+            self.showing.finish_block()
+        except BaseException as raised:  # noqa: BLE001 - the figure's own code, or an interrupt
+            return raised
+        return None
 
     def _forget_nameless(self) -> None:
         """Forget what lives on without a name of the user's."""
@@ -195,6 +212,7 @@ class StepRunner:
             "hiding": hiding,
             "restored": restored,
             "is_excessive": excess > 0,
+            "shown": len(self.showing.results),
         }
 
     def _on_interrupt(self, _signal: int, _frame: Any) -> None:

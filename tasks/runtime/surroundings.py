@@ -1,0 +1,50 @@
+"""What a block finds around it, in words for a model: files, network, time, libraries."""
+
+import functools
+import importlib.util
+
+from carryover.tasks.runtime.lifetime import Lifetime
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+
+_LIBRARIES = (
+    "matplotlib",
+    "networkx",
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pydantic",
+    "scipy",
+    "seaborn",
+    "sklearn",
+    "statsmodels",
+    "sympy",
+    "torch",
+)
+"""Libraries that a model may ask for, by the name that it imports."""
+_MIB = 1 << 20
+
+
+def describe_surroundings(spec: RuntimeSpec, lifetime: Lifetime) -> str:
+    """Return a line for each thing that a block has or lacks."""
+    lines = [
+        _files(spec, lifetime),
+        "Network and other programs: none.",
+        f"Time: a block is interrupted after {spec.block_timeout_seconds:g} seconds.",
+        f"Libraries beside Python's own: {', '.join(importable_libraries()) or 'none'}.",
+    ]
+    return "\n".join(lines)
+
+
+@functools.cache
+def importable_libraries() -> tuple[str, ...]:
+    """Return which of the usual libraries a block can import: those that are installed here."""
+    return tuple(name for name in _LIBRARIES if importlib.util.find_spec(name) is not None)
+
+
+def _files(spec: RuntimeSpec, lifetime: Lifetime) -> str:
+    if not spec.scratch_limit_bytes:
+        return "Files: none can be written."
+    lasting = "they stay for later blocks" if lifetime.keeps_files else "they are gone after the block"
+    size = f"{spec.scratch_limit_bytes / _MIB:g} MiB"
+    return f"Files: the working directory takes {size} of them; {lasting}. Figures of matplotlib are shown to the user."
