@@ -15,7 +15,7 @@ from tests.tasks.runtime.opened import engine_of
 def test_engine_whose_processes_cannot_be_forked_ends_its_root(fork_tree, contract, monkeypatch):
     roots = []
 
-    def refuse(root: Node, *_: Any) -> None:
+    def refuse(root: Node, *_: Any, **_named: Any) -> None:
         roots.append(root)
         raise NodeGoneError("gone")
 
@@ -31,9 +31,9 @@ def test_branch_that_fails_ends_its_root(open_fork_tree, monkeypatch):
     engine_of(interpreter).installed.append(Binding(("define", "broken", "1 / 0")))
     roots = []
 
-    def noting(root: Node, output: Any) -> FreshProcesses:
+    def noting(root: Node, *others: Any, **named: Any) -> FreshProcesses:
         roots.append(root)
-        return FreshProcesses(root, output)
+        return FreshProcesses(root, *others, **named)
 
     monkeypatch.setattr(module, "FreshProcesses", noting)
     with pytest.raises(InjectionError, match="broken"):

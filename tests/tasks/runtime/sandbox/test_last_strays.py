@@ -5,7 +5,7 @@ import select
 
 import pytest
 
-from carryover.tasks.runtime.fork_tree import fork_engine
+from carryover.tasks.runtime.fork_tree import runtime as module
 from carryover.tasks.runtime.fork_tree.fork_engine import Root
 from carryover.tasks.runtime.fork_tree.runtime import ForkTreeRuntime
 from carryover.tasks.runtime.process.descendants import descendants
@@ -32,7 +32,7 @@ def test_process_that_the_last_block_forked_ends_with_its_episode(level, contrac
     except SandboxUnavailableError as refusal:
         pytest.skip(str(refusal))
     handles, roots = [], []
-    monkeypatch.setattr(fork_engine, "Root", lambda node: roots.append(node) or Root(node))
+    monkeypatch.setattr(module, "Root", lambda node, folder: roots.append(node) or Root(node, folder))
 
     def look() -> None:
         """Open a handle of each process that the block has forked, while it runs."""
