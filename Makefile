@@ -88,9 +88,9 @@ $(VENV)/bin/pip:
 $(VENV)/.installed: pyproject.toml deployments/constraints.txt | $(VENV)/bin/pip
 	@echo "installing the exact versions of deployments/constraints.txt (some minutes, 2.5 GB; several more where torch brings CUDA)"
 	@$(PIP) --constraint deployments/constraints.txt torch==2.13.0
-	@$(PIP) --constraint deployments/constraints.txt --editable .
+	@$(PIP) --constraint deployments/constraints.txt --editable '.[study,train]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	@$(PIP) --constraint deployments/constraints.txt --editable '.[dev]'
+	@$(PIP) --constraint deployments/constraints.txt --editable '.[study,train,dev]'
 	@touch $@

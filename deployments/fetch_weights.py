@@ -114,7 +114,9 @@ def convert(file: Path, folder: Path, *, is_tied: bool) -> None:
 
     logging.disable_progress_bar()
     if find_spec("gguf") is None:
-        raise UserError("the package gguf is missing; install the extra: pip install 'carryover[weights]'")
+        raise UserError(
+            "the package gguf is missing; install the extra `weights`: pip install '.[weights]' in the checkout"
+        )
     place, name = str(file.parent), file.name
     tokenizer = AutoTokenizer.from_pretrained(place, gguf_file=name)
     model = AutoModelForCausalLM.from_pretrained(place, gguf_file=name, dtype=torch.float32)

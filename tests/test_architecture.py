@@ -144,8 +144,9 @@ def test_pyproject_lists_every_package():
     assert listed == {"carryover"} | {".".join(("carryover", *folder.parts)) for folder in folders}
 
 
-def test_the_library_is_cheap_to_import():
-    code = "import sys, carryover; assert not {'duckdb', 'polars', 'prefect', 'torch'} & set(sys.modules)"
+@pytest.mark.parametrize("module", ["carryover", "carryover.flows.cli.main"])
+def test_library_and_command_are_cheap_to_import(module):
+    code = f"import sys, {module}; assert not {{'duckdb', 'numpy', 'polars', 'prefect', 'torch'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -1,6 +1,8 @@
 """Errors as one line on standard error: what failed, the value, and the way out."""
 
+import re
 import sys
+from importlib.metadata import requires
 from typing import Any
 
 import typer
@@ -9,6 +11,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from carryover.storage.errors import QueryError
 from carryover.tasks.services.errors import UserError
+
+USER_EXTRAS = ("frames", "study", "train", "weights")
+"""Extras that a user's error names, the smallest first."""
 
 INTERRUPTED = 130
 """Exit code of a command that was interrupted from the keyboard."""
@@ -32,6 +37,9 @@ class _OneLine:
             code = run(*args, standalone_mode=False, **extra) or 0
             if code == INTERRUPTED:
                 typer.echo("carryover: stopped", err=True)
+        except ModuleNotFoundError as error:
+            typer.echo(f"carryover: {_name_extra(error)}", err=True)
+            code = 1
         except (typer.TyperException, UserError, ValidationError, OSError) as error:
             typer.echo(f"carryover: {one_line(error)}", err=True)
             code = getattr(error, "exit_code", 1)
@@ -66,3 +74,20 @@ def one_line(error: BaseException) -> str:
         case _:
             text = str(error)
     return " ".join(text.split())
+
+
+def _name_extra(error: ModuleNotFoundError) -> str:
+    """Return the extra that installs a missing module; raise the error again if none does."""
+    module = (error.name or "").partition(".")[0]
+    wanted = [requirement for requirement in requires("carryover") or () if _module_of(requirement) == module]
+    for extra in USER_EXTRAS:
+        if any(f'extra == "{extra}"' in requirement for requirement in wanted):
+            way_out = f"pip install '.[{extra}]' in the checkout"
+            return f"the module {module} is missing; install the extra `{extra}`: {way_out}"
+    raise error
+
+
+def _module_of(requirement: str) -> str:
+    """Return the module that a requirement such as `great-expectations>=1.8; extra == "study"` installs."""
+    distribution = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+    return distribution.replace("-", "_").lower()

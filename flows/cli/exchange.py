@@ -7,12 +7,13 @@ from carryover.flows.cli.folders import choose_plan
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.interchange.chat import conversation
-from carryover.tasks.interchange.formats import Format, export_traces
+from carryover.tasks.interchange.formats import export_traces
 from carryover.tasks.interchange.recorded import recorded_traces
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.vocabulary import ExportFormat
 
 
-def export_episodes(warehouse: Warehouse, folder: Path, format_name: Format, where: str, plan: str | None) -> int:
+def export_episodes(warehouse: Warehouse, folder: Path, format_name: ExportFormat, where: str, plan: str | None) -> int:
     """Write a plan's counted episodes that fulfil a SQL condition and return their count.
 
     Raise `UserError` if there is none, or for the authors' layout without the name of one of several plans.

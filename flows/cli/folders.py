@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import Folders, name_folders
-from carryover.tasks.stages.results import open_results
+
+if TYPE_CHECKING:  # a core installation has no DuckDB
+    from carryover.storage.warehouse.reader import Warehouse
 
 HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in two minutes), `carryover merge` takes in what has landed"
 
@@ -26,11 +27,15 @@ def find_folders(home: Path | None) -> Folders:
 
 
 @contextmanager
-def open_warehouse(home: Path | None, results: str | None = None) -> Iterator[Warehouse]:
+def open_warehouse(home: Path | None, results: str | None = None) -> Iterator["Warehouse"]:
     """Yield the data folder's warehouse for reading, or kept results: a folder, or the name of one of our own.
 
     Raise `UserError` if it is missing or holds no run; the message says how to fill it.
     """
+    from carryover.storage.warehouse.reader import Warehouse
+    from carryover.tasks.analysis.claims import published_claims
+    from carryover.tasks.stages.results import open_results
+
     if results is not None:
         folder = find_results(results)
         with open_results(folder, published_claims(folder.name)) as warehouse:
@@ -61,7 +66,7 @@ def find_results(name_or_folder: str) -> Path:
     )
 
 
-def choose_plan(warehouse: Warehouse, plan_digest: str | None) -> str:
+def choose_plan(warehouse: "Warehouse", plan_digest: str | None) -> str:
     """Return the plan that was named; by default the latest finished one, or the only one.
 
     Raise `UserError` if the plan has no run here, or several have and no study has finished.

@@ -2,6 +2,8 @@
 
 `run`, `reevaluate`, `stage`, `merge` and `import` write to the data folder; `keep`, `questions --write`, `figures`,
 `report` and `export` write files beside it; the other commands only read.
+
+Commands import what they need when they are called: a core installation has no DuckDB and no Prefect.
 """
 
 from functools import partial
@@ -12,23 +14,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from carryover.flows.cli.errors import OneLineGroup
-from carryover.flows.cli.exchange import export_episodes, write_rewards
 from carryover.flows.cli.folders import choose_plan, find_folders, open_warehouse
 from carryover.flows.cli.screen import screen
-from carryover.flows.cli.tables import (
-    choose_comparison,
-    print_questions,
-    print_tables,
-    print_verdicts,
-    read_table,
-    write_answers,
-)
 from carryover.tasks.analysis.queries import table_names, table_query
-from carryover.tasks.analysis.rendering import TableFormat, render_table
-from carryover.tasks.interchange.formats import Format as ExchangeFormat
 from carryover.tasks.lint.formats import LintFormat
 from carryover.tasks.services.progress import progress_bar
-from carryover.tasks.traces.vocabulary import Purpose, Split
+from carryover.tasks.traces.vocabulary import ExportFormat, Purpose, Split, TableFormat
 
 app = typer.Typer(
     name="carryover",
@@ -88,6 +79,8 @@ for _stage, _summary in STAGES.items():
 @app.command()
 def query(sql: str, home: Home = None, format: Format = "rich") -> None:
     """Run one SQL query against the warehouse and print the rows."""
+    from carryover.tasks.analysis.rendering import render_table
+
     with open_warehouse(home) as warehouse:
         rows = warehouse.sql(sql).polars()
     shown = rows.head(SCREEN_ROWS) if format == "rich" else rows
@@ -107,6 +100,8 @@ def tables(
     results: Results = None,
 ) -> None:
     """Print the study's tables: ours beside the published values."""
+    from carryover.flows.cli.tables import print_tables
+
     with open_warehouse(home, results) as warehouse:
         names = [name] if name else [each for each in table_names() if each != "claims" or format != "rich"]
         print_tables(warehouse, choose_plan(warehouse, plan), names, format)
@@ -120,6 +115,8 @@ def cave_tables(
     plan: Comparison = None,
 ) -> None:
     """Print the tables of CaveAgent's studies: ours beside the published values."""
+    from carryover.flows.cli.tables import choose_comparison, print_tables
+
     names = [name] if name else table_names(is_cave=True)
     with open_warehouse(home) as warehouse:
         print_tables(warehouse, choose_comparison(warehouse, plan), names, format)
@@ -128,6 +125,8 @@ def cave_tables(
 @cave.command()
 def rewards(file: Path, home: Home = None) -> None:
     """Write every finished episode of CaveAgent's suites as a JSON line: its messages, and the reward of each turn."""
+    from carryover.flows.cli.exchange import write_rewards
+
     with open_warehouse(home) as warehouse:
         typer.echo(f"{write_rewards(warehouse, file)} episodes in {file}")
 
@@ -135,6 +134,7 @@ def rewards(file: Path, home: Home = None) -> None:
 @cave.command()
 def costs(folder: Path, home: Home = None, plan: Comparison = None) -> None:
     """Write what each arm costs in tokens, by turns and by size of data: cave_costs.svg and cave_costs.md."""
+    from carryover.flows.cli.tables import choose_comparison, read_table
     from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 
     with open_warehouse(home) as warehouse:
@@ -149,6 +149,8 @@ def costs(folder: Path, home: Home = None, plan: Comparison = None) -> None:
 @app.command()
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:
     """Print what the laptop study claimed beforehand, what it measured, and whether each claim holds."""
+    from carryover.flows.cli.tables import print_verdicts
+
     with open_warehouse(home, results) as warehouse:
         print_verdicts(warehouse, choose_plan(warehouse, plan), format)
 
@@ -194,6 +196,7 @@ def questions(
     results: Results = None,
 ) -> None:
     """Ask the ten questions of sql/README.md: each with its query and its answer."""
+    from carryover.flows.cli.tables import print_questions, write_answers
     from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 
     with open_warehouse(home, results) as warehouse:
@@ -323,11 +326,13 @@ def lint(
 def export_command(
     folder: Path,
     home: Home = None,
-    to: Annotated[ExchangeFormat, typer.Option("--to", help="Layout of the files.")] = "jsonl",
+    to: Annotated[ExportFormat, typer.Option("--to", help="Layout of the files.")] = "jsonl",
     where: Annotated[str, typer.Option(help="SQL condition on the table episodes.")] = "true",
     plan: Plan = None,
 ) -> None:
     """Write the finished episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
+    from carryover.flows.cli.exchange import export_episodes
+
     with open_warehouse(home) as warehouse:
         typer.echo(f"{export_episodes(warehouse, folder, to, where, plan)} episodes in {folder}")
 

@@ -11,11 +11,12 @@ from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import TableQuery, command_sql, table_query
 from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
-from carryover.tasks.analysis.rendering import TableFormat, render_table, rich_table
+from carryover.tasks.analysis.rendering import render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.result_rows import StatisticRow
+from carryover.tasks.traces.vocabulary import TableFormat
 
 VERDICTS_TITLE = (
     "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"

@@ -15,9 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from carryover.tasks.analysis.formatting import WORD_COLUMNS, describe_setting, format_row, format_value, heading
-from carryover.tasks.traces.vocabulary import LETTERS
-
-TableFormat = Literal["rich", "markdown", "latex", "csv"]
+from carryover.tasks.traces.vocabulary import LETTERS, TableFormat
 
 SECTION_COLUMNS = (
     "variant", "base", "visibility", "header", "bucket", "text_format", "retention", "matching", "measured_on",

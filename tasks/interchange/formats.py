@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
 
 from carryover.tasks.interchange.atif import read_atif, write_atif
 from carryover.tasks.interchange.authors import write_authors
@@ -12,12 +11,10 @@ from carryover.tasks.interchange.imported import ImportedRows
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.services.errors import UserError
-
-Format = Literal["authors", "jsonl", "parquet", "atif"]
-"""The authors' trace and result files, chat as JSON lines, chat as Parquet, ATIF."""
+from carryover.tasks.traces.vocabulary import ExportFormat
 
 
-def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: Format) -> int:
+def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: ExportFormat) -> int:
     """Write episodes under a folder, which is made where it is missing, and return their count.
 
     `authors` and `atif` write files per episode, `jsonl` and `parquet` one file `traces.jsonl` or `traces.parquet`.

@@ -60,6 +60,10 @@ Labels = Literal["true", "shuffled"]
 """Whether training data bear the contract that they were played under."""
 KeptStatus = Literal["retained", "skipped", "unprocessed"]
 """Whether training data keep a trace."""
+TableFormat = Literal["rich", "markdown", "latex", "csv"]
+"""How a table is printed."""
+ExportFormat = Literal["authors", "jsonl", "parquet", "atif"]
+"""Layout of exported episodes: the authors' files, chat as JSON lines or Parquet, ATIF."""
 RunStatus = Literal["finished", "failed", "stopped"]
 """End of a run."""
 

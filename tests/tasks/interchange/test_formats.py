@@ -3,9 +3,10 @@ from typing import get_args
 import pytest
 
 from carryover.tasks.interchange.authors_import import KnownInstance
-from carryover.tasks.interchange.formats import Format, export_traces, import_traces
+from carryover.tasks.interchange.formats import export_traces, import_traces
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.vocabulary import ExportFormat
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 
@@ -13,7 +14,7 @@ SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 FIELDS = ("instance_id", "runtime_contract", "train_contract", "score", "is_solved", "turn_count", "step_count")
 
 
-@pytest.mark.parametrize("format_name", get_args(Format))
+@pytest.mark.parametrize("format_name", get_args(ExportFormat))
 def test_what_export_writes_import_reads_back(played, tmp_path, format_name):
     traces = played.traces()
     assert export_traces(traces, tmp_path / "out", format_name) == 4
