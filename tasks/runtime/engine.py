@@ -118,6 +118,9 @@ class Engine(ABC):
         self.installed: list[Binding] = []
         """In order."""
         self._output = Output()
+        self._running: Any = None
+        """The process that runs a block."""
+        self._is_stopped = False
         self.forgets = lifetime.runs_in == "fresh"
         """Whether the engine itself has emptied a namespace, rather than a block."""
 
@@ -131,15 +134,26 @@ class Engine(ABC):
             process = self._next()
         finally:
             self._output.clear()
+        self._running = process
+        if self._is_stopped:
+            self.stop()
         try:
             report = self._run(process, block, answer)
         except NodeGoneError as error:
             logger.info("block %d ended its process or its connection: %s", block.step, ascii(str(error)))
             reason = "the interpreter's process ended while the block ran (a crash, an exit or a kill)"
             raise BlockKilledError("InterpreterDied", reason) from error
+        finally:
+            self._running = None
         limit = self.spec.output_limit_bytes
         told = (notices.OUTPUT_FULL.format(limit=limit),) if os.fstat(self._output.descriptor).st_size >= limit else ()
         return report._replace(notices=report.notices + told)
+
+    def stop(self) -> None:
+        """End the block that runs, and each that begins; any thread may call it."""
+        self._is_stopped = True
+        if self._running is not None:
+            self._running.end()
 
     @abstractmethod
     def _next(self) -> Any:

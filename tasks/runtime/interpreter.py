@@ -3,9 +3,10 @@
 import contextlib
 import hashlib
 import re
+import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.describe import Injected, describe
-from carryover.tasks.runtime.engine import Block, BlockKilledError, Engine, StateLostError
+from carryover.tasks.runtime.engine import Block, BlockKilledError, BusyError, Engine, StateLostError
 from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import (
@@ -38,6 +39,7 @@ _CODE_LIMIT = 1_000_000
 """Characters of a block."""
 _DISPLAYS_KEPT = 100
 _FIGURE_TYPES = {"image/png", "image/svg+xml"}
+_CLOSED = BlockError("interpreter", "InterpreterClosed", "InterpreterClosed: the interpreter was closed meanwhile")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -75,14 +77,30 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """Notices for the model, due with the next block's result."""
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
-        self._is_closed = self._is_running = False
+        self._turn = threading.Lock()
+        """Held by whoever uses the engine: one thing is done at a time."""
+        self._thread: int | None = None
+        """The one that runs a block."""
+        self._is_closed = self._is_ended = False
 
     def __exit__(self, *_raised: object) -> None:
         self.close()
 
     def run_block(self, code: str) -> BlockResult:
-        """Run a block; whatever it does is an observation. Raise `ValueError` for an interpreter that is closed."""
-        self._require_open()
+        """Run a block; whatever it does is an observation.
+
+        Raises:
+            ValueError: The interpreter is closed.
+            BusyError: It runs another block, or is used in another way, in another thread or by a tool of that block.
+        """
+        with self._alone():
+            self._thread = threading.get_ident()
+            try:
+                return self._run(code)
+            finally:
+                self._thread = None
+
+    def _run(self, code: str) -> BlockResult:
         started = time.perf_counter()
         self._step += 1
         self._tools.start_block()
@@ -90,15 +108,15 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         if refusal is not None:
             return self._result(started, error=refusal)
         block = Block(self._step, self._identity.seed(self._step), code)
-        self._is_running = True
         try:
             done = self._state.run(block, self._tools.answer, self._tools.replies)
         except (BlockKilledError, StateLostError) as ended:
+            if self._is_closed:
+                return self._result(started, error=_CLOSED, tool_calls=self._tools.finish_block(None))
             return self._roll_back(ended, started)
-        finally:
-            self._is_running = False
         self.displays += done.displays
-        report, error = done.report, None
+        report = done.report
+        error = None
         if report.error_type is not None:
             error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
         return self._result(
@@ -118,7 +136,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     def drop_name(self, name: str) -> bool:
         """Remove a user name before the next block; return whether it existed."""
-        was_there = self._state.drop(name)
+        with self._alone():
+            was_there = self._state.drop(name)
         if was_there:
             self._note("drop", name)
         return was_there
@@ -128,7 +147,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Raise `StateLostError` if its process has ended: a failure of the machine, not of the contract.
         """
-        return self._state.is_as_promised()
+        with self._alone():
+            return self._state.is_as_promised()
 
     def inject(
         self, name: str, value: Any, *, description: str = "", runs_in: Literal["host", "sandbox"] = "host"
@@ -141,8 +161,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         Raises:
             InjectionError: The object does not travel, or no block can use the name.
             ValueError: The interpreter is closed.
+            BusyError: It runs a block.
         """
-        self._require_open()
         check_name(name)
         self.install(self._binding(name, value, runs_in), describe(name, value, description), runs_in)
         if isinstance(value, type):
@@ -152,14 +172,17 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """Bind several variables for all blocks to come, in the time of one; raise what `inject` raises."""
         for name in values:
             check_name(name)
-        self._state.install(*(self._binding(name, value, "host") for name, value in values.items()))
+        bindings = [self._binding(name, value, "host") for name, value in values.items()]
+        with self._alone():
+            self._state.install(*bindings)
         for name, value in values.items():
             self.injected.append(describe(name, value, ""))
             self._note("inject", name, {"runs_in": "host"})
 
     def install(self, binding: Binding, entry: Injected, runs_in: Literal["host", "sandbox"] = "sandbox") -> None:
         """Bind what another interpreter's `bindings` held, or a source alone; raise what `inject` raises."""
-        self._state.install(binding)
+        with self._alone():
+            self._state.install(binding)
         self.injected.append(entry)
         self._note("inject", entry.name, {"runs_in": runs_in})
 
@@ -170,19 +193,20 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             InjectionError: There is no scratch folder, the path leads out of it, or the file is too large.
             OSError: The host's file cannot be read.
         """
-        self._require_open()
         name = str(path)
         if content is None:
             name = Path(path).name
             content = Path(path).read_bytes()
-        self._state.install(bind_file(name, content, self._spec.scratch_limit_bytes or 0))
+        binding = bind_file(name, content, self._spec.scratch_limit_bytes or 0)
+        with self._alone():
+            self._state.install(binding)
         self._note("put", name)
 
     def get(self, path: str | Path) -> bytes:
         """Return a file of the scratch folder; raise `RetrievalError` if there is none."""
-        self._require_open()
         name = str(path)
-        fetched = self._state.engine.read_file(name)
+        with self._alone():
+            fetched = self._state.engine.read_file(name)
         check(name, fetched, self._spec)
         content = read_value(name, fetched.memory.view(), {}, fetched.libraries)
         if type(content) is not bytes:
@@ -192,8 +216,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     def files(self) -> dict[str, int]:
         """Return the size of each file in the scratch folder, by its path in there; empty without one."""
-        self._require_open()
-        return self._state.engine.file_sizes() if self._state.engine.has_folder else {}
+        with self._alone():
+            return self._state.engine.file_sizes() if self._state.engine.has_folder else {}
 
     def surroundings(self) -> str:
         """Return what a block finds around it, in words for a model: files, network, time, libraries."""
@@ -213,7 +237,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Raise `RetrievalError` if no such variable is alive, or it holds what does not travel.
         """
-        fetched = self._state.engine.fetch(name)
+        with self._alone():
+            fetched = self._state.engine.fetch(name)
         check(name, fetched, self._spec)
         value = read_value(name, fetched.memory.view(), self._types, fetched.libraries)
         self._note("retrieve", name, {"type": type(value).__name__})
@@ -224,18 +249,21 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Raise `StateLostError` if no process holds the state.
         """
-        return self._state.engine.ask_of_variables("types")
+        with self._alone():
+            return self._state.engine.ask_of_variables("types")
 
     def snapshot(self) -> EpisodeSnapshot:
         """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
+        with self._alone():
+            snapshot = self._state.snapshot()
         self._note("snapshot")
-        snapshot = self._state.snapshot()
         self.closes_last.callback(snapshot.close)
         return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
         """Restore a frozen state and return the notices for the model; raise `ValueError` for a stale one."""
-        recovered = self._state.restore(snapshot)
+        with self._alone():
+            recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices
 
@@ -244,7 +272,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Its first result tells the model what did not come along.
         """
-        state, recovered = self._state.branch()
+        with self._alone():
+            state, recovered = self._state.branch()
         other = Interpreter(self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec)
         other._state, other._step, other._untold = state, self._step, recovered.notices
         other.injected, other._types = list(self.injected), dict(self._types)
@@ -294,7 +323,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         if missing := self._state.not_installed(journal.entries):
             raise ValueError(f"missing injected objects: {', '.join(missing)}; inject them before `reload`")
         self._identity = Identity(journal.instance_id, journal.salt)
-        found = self._state.reload(journal.entries)
+        with self._alone():
+            found = self._state.reload(journal.entries)
         self._step = journal.step_count
         if any(difference.field == "state_hash" for difference in found):
             found += changed_variables(self._step, journal.digests, self._digests())
@@ -302,15 +332,45 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return found
 
     def close(self) -> None:
-        """End every process and free every file of the episode."""
-        if not self._is_closed:
-            self._is_closed = True
+        """End every process and free every file of the episode; a running block ends, with the error InterpreterClosed.
+
+        In the thread that runs a block, a tool's, the end comes with the block's.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._thread == threading.get_ident():
+            return
+        if not self._turn.acquire(blocking=False):
+            self._state.engine.stop()
+            self._turn.acquire()
+        try:
+            self._end()
+        finally:
+            self._turn.release()
+
+    def _end(self) -> None:
+        if self._is_ended:
+            return
+        self._is_ended = True
+        try:
             self._state.engine.close()
+        finally:
             self.closes_last.close()
 
-    def _require_open(self) -> None:
-        if self._is_closed:
-            raise ValueError("the interpreter is closed; open another one")
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Use the engine with nobody else; raise `BusyError` where it is in use, `ValueError` once it is closed."""
+        if not self._turn.acquire(blocking=False):
+            raise BusyError("the interpreter is busy: a block runs, or another thread uses it; wait for the end")
+        try:
+            if self._is_closed:
+                raise ValueError("the interpreter is closed; open another one")
+            yield
+        finally:
+            if self._is_closed:  # meanwhile
+                self._end()
+            self._turn.release()
 
     def _binding(self, name: str, value: Any, runs_in: Literal["host", "sandbox"]) -> Binding:
         if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):
@@ -322,10 +382,11 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of each variable; empty while a block runs, or once the state is lost."""
-        if self._is_closed or self._is_running:
-            return {}
         try:
-            return self._state.engine.ask_of_variables("digests")
+            with self._alone():
+                return self._state.engine.ask_of_variables("digests")
+        except (BusyError, ValueError):
+            return {}
         except (StateLostError, RetrievalError):  # the next block reports it
             return {}
 

@@ -71,9 +71,8 @@ class HostTool:
     def call(self, arguments: list[Any], keywords: dict[str, Any], bound: dict[str, Any] | None) -> Any:
         """Call the function; `bound` are the arguments by parameter, as far as they fit.
 
-        Raise `ToolError` for arguments that do not fit it and for whatever it refuses. `sys.exit` and the panic of a
-        library in Rust count as failures of the tool. Other base exceptions end the run, such as Prefect's
-        `TerminationSignal`, and pass through.
+        Raise `ToolError` for arguments that do not fit it and for whatever it refuses. A base exception, such as a
+        cancellation, counts as a failure of the tool; Prefect's request to end the run passes through.
         """
         if bound is None or not self._required <= bound.keys():
             try:
@@ -92,8 +91,7 @@ class HostTool:
         except KeyboardInterrupt as error:
             raise _StoppedByHandError(f"{self.name} was stopped by hand") from error
         except BaseException as error:
-            is_panic = type(error).__module__ == "pyo3_runtime"
-            if not is_panic and not isinstance(error, Exception | SystemExit | GeneratorExit):
+            if type(error).__module__.partition(".")[0] == "prefect" and not isinstance(error, Exception):
                 raise
             raise ToolRuntimeException(f"{type(error).__name__}: {error}"[:_RESULT_LIMIT]) from error
 

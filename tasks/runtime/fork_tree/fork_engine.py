@@ -54,6 +54,7 @@ class ForkTreeEngine(Engine):
     ) -> None:
         """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares."""
         super().__init__(lifetime, spec)
+        self._is_over = False
         self._turn: FolderTurn | None = None
         """The folder's turn, while this state has it."""
         self._open_root = open_root
@@ -81,6 +82,8 @@ class ForkTreeEngine(Engine):
             return parse_canaries(live.ask(("canaries",)))
 
     def _next(self) -> Node:
+        if self._is_over:
+            raise NodeGoneError("no process is left")
         return self._processes.next()
 
     def _run(self, process: Node, block: Block, answer: Dispatch) -> Report:
@@ -111,6 +114,8 @@ class ForkTreeEngine(Engine):
 
     def roll_back(self) -> Recovery:
         """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""
+        if self._is_over:
+            return "incomplete"
         try:
             worth = self._processes.roll_back()
             if isinstance(self._processes, LiveProcesses):
@@ -126,9 +131,9 @@ class ForkTreeEngine(Engine):
 
     def restart(self, installed: Sequence[Binding]) -> None:
         """Begin again with a new root."""
-        self._processes.close()
-        self._root.release()
+        self._let_go()
         self._root = self._open_root(self._output.descriptor)
+        self._is_over = False
         self._origin = None
         self._processes = self._grow()
         self.forgets = self._lifetime.runs_in == "fresh"
@@ -186,9 +191,15 @@ class ForkTreeEngine(Engine):
 
     def close(self) -> None:
         """End every process of the episode."""
-        self._processes.close()
-        self._root.release()
+        self._let_go()
         self._output.close()
+
+    def _let_go(self) -> None:
+        """End the processes, once: no others come where the sandbox does not start again."""
+        if not self._is_over:
+            self._is_over = True
+            self._processes.close()
+            self._root.release()
 
     def _grow(self) -> FreshProcesses | LiveProcesses:
         if self._lifetime.runs_in == "live":
@@ -219,7 +230,7 @@ class ForkTreeEngine(Engine):
     def _take_turn(self) -> None:
         """Wait for the folder, and put this state's files back where another has used it or the state is resumed."""
         self._give_turn_back()
-        if not self.has_folder or not isinstance(self._processes, LiveProcesses):
+        if self._is_over or not self.has_folder or not isinstance(self._processes, LiveProcesses):
             return
         turn = self._root.turn
         is_anothers = turn.take(self)

@@ -68,6 +68,10 @@ class Kernel:
         self.close = weakref.finalize(self, undo.close)
         """Ends the kernel. Runs before interpreter shutdown: ZeroMQ can hang on open sockets."""
 
+    def end(self) -> None:
+        """Kill the kernel's process."""
+        self.node.end()
+
     def execute(self, step: int, seed: str, code: str) -> None:
         """Ask for a step, whose report comes on the node's channel; raise `NodeGoneError` where nobody takes it."""
         self._send(code, {"step": step, "seed": seed})

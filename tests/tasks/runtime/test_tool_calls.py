@@ -1,5 +1,6 @@
 """Tools run on the host, called from the block with ordinary Python semantics."""
 
+import asyncio
 import sys
 import time
 
@@ -135,6 +136,16 @@ def test_tool_that_has_no_answer_fails_in_its_block_alone(open_one, contract, na
     assert (recorded.result_json, recorded.error_type, recorded.is_caught) == (None, "ToolRuntimeException", False)
     assert recorded.error_message.startswith(message)
     assert interpreter.run_block("add(1)").result == "11"
+
+
+@pytest.mark.parametrize("raised", [asyncio.CancelledError, GeneratorExit, SystemExit, BaseException])
+def test_base_exception_of_a_tool_ends_that_call_alone(open_one, contract, raised):
+    def refuse() -> None:
+        raise raised("told")
+
+    interpreter = open_one(contract, {"refuse": refuse})
+    result = interpreter.run_block("try: refuse()\nexcept Exception as error: print(error)\nx = 1")
+    assert (result.output, result.error, result.state_event) == (f"{raised.__name__}: told\n", None, "kept")
 
 
 def test_request_to_end_the_host_goes_on_through_the_tool(open_one, contract):
