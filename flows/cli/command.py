@@ -111,7 +111,7 @@ def _option(name: str, field: dict[str, Any], definitions: dict[str, Any], *, is
         case _ if "enum" in kind:
             annotation: Any = Literal[tuple(kind["enum"])]
         case "boolean":
-            annotation, flag = bool, f"{flag}/--no-{flag[2:]}" if default else flag
+            annotation, flag = bool, f"{flag}/--no-{flag[2:]}" if default or _is_nullable(field) else flag
         case "integer":
             annotation = int
         case "number":
@@ -138,6 +138,11 @@ def _resolve(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, An
         if alternative.get("type") != "null":
             return _resolve(alternative, definitions)
     return field
+
+
+def _is_nullable(field: dict[str, Any]) -> bool:
+    """Tell whether a field may be left as the plan has it, so that true and false both say something."""
+    return any(alternative.get("type") == "null" for alternative in field.get("anyOf", ()))
 
 
 def _parse_json(text: str) -> Any:

@@ -9,6 +9,7 @@ from jinja2 import TemplateError
 
 from carryover.tasks.datasets.conversations import TrainingMessage
 from carryover.tasks.datasets.truncation import CostedMessage
+from carryover.tasks.services.chat_text import message_text
 from carryover.tasks.services.errors import UserError
 
 if TYPE_CHECKING:
@@ -60,13 +61,12 @@ class TokenCosts:
 
     def _written(self, role: str, content: str) -> str:
         try:
-            text = self._template.apply_chat_template([{"role": role, "content": content}], tokenize=False)
+            return message_text(self._template, role, content)
         except TemplateError as error:
             raise UserError(
                 f"the chat template writes no {role} message by itself ({error}), so lengths cannot be counted; "
                 "set chat_template to 'chatml' or 'qwen3'"
             ) from error
-        return str(text)
 
 
 def _merges(message: TrainingMessage) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.episode_spec import PromptSet
 from carryover.tasks.analysis.published_tables import published_table
 from carryover.tasks.plans.models import cells, script_conditions
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan
@@ -14,7 +15,7 @@ from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.limits import Prices, Spent
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape, shape_of
 from carryover.tasks.sft.prepare import held_out_count
-from carryover.tasks.sft.resources import CORE_FLOPS, PEAK_FLOPS, estimate_resources, training_flops
+from carryover.tasks.sft.resources import PEAK_FLOPS, core_flops, estimate_resources, training_flops
 from carryover.tasks.sft.training_spec import TrainingSpec
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName, Scale
 
@@ -33,8 +34,30 @@ Measured on an H200, whose peak an H100 has too: 6,300 tokens/s (tests/benchmark
 P, S = PAPER_CONTRACTS
 TRACE_TOKENS, PLAIN_TOKENS = {P: 1_049, S: 2_181}, 263
 """Mean tokens of the scripted teachers' traces and of the `plain` corpus in a laptop run, chat template included."""
+Cell = tuple[ContractName | None, ContractName]
+"""Train contract and runtime contract; None for the base."""
 MEASURED = {contract: P if contract.keeps_names else S for contract in ContractName}
 """Contract whose figures stand in for each: the same without injected objects."""
+
+
+SCRIPTED = "the scripted teachers' tokens with SmolLM2's tokenizer"
+
+
+class ScriptedCost(NamedTuple):
+    """Mean tokens of a scripted episode, as a model would be charged for them."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    conversation_tokens: int
+    """Prompt and reply of the last turn: what a training reads, and what a server with a cache computes."""
+
+
+SCRIPTED_COSTS: dict[tuple[str, PromptSet], dict[ContractName, ScriptedCost]] = {
+    # over 12 instances; SmolLM2's tokenizer
+    ("small", "compact"): {P: ScriptedCost(3_206, 424, 756), S: ScriptedCost(7_198, 1_019, 2_104)},
+    ("small", "full"): {P: ScriptedCost(18_266, 424, 2_953), S: ScriptedCost(23_184, 1_019, 4_430)},
+    ("easy", "full"): {P: ScriptedCost(7_396, 493, 3_450), S: ScriptedCost(7_611, 1_192, 4_226)},
+}
 
 
 class EpisodeMean(NamedTuple):
@@ -101,7 +124,7 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
                 rows.setdefault(condition, _script_row(title, condition, evaluation))
         arms = {contract: arm_examples(plan.scale, part, contract) for contract in teacher.contracts}
         start = part.training if own_base is None else own_base.training
-        shape = shape_of(start, expanded(start.base_model or ""))
+        shape = start_shape(start)
         if own_base is not None:
             plain = own_base.instances
             corpus = [*arms.values()] if plain is None else [(plain.count, plain.count * PLAIN_TOKENS)]
@@ -127,11 +150,50 @@ def _script_row(title: str, condition: Condition, evaluation: EvaluationSpec) ->
 
 def arm_examples(scale: Scale, part: StudyPart, contract: ContractName) -> tuple[int, float]:
     """Return an arm's examples that its dataset keeps, and their tokens: Table 5's (section C.1) or a laptop's."""
-    means = _published("table_5", metric="mean_tokens") if scale == "paper" else TRACE_TOKENS
+    means = _trace_tokens(scale, part)
     count, mean = min(part.dataset.maximum_kept, part.train_instances.count), means[MEASURED[contract]]
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
         count = max(1, round(count * min(means[P], means[S]) / mean))
     return count, count * mean
+
+
+def start_shape(training: TrainingSpec) -> ModelShape | None:
+    """Return the shape of a training's start; None where only the hub has it."""
+    return shape_of(training, expanded(training.base_model or ""))
+
+
+def _trace_tokens(scale: Scale, part: StudyPart) -> dict[ContractName, float]:
+    """Return the mean tokens of a training example by contract."""
+    match scale:
+        case "paper":
+            return _published("table_5", metric="mean_tokens")
+        case "pretrained":
+            costs = _scripted_costs(part.train_instances.bucket, part.teacher.episode.prompt_set)
+            return {contract: cost.conversation_tokens for contract, cost in costs.items()}
+        case "smoke" | "laptop":
+            return dict(TRACE_TOKENS)
+
+
+def _scripted_costs(bucket: str, prompt_set: PromptSet) -> dict[ContractName, ScriptedCost]:
+    """Return the costs of a bucket's scripted episodes; an endpoint's teacher counts as the scripted one on Easy."""
+    return SCRIPTED_COSTS.get((bucket, prompt_set), SCRIPTED_COSTS[("easy", "full")])
+
+
+def _pretrained_mean(part: StudyPart, evaluation: EvaluationSpec, cell: Cell) -> EpisodeMean:
+    """Return the cost of an episode of a pretrained model that plays as its teacher did.
+
+    A stateless runtime costs the stateless teacher's tokens, and so does a model that was trained on them.
+    """
+    is_persistent = cell == (P, P)
+    costs = _scripted_costs(evaluation.instances.bucket, evaluation.episode.prompt_set)
+    cost = costs[P if is_persistent else S]
+    shape = start_shape(part.training) or KNOWN_SHAPES["Qwen/Qwen3-8B"]
+    if part.training.is_for_gpu:
+        published = _published_mean("easy", *cell)
+        seconds = published.seconds * shape.parameter_count / KNOWN_SHAPES["Qwen/Qwen3-8B"].parameter_count
+    else:
+        seconds = cost.conversation_tokens * 2 * shape.parameter_count / core_flops(part.training, shape)
+    return EpisodeMean(cost.prompt_tokens, cost.completion_tokens, seconds, SCRIPTED)
 
 
 def _cell_rows(plan: StudyPlan, part: StudyPart, title: str, prices: Prices, pace: int) -> Iterator[StageEstimate]:
@@ -142,14 +204,24 @@ def _cell_rows(plan: StudyPlan, part: StudyPart, title: str, prices: Prices, pac
         shown = ", shown as trained" if evaluation.visibility == "as_trained" else ""
         for train, runtime in cells(part, evaluation):
             cell = train and MEASURED[train], MEASURED[runtime]
-            mean = _published_mean(bucket, *cell) if plan.scale == "paper" else LAPTOP_MEANS[cell]
+            mean = _cell_mean(plan.scale, part, evaluation, cell)
             played = count * (len(part.training_seeds) if train else 1)
             named = f"{stage}: {train or 'base'} -> {runtime}, {bucket}{shown}"
             yield _row(named, played, mean, billed, pace)
 
 
+def _cell_mean(scale: Scale, part: StudyPart, evaluation: EvaluationSpec, cell: Cell) -> EpisodeMean:
+    match scale:
+        case "paper":
+            return _published_mean(evaluation.instances.bucket, *cell)
+        case "pretrained":
+            return _pretrained_mean(part, evaluation, cell)
+        case "smoke" | "laptop":
+            return LAPTOP_MEANS[cell]
+
+
 def _row(stage: str, count: int, mean: EpisodeMean, prices: Prices, concurrency: int) -> StageEstimate:
-    pace = min(concurrency, LAPTOP_CORES) if mean.basis == LAPTOP else concurrency
+    pace = min(concurrency, LAPTOP_CORES) if mean.basis in (LAPTOP, SCRIPTED) else concurrency
     prompt, completion = round(count * mean.prompt_tokens), round(count * mean.completion_tokens)
     cost = prices.cost(Spent(prompt, 0, completion))
     return StageEstimate(stage, mean.basis, count * mean.seconds / pace / 3600, count, prompt, completion, cost)
@@ -163,12 +235,13 @@ def _training_row(
     per_pass = mean_tokens * (count - held_out_count(count, spec.validation_share))
     per_step = PACKED_SHARE * spec.batch.tokens_per_pass * spec.batch.accumulation
     steps = math.ceil(math.ceil(per_pass / per_step) * spec.epochs)
-    speed = PEAK_FLOPS["H100"] * UTILISATION if spec.is_for_gpu else CORE_FLOPS * spec.cpu_threads
-    per_token = training_flops(spec, shape or KNOWN_SHAPES["Qwen/Qwen3-8B"], mean_tokens)
+    known = shape or KNOWN_SHAPES["Qwen/Qwen3-8B"]
+    speed = PEAK_FLOPS["H100"] * UTILISATION if spec.is_for_gpu else core_flops(spec, known) * spec.cpu_threads
+    per_token = training_flops(spec, known, mean_tokens)
     hours = per_token * per_pass * spec.epochs / speed / 3600
     return StageEstimate(
         stage,
-        "Table 5's mean tokens" if scale == "paper" else LAPTOP,
+        {"paper": "Table 5's mean tokens", "pretrained": SCRIPTED}.get(scale, LAPTOP),
         hours * seeds,
         training_tokens=round(per_pass * spec.epochs * seeds),
         steps=min(steps, spec.max_steps or steps),

@@ -14,6 +14,7 @@ from carryover.tasks.plans.laptop_full import (
     laptop_injected_parts,
     laptop_part,
 )
+from carryover.tasks.plans.pretrained import EPISODE_TOKENS, pretrained_part, serving_on
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.serving.serving_spec import ServingSpec
@@ -21,15 +22,12 @@ from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING
 from carryover.tasks.traces.vocabulary import Scale
 
 PlanName = Literal[
-    "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control", "paper",
-    "paper_injected",
+    "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control",
+    "pretrained", "paper", "paper_injected",
 ]  # fmt: skip
 
 PAPER_EVALUATION_SEEDS = {"easy": 123_456_789, "hard": 223_456_789}
 """First seed of a bucket's fixed evaluation instances: Easy's is the authors', Hard's lies apart from it."""
-EPISODE_TOKENS = 1_000_000
-"""Prompt and completion tokens of an episode at most: three times the mean of the base rows, which Table 2 finds to use
-most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends on the machine and on its load."""
 
 
 def _smoke_part() -> StudyPart:
@@ -77,6 +75,7 @@ _PARTS: dict[PlanName, tuple[Scale, Callable[[], Iterable[StudyPart]]]] = {
     "laptop_full": ("laptop", laptop_full_parts),
     "laptop_injected": ("laptop", laptop_injected_parts),
     "laptop_injected_control": ("laptop", laptop_injected_control_parts),
+    "pretrained": ("pretrained", lambda: [pretrained_part()]),
     "paper": ("paper", lambda: [_paper_part()]),
     "paper_injected": ("paper", lambda: [all_contracts(_paper_part())]),
 }
@@ -84,11 +83,21 @@ _PARTS: dict[PlanName, tuple[Scale, Callable[[], Iterable[StudyPart]]]] = {
 
 def _compose(name: PlanName, source: str) -> StudyPlan:
     """Return a plan of its parts, run and served as its scale asks."""
-    (scale, parts), runtime = _PARTS[name], RuntimeSpec()
-    serving = ServingSpec(context_tokens=8192, max_concurrent=16 if scale == "smoke" else 100)
-    if scale == "paper":
-        runtime, serving = RuntimeSpec(require_sandbox="landlock+seccomp"), ServingSpec(engine="vllm")
-    return StudyPlan(name=name, scale=scale, runtime=runtime, serving=serving, parts=tuple(parts()), source=source)
+    scale, parts = _PARTS[name]
+    runtime = RuntimeSpec(require_sandbox="landlock+seccomp") if scale == "paper" else RuntimeSpec()
+    return StudyPlan(
+        name=name, scale=scale, runtime=runtime, serving=_serving(scale), parts=tuple(parts()), source=source
+    )
+
+
+def _serving(scale: Scale) -> ServingSpec:
+    match scale:
+        case "smoke":
+            return ServingSpec(context_tokens=8192, max_concurrent=16)
+        case "laptop":
+            return ServingSpec(context_tokens=8192, max_concurrent=100)
+        case "pretrained" | "paper":
+            return serving_on("gpu")
 
 
 PLANS: dict[str, Callable[[str], StudyPlan]] = {name: partial(_compose, name) for name in _PARTS}

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -208,8 +209,16 @@ class StudyPlan(FrozenModel):
     @property
     def label(self) -> str:
         """Name of the plan's own numbers in tables."""
-        labels = {"smoke": "smoke, numbers without meaning", "laptop": "laptop, not Qwen3-8B", "paper": "paper scale"}
-        return labels[self.scale]
+        match self.scale:
+            case "smoke":
+                return "smoke, numbers without meaning"
+            case "laptop":
+                return "laptop, not Qwen3-8B"
+            case "pretrained":
+                bases = dict.fromkeys(part.training.base_model or part.base for part in self.parts)
+                return f"pretrained, {', '.join(Path(base).name for base in bases)}"
+            case "paper":
+                return "paper scale"
 
     def is_billed(self, purpose: Purpose) -> bool:
         """Whether endpoints of a purpose bill their tokens: those given by URL do, the study's own servers do not."""

@@ -1,12 +1,16 @@
 """Specs of the served models of a study and of their server."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.services.frozen_model import FrozenModel
+
+ServedRank = Literal[1, 8, 16, 32, 64, 128, 256, 320, 512]
+SERVED_RANKS: tuple[ServedRank, ...] = get_args(ServedRank)
+"""Ranks that vLLM makes room for, ascending."""
 
 
 class ServingSpec(FrozenModel):
@@ -40,7 +44,7 @@ class ServingSpec(FrozenModel):
     """Whether vLLM's kernels give a request the same logits beside any others (compute capability 8.0 and above)."""
     tensor_parallel: int = Field(default=1, gt=0)
     """GPUs that share the model under vLLM."""
-    max_lora_rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 64
+    max_lora_rank: ServedRank = 64
     """Rank of the largest adapter, one that vLLM makes room for."""
     load_format: Literal["auto", "dummy"] = "auto"
     """Where vLLM takes the base's weights from: its files, or random ones of the same shape, to measure the server."""

@@ -1,10 +1,12 @@
 """Loading what a training starts from, with one clear line for everything that can be wrong with it."""
 
 import re
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from carryover.tasks.services.chat_text import WAY_OUT, can_train
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import explained, import_bitsandbytes, load_tokenizer
 from carryover.tasks.sft.model_shape import scratch_shape
@@ -51,14 +53,16 @@ def with_template(spec: TrainingSpec, tokenizer: "PreTrainedTokenizerBase") -> "
     from trl.chat_template_utils import get_training_chat_template
 
     if tokenizer.chat_template is None:
-        raise UserError("the base's tokenizer has no chat template; set chat_template to 'chatml' or 'qwen3'")
-    try:
+        raise UserError(f"the base's tokenizer has no chat template; {WAY_OUT}")
+    if can_train(tokenizer):
+        return tokenizer
+    with suppress(ValueError):  # Qwen3's own drops think blocks of earlier replies, which TRL's variant keeps
         tokenizer.chat_template = get_training_chat_template(tokenizer) or tokenizer.chat_template
-    except ValueError as error:
+    if not can_train(tokenizer):
         raise UserError(
-            "unsupported chat template of the base: it does not mark replies, and TRL has no patch for it; "
-            "set chat_template to 'chatml' or 'qwen3'"
-        ) from error
+            "unsupported chat template of the base: it rewrites earlier turns or ends none, and TRL has no variant of "
+            f"it; {WAY_OUT}"
+        )
     return tokenizer
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from carryover.tasks.services.hub import is_local
 from carryover.tasks.sft.training_spec import ArchitectureSpec, LoraSpec, TrainingSpec
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ModelShape(NamedTuple):
-    """The numbers that decide a Qwen3-architecture model's size."""
+    """The numbers that decide the size of a model of Qwen3's architecture, or of a like one: Llama, Qwen2."""
 
     hidden_size: int
     layer_count: int
@@ -56,7 +57,7 @@ class ModelShape(NamedTuple):
 
     def adapter_parameter_count(self, lora: LoraSpec) -> int:
         """Parameters of adapters on the projections that the LoRA targets, and of an embedding trained beside them."""
-        sizes = [self.module_sizes[name] for name in lora.target_modules]
+        sizes = [self.module_sizes[name] for name in lora.layers]
         embedding = self.vocabulary_size * self.hidden_size if lora.has_trained_embedding else 0
         return self.layer_count * lora.rank * sum(rows + columns for rows, columns in sizes) + embedding
 
@@ -79,19 +80,33 @@ CONFIG_NAMES = {
 }
 """Fields of a shape as Qwen3's `config.json` calls them."""
 KNOWN_SHAPES: dict[str, ModelShape] = {
-    "Qwen/Qwen3-8B": ModelShape(4096, 36, 32, 8, 128, 12288, 151936, 40960, is_tied=False)
+    "Qwen/Qwen3-8B": ModelShape(4096, 36, 32, 8, 128, 12288, 151936, 40960, is_tied=False),
+    "Qwen/Qwen3-1.7B": ModelShape(2048, 28, 16, 8, 128, 6144, 151936, 40960, is_tied=True),
 }
 """Shapes of hub models whose size is asked for without their files."""
 
 
 def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
-    """Return the shape of the model that a training starts from; None if only its files hold it."""
+    """Return the shape of the model that a training starts from; None if only the hub holds it."""
     if spec.architecture is not None and spec.tokenizer is not None:
         return scratch_shape(spec.architecture, spec.tokenizer.vocabulary_size)
-    config = Path(source) / "config.json"
-    if config.exists():
+    config = local_config(source, spec.base_revision)
+    if config is not None:
         return shape_from_config(json.loads(config.read_text(encoding="utf-8")))
     return KNOWN_SHAPES.get(source)
+
+
+def local_config(source: str, revision: str | None) -> Path | None:
+    """Return a model's `config.json` in its folder or the hub's cache; None where neither has it."""
+    config = Path(source) / "config.json"
+    if config.exists():
+        return config
+    if is_local(source) or not source:
+        return None
+    from huggingface_hub import try_to_load_from_cache
+
+    cached = try_to_load_from_cache(source, "config.json", revision=revision)
+    return Path(cached) if isinstance(cached, str) else None
 
 
 def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
@@ -102,7 +117,7 @@ def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
 
 
 def shape_from_config(config: dict) -> ModelShape | None:
-    """Return the shape in a model's `config.json`; None if its words are not Qwen3's."""
+    """Return the shape in a model's `config.json`; None if it lacks a number, as other architectures' may."""
     try:
         named = {field: config[name] for field, name in CONFIG_NAMES.items()}
     except KeyError:

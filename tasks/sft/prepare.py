@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from carryover.tasks.datasets.conversations import Conversation
+from carryover.tasks.services.chat_text import WAY_OUT, RenderedReply, render_conversation
 from carryover.tasks.services.errors import UserError
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from transformers import PreTrainedTokenizerBase
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 IGNORED = -100
 """Label of a token that is read but not learned."""
@@ -38,21 +39,10 @@ def prepare_data(
 ) -> PreparedData:
     """Tokenize conversations with the tokenizer's chat template and split off the validation rows by the seed.
 
-    Raise `UserError` where a conversation is longer than `max_length` tokens, none has anything to learn, or the
-    template would have replies imitated that are context only.
+    Raise `UserError` where a conversation is longer than `max_length` tokens, or none has anything to learn.
     """
     from datasets import Dataset
 
-    def has_learned(row: TokenizedRow) -> bool:
-        return any(label != IGNORED for label in row[1])
-
-    with_context = next((each for each in conversations if each.has_context_only), Conversation(messages=()))
-    unlearned = tuple(message.model_copy(update={"weight": 0}) for message in with_context.messages)
-    if unlearned and any(map(has_learned, tokenize([Conversation(messages=unlearned)], tokenizer))):
-        raise UserError(
-            "the training data have replies of weight 0 and the base's own chat template knows no weights; "
-            "set chat_template to 'chatml' or 'qwen3'"
-        )
     rows = tokenize(conversations, tokenizer)
     for number, (ids, _) in enumerate(rows, start=1):
         if len(ids) > max_length:
@@ -60,7 +50,7 @@ def prepare_data(
                 f"conversation {number} has {len(ids):,} tokens, more than batch.max_length {max_length:,}; "
                 "truncate the dataset to the training length"
             )
-    rows = [row for row in rows if has_learned(row)]
+    rows = [(ids, labels) for ids, labels in rows if any(label != IGNORED for label in labels)]
     if not rows:
         raise UserError("no reply in the training data is marked for training; there is nothing to learn")
     random.Random(seed).shuffle(rows)
@@ -79,14 +69,23 @@ def held_out_count(row_count: int, validation_share: float) -> int:
 
 
 def tokenize(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase") -> list[TokenizedRow]:
-    """Return token ids and labels per conversation; a label is the token's id where a trained reply generated it."""
-    encoded = tokenizer.apply_chat_template(
-        [conversation.template_messages() for conversation in conversations],
-        tokenize=True,
-        return_dict=True,
-        return_assistant_tokens_mask=True,
-    )
-    return [
-        (ids, [token if is_learned else IGNORED for token, is_learned in zip(ids, mask, strict=True)])
-        for ids, mask in zip(encoded["input_ids"], encoded["assistant_masks"], strict=True)  # pyright: ignore
-    ]
+    """Return token ids and labels per conversation; a label is the token's id where a trained reply generated it.
+
+    Raise `UserError` where a template's prompts are no prefixes of its text, in characters or in tokens.
+    """
+    rendered = [render_conversation(tokenizer, each.template_messages()) for each in conversations]
+    encoded = tokenizer([each.text for each in rendered], add_special_tokens=False, return_offsets_mapping=True)
+    return [_labelled_row(encoded, row, each.replies) for row, each in enumerate(rendered)]
+
+
+def _labelled_row(encoded: "BatchEncoding", row: int, replies: Sequence[RenderedReply]) -> TokenizedRow:
+    ids: list[int] = encoded["input_ids"][row]  # pyright: ignore[reportAssignmentType]
+    labels = [IGNORED] * len(ids)
+    for reply in replies:
+        first = encoded.char_to_token(row, reply.start)
+        last = encoded.char_to_token(row, reply.end - 1)
+        if first is None or last is None or encoded["offset_mapping"][row][first][0] < reply.start:
+            raise UserError(f"the tokenizer merges a reply with the prompt before it; {WAY_OUT}")
+        if reply.is_learned:
+            labels[first : last + 1] = ids[first : last + 1]
+    return ids, labels

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from carryover.tasks.agent.protocol import Message
+from carryover.tasks.services.chat_text import message_text
 from carryover.tasks.sft.training_spec import TokenizerSpec
 
 if TYPE_CHECKING:
@@ -52,14 +53,14 @@ def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> 
 class TokenCounter:
     """Counts tokens of conversations as a server with this tokenizer reports them.
 
-    Our templates keep messages apart by control tokens, which no merge crosses, so a conversation's count is the sum
-    of its messages' and a growing conversation costs only its new messages.
+    Templates keep messages apart by control tokens, which no merge crosses, so a conversation's count is the sum of
+    its messages' and a growing conversation costs only its new messages.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", cached_messages: int = 100_000) -> None:
         self._tokenizer = tokenizer
         self._count = lru_cache(cached_messages)(
-            lambda role, content: self._length([{"role": role, "content": content}], with_prompt=False)
+            lambda role, content: self._token_count(message_text(tokenizer, role, content))
         )
         opening = [{"role": "user", "content": ""}]
         self._generation_prompt = self._length(opening, with_prompt=True) - self._length(opening, with_prompt=False)
@@ -71,4 +72,7 @@ class TokenCounter:
 
     def _length(self, messages: list[dict[str, str]], *, with_prompt: bool) -> int:
         text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=with_prompt)
-        return len(self._tokenizer(str(text), add_special_tokens=False)["input_ids"])
+        return self._token_count(str(text))
+
+    def _token_count(self, text: str) -> int:
+        return len(self._tokenizer(text, add_special_tokens=False)["input_ids"])

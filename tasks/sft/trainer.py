@@ -186,11 +186,15 @@ def adapter_settings(spec: TrainingSpec) -> "LoraConfig | None":
     """Return PEFT's description of a spec's adapters."""
     from peft import LoraConfig
 
-    return spec.lora and LoraConfig(
+    if spec.lora is None:
+        return None
+    named = spec.lora.target_modules
+    targets = named if named == "all-linear" else list(named)
+    return LoraConfig(
         r=spec.lora.rank,
         lora_alpha=spec.lora.alpha,
         lora_dropout=spec.lora.dropout,
-        target_modules=list(spec.lora.target_modules),
+        target_modules=targets,
         modules_to_save=["embed_tokens"] if spec.lora.has_trained_embedding else None,
         ensure_weight_tying=spec.lora.has_trained_embedding,
         task_type="CAUSAL_LM",

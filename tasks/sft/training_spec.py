@@ -1,6 +1,6 @@
 """Training of a model: frozen specs and the named presets (arXiv 2603.01209, appendix C.2)."""
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -9,6 +9,7 @@ from carryover.tasks.services.frozen_model import FrozenModel
 PAPER_SEED = 3407
 """Seed of the authors' training configuration."""
 Attention = Literal["auto", "flex_attention", "flash_attention_2", "kernels-community/flash-attn2", "sdpa"]
+Device = Literal["cpu", "gpu"]
 LinearLayer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 LINEAR_LAYERS: tuple[LinearLayer, ...] = get_args(LinearLayer)
 """Every projection of a Qwen3 layer (appendix C.2)."""
@@ -45,12 +46,18 @@ class LoraSpec(FrozenModel):
     rank: int = Field(default=64, gt=0)
     alpha: int = Field(default=128, gt=0)
     dropout: float = Field(default=0.05, ge=0, lt=1)
-    target_modules: tuple[LinearLayer, ...] = Field(default=LINEAR_LAYERS, min_length=1)
+    target_modules: Annotated[tuple[LinearLayer, ...], Field(min_length=1)] | Literal["all-linear"] = LINEAR_LAYERS
+    """Projections by name, or every linear layer but the output head, whatever an architecture calls them."""
     has_trained_embedding: bool = False
     """Whether the embedding is trained as a whole beside the adapter, and with it the output head that is tied to it.
 
     A small base has written few tokens often; as long as their rows stand still, no adapter makes it sure of another.
     """
+
+    @property
+    def layers(self) -> tuple[LinearLayer, ...]:
+        """The projections of a Qwen3 layer that have an adapter."""
+        return LINEAR_LAYERS if self.target_modules == "all-linear" else self.target_modules
 
 
 class OptimizerSpec(FrozenModel):
@@ -145,11 +152,13 @@ class TrainingSpec(FrozenModel):
     kept_checkpoints: int = Field(default=3, gt=0)
     cpu_threads: int = Field(default=1, gt=0)
     """Torch threads on a CPU: arms train side by side, one core each."""
+    device: Device = "cpu"
+    """Where it is planned to train: a run refuses a plan for GPUs on a machine that has none."""
 
     @property
     def is_for_gpu(self) -> bool:
-        """Whether it is meant for a GPU: quantized, in bfloat16, or from a model of the hub, whatever its format."""
-        return self.method == "qlora" or self.precision == "bfloat16" or self.base == "hub"
+        """Whether it is planned for a GPU."""
+        return self.device == "gpu"
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> "TrainingSpec":
@@ -212,6 +221,16 @@ TRAINING: dict[str, TrainingSpec] = {
         method="qlora",
         lora=LoraSpec(),
         chat_template="qwen3",
+        device="gpu",
+    ),
+    "pretrained": TrainingSpec(  # 1 sequence x 16 accumulated x 16k tokens, or what the base's positions allow
+        name="pretrained",
+        base="hub",
+        base_model="Qwen/Qwen3-1.7B",
+        method="qlora",
+        lora=LoraSpec(target_modules="all-linear"),
+        chat_template=None,
+        device="gpu",
     ),
     "laptop_scratch": _LAPTOP_SCRATCH,
     "laptop_base": _LAPTOP_SCRATCH.model_copy(update={"name": "laptop_base"}),

@@ -37,7 +37,7 @@ Visibility = Literal["declared", "as_trained"]
 """Whether prompt and header follow the runtime in force or the contract of training."""
 Header = Literal["names", "none"]
 """Whether the header lists names."""
-Scale = Literal["smoke", "laptop", "paper"]
+Scale = Literal["smoke", "laptop", "pretrained", "paper"]
 """Scale of a plan; results of different scales are never compared."""
 RunScale = Literal[Scale, "import"]
 """Scale of rows: a plan's, or that of imported episodes."""

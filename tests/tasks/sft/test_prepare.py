@@ -68,29 +68,15 @@ def test_a_conversation_without_a_trained_reply_is_left_out(tokenizer):
         prepare_data(conversations[1:], tokenizer, max_length=26, validation_share=0.0, seed=0)
 
 
-@pytest.mark.parametrize("remark", ["", "{# a fair weight for every word #}"])
-def test_a_template_without_weights_may_not_imitate_a_fault(tokenizer, remark):
+def test_a_foreign_template_learns_replies_of_weight_one_alone(tokenizer):
     foreign = copy.deepcopy(tokenizer)
-    shown = "{% generation %}{{ message.content }}{% endgeneration %}"
-    foreign.chat_template = f"{remark}{{% for message in messages %}}{shown}{{% endfor %}}"
-    conversations = [_conversation("ab", "xyz")]
-    assert len(prepare_data(conversations, foreign, max_length=26, validation_share=0.0, seed=0).train) == 1
-    with pytest.raises(UserError, match="knows no weights; set chat_template"):
-        prepare_data(
-            [*conversations, _conversation("ab", "xyz", weight=0)],
-            foreign, max_length=26, validation_share=0.0, seed=0,
-        )  # fmt: skip
-
-
-def test_a_template_knows_weights_by_what_it_marks(tokenizer):
-    """The word `weight` need not stand in it."""
-    foreign = copy.deepcopy(tokenizer)
-    shown = "{% generation %}{{ message.content }}{% endgeneration %}"
-    marked = f"{{% if message['wei' ~ 'ght'] is defined %}}{{{{ message.content }}}}{{% else %}}{shown}{{% endif %}}"
-    foreign.chat_template = f"{{% for message in messages %}}{marked}{{% endfor %}}"
+    foreign.chat_template = "{% for message in messages %}{{ message.role }}:{{ message.content }}|{% endfor %}"
+    foreign.chat_template += "{% if add_generation_prompt %}assistant:{% endif %}"
     conversations = [_conversation("ab", "xyz"), _conversation("ab", "xyz", weight=0)]
-    data = prepare_data(conversations, foreign, max_length=26, validation_share=0.0, seed=0)
-    assert (len(data.train), learned_count(data)) == (2, 5 + 2)  # no role is told apart: questions are learned
+    (ids, labels), (_, unlearned) = tokenize(conversations, foreign)
+    assert foreign.decode([label for label in labels if label != IGNORED]) == "xyz|"
+    assert foreign.decode(ids) == "user:ab|assistant:xyz|"
+    assert set(unlearned) == {IGNORED}
 
 
 def test_a_conversation_too_long_is_named_and_never_cut(tokenizer):

@@ -64,7 +64,7 @@ def test_a_hub_model_s_size_is_in_its_config(cache):
 def test_another_architecture_is_named_and_trained_unchecked(tmp_path, cache):
     keep(cache, "some/body", "config.json", json.dumps({"n_embd": 8}))
     assert unknown_size(PAPER, "some/body") == (
-        "base model some/body of unknown size (its config.json is not Qwen3's); "
+        "base model some/body of unknown size (its config.json lacks a number); "
         "disk and memory check skipped for training paper"
     )
     check_room(PAPER.model_copy(update={"kept_checkpoints": 10**6}), "some/body", tmp_path)

@@ -301,7 +301,7 @@ def test_a_template_that_cannot_show_replies_is_one_line(base, world, tmp_path):
     for path in base.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=r"TRL has no patch for it.*set chat_template"):
+    with pytest.raises(UserError, match=r"TRL has no variant of it.*set chat_template"):
         load_start(spec, str(tmp_path), 0)
 
 

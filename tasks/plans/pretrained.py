@@ -1,0 +1,147 @@
+"""The study on a pretrained model: the paper's training, scripted teachers, any causal language model as base."""
+
+import json
+from typing import Literal
+
+from carryover.tasks.agent.episode_spec import EpisodeSpec, PromptSet
+from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.services.hub import expanded
+from carryover.tasks.serving.serving_spec import ServingSpec
+from carryover.tasks.sft.model_shape import KNOWN_SHAPES, local_config
+from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING, BatchSpec, Device, TrainingSpec
+
+PretrainedBucket = Literal["easy", "small"]
+EVALUATION_SEEDS: dict[PretrainedBucket, int] = {"easy": 123_456_789, "small": 123_456_789}
+"""First seed of a bucket's fixed evaluation instances, those of the other plans."""
+TRAIN_SEED = 10_000
+"""First seed of the training instances."""
+EPISODE_TOKENS = 1_000_000
+"""Prompt and completion tokens of an episode at most: three times the mean of the base rows, which Table 2 finds to use
+most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends on the machine and on its load."""
+EPISODE_SECONDS = 6 * 3600.0
+"""A guard against an endpoint that hangs; a small machine may need hours for episodes that it plays side by side."""
+CPU_PASS_TOKENS = 1500
+"""Padded tokens of a forward pass on a CPU; a longer conversation is a pass of its own."""
+CPU_ACCUMULATION = 4
+CPU_EPISODES = 16
+"""Episodes that a CPU server decodes together: a pass reads the weights once for all of them."""
+CPU_CACHE_BYTES = 4 * 1024**3
+
+
+def pretrained_part() -> StudyPart:
+    """Return the study on a GPU: instances, prompts and training are the paper's, the teachers are scripted.
+
+    No faults are injected: whether a pretrained model repairs an error by itself is a question of the study. A scripted
+    policy repeats itself by design, so the check for repetitive loops is off.
+    """
+    episode = EpisodeSpec(max_tokens=EPISODE_TOKENS, timeout_seconds=EPISODE_SECONDS)
+    played = InstanceSetSpec(bucket="easy", split="evaluation", count=100, first_seed=EVALUATION_SEEDS["easy"])
+    return StudyPart(
+        base="hub",
+        train_instances=InstanceSetSpec(bucket="easy", split="train", count=1000, first_seed=TRAIN_SEED),
+        teacher=TeacherSpec(kind="scripted", episode=episode),
+        validation=ValidationSpec(maximum_loop_similarity=1.0),
+        dataset=DatasetSpec(text_format="exact_wire"),
+        training=TRAINING["pretrained"],
+        training_seeds=(PAPER_SEED,),
+        evaluations=(EvaluationSpec(instances=played, episode=episode, has_scripted_rows=True),),
+    )
+
+
+def in_bucket(part: StudyPart, bucket: PretrainedBucket) -> StudyPart:
+    """Return a part on another bucket's instances, under the tool-call cap of that bucket."""
+    cap = {"tool_call_cap": KNAPSACK[bucket].tool_call_cap}
+    teacher_episode = part.teacher.episode.model_copy(update=cap)
+    evaluations = []
+    for each in part.evaluations:
+        place = {"bucket": bucket, "first_seed": EVALUATION_SEEDS[bucket]}
+        instances = each.instances.model_copy(update=place)
+        episode = each.episode.model_copy(update=cap)
+        evaluations.append(each.model_copy(update={"instances": instances, "episode": episode}))
+    changes = {
+        "train_instances": part.train_instances.model_copy(update={"bucket": bucket}),
+        "teacher": part.teacher.model_copy(update={"episode": teacher_episode}),
+        "evaluations": tuple(evaluations),
+    }
+    return part.model_copy(update=changes)
+
+
+def with_episodes(
+    part: StudyPart,
+    *,
+    prompt_set: PromptSet | None = None,
+    max_turns: int | None = None,
+    max_completion_tokens: int | None = None,
+) -> StudyPart:
+    """Return a part whose teachers and models play by other rules; only a model's replies are cut off."""
+    shared = {"prompt_set": prompt_set, "max_turns": max_turns}
+    given = {name: value for name, value in shared.items() if value is not None}
+    played = given if max_completion_tokens is None else given | {"max_completion_tokens": max_completion_tokens}
+    teacher = part.teacher.model_copy(update={"episode": part.teacher.episode.model_copy(update=given)})
+    evaluations = tuple(
+        each.model_copy(update={"episode": each.episode.model_copy(update=played)}) for each in part.evaluations
+    )
+    return part.model_copy(update={"teacher": teacher, "evaluations": evaluations})
+
+
+def on_device(training: TrainingSpec, device: Device) -> TrainingSpec:
+    """Return a training on a GPU as it is, and on a CPU with plain LoRA in float32, without packing.
+
+    A packed sequence costs attention's full square on a CPU.
+    """
+    if device == "gpu":
+        return training.model_copy(update={"device": device})
+    batch = BatchSpec(
+        max_length=training.batch.max_length,
+        packing=False,
+        tokens=CPU_PASS_TOKENS,
+        accumulation=CPU_ACCUMULATION,
+    )
+    changes = {"device": device, "method": "lora", "precision": "float32", "batch": batch}
+    return training.model_copy(update=changes)
+
+
+def serving_on(device: Device) -> ServingSpec:
+    """Return how the models are served: by vLLM on a GPU, by our own server on a CPU."""
+    if device == "gpu":
+        return ServingSpec(engine="vllm")
+    return ServingSpec(engine="cpu", max_concurrent=CPU_EPISODES, cache_bytes=CPU_CACHE_BYTES)
+
+
+def within_positions(plan: StudyPlan) -> StudyPlan:
+    """Return a plan whose sequences and served context fit the positions of its bases, where those are known here."""
+    parts = []
+    serving = plan.serving
+    for part in plan.parts:
+        positions = base_positions(part.training)
+        if positions is None:
+            parts.append(part)
+            continue
+        parts.append(with_context(part, positions))
+        if serving.context_tokens > positions:
+            serving = serving.model_copy(update={"context_tokens": positions})
+    return plan.model_copy(update={"parts": tuple(parts), "serving": serving})
+
+
+def with_context(part: StudyPart, tokens: int) -> StudyPart:
+    """Return a part that trains on sequences of at most so many tokens, or of fewer where it does already."""
+    batch, dataset = part.training.batch, part.dataset
+    length = min(batch.max_length, tokens)
+    kept = min(dataset.maximum_sequence_tokens, length)
+    training = part.training.model_copy(update={"batch": batch.model_copy(update={"max_length": length})})
+    shorter = dataset.model_copy(update={"maximum_sequence_tokens": kept})
+    return part.model_copy(update={"training": training, "dataset": shorter})
+
+
+def base_positions(training: TrainingSpec) -> int | None:
+    """Return the positions of a hub base; None for another base, and where its configuration is not here."""
+    if training.base != "hub" or training.base_model is None:
+        return None
+    source = expanded(training.base_model)
+    config = local_config(source, training.base_revision)
+    if config is None:
+        known = KNOWN_SHAPES.get(source)
+        return None if known is None else known.max_positions
+    return json.loads(config.read_text(encoding="utf-8")).get("max_position_embeddings")
