@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import SOURCE_NAME
 from carryover.tasks.services.whole_files import digest_of_file, written_whole
 
 CATALOGUE = Path(__file__).with_name("weights.toml")
-SOURCE_NAME = "weights_source.json"
-"""Names the model, its file and the file's digest, beside the weights."""
 
 
 class CataloguedModel(NamedTuple):

@@ -79,7 +79,8 @@ def plan_training(
     start = base and base.digest
     if spec.base_model is not None:
         start = base_identity(spec.base_model, spec.base_revision)
-    settings = spec.model_copy(update={"base_model": None, "base_revision": None})  # counted by content
+    unnamed = {"base_model": None, "base_revision": None, "base_title": None}  # a base counts by its content
+    settings = spec.model_copy(update=unnamed)
     identity = stage_digest(Stage.TRAINING, settings, contract, seed, data_digest, tokens, start)
     job = TrainingJob(
         spec=spec,

@@ -46,6 +46,8 @@ select
             when backend = 'imported' then 'Qwen3-8B'
             else coalesce(base_models.model, 'unknown model')
         end
+        when 'pretrained'
+            then 'pretrained, ' || if(base = 'teacher', model_name, coalesce(base_models.model, 'unknown model'))
         when 'import' then 'imported rows'
         else scale || ', not Qwen3-8B'
     end as measured_on,

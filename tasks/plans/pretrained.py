@@ -7,7 +7,7 @@ from carryover.tasks.agent.episode_spec import EpisodeSpec, PromptSet
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
-from carryover.tasks.services.hub import expanded
+from carryover.tasks.services.hub import expanded, source_title
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, local_config
 from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING, BatchSpec, Device, TrainingSpec
@@ -110,19 +110,24 @@ def serving_on(device: Device) -> ServingSpec:
     return ServingSpec(engine="cpu", max_concurrent=CPU_EPISODES, cache_bytes=CPU_CACHE_BYTES)
 
 
-def within_positions(plan: StudyPlan) -> StudyPlan:
-    """Return a plan whose sequences and served context fit the positions of its bases, where those are known here."""
+def fitted(plan: StudyPlan) -> StudyPlan:
+    """Return a plan that names its bases by their cards, and fits sequences and served context to their positions."""
     parts = []
     serving = plan.serving
     for part in plan.parts:
         positions = base_positions(part.training)
         if positions is None:
-            parts.append(part)
+            parts.append(_with_title(part))
             continue
-        parts.append(with_context(part, positions))
-        if serving.context_tokens > positions:
-            serving = serving.model_copy(update={"context_tokens": positions})
+        parts.append(with_context(_with_title(part), positions))
+        fitting = min(serving.context_tokens, positions)
+        serving = serving.model_copy(update={"context_tokens": fitting})
     return plan.model_copy(update={"parts": tuple(parts), "serving": serving})
+
+
+def _with_title(part: StudyPart) -> StudyPart:
+    title = source_title(part.training.base_model or "")
+    return part.model_copy(update={"training": part.training.model_copy(update={"base_title": title})})
 
 
 def with_context(part: StudyPart, tokens: int) -> StudyPart:

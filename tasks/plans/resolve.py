@@ -5,7 +5,7 @@ from functools import cache
 from carryover.tasks.plans.identity import current_source
 from carryover.tasks.plans.overrides import Overrides, apply_overrides
 from carryover.tasks.plans.presets import PLANS
-from carryover.tasks.plans.pretrained import within_positions
+from carryover.tasks.plans.pretrained import fitted
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
 
@@ -20,4 +20,4 @@ def _resolve(chosen: tuple[str, Overrides]) -> StudyPlan:
     name, overrides = chosen
     if name not in PLANS:
         raise UserError(f"unknown plan {name!r}; choose from {', '.join(PLANS)}")
-    return within_positions(apply_overrides(PLANS[name](current_source()), overrides))
+    return fitted(apply_overrides(PLANS[name](current_source()), overrides))

@@ -215,8 +215,7 @@ class StudyPlan(FrozenModel):
             case "laptop":
                 return "laptop, not Qwen3-8B"
             case "pretrained":
-                bases = dict.fromkeys(part.training.base_model or part.base for part in self.parts)
-                return f"pretrained, {', '.join(Path(base).name for base in bases)}"
+                return f"pretrained, {', '.join(dict.fromkeys(map(_base_title, self.parts)))}"
             case "paper":
                 return "paper scale"
 
@@ -229,6 +228,10 @@ class StudyPlan(FrozenModel):
         sets = [part.train_instances for part in self.parts]
         sets += [evaluation.instances for part in self.parts for evaluation in part.evaluations]
         return list(dict.fromkeys(sets))
+
+
+def _base_title(part: StudyPart) -> str:
+    return part.training.base_title or Path(part.training.base_model or part.base).name
 
 
 def teacher_conditions(part: StudyPart) -> Iterator[Condition]:

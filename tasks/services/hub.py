@@ -1,6 +1,7 @@
 """Models and tokenizers by folder or hub id; what can go wrong on the way is one line."""
 
 import errno
+import json
 import logging
 import sys
 import threading
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 DOWNLOADED_FILES = ("*.json", "*.jinja", "*.txt", "*.model")
 """Files of a tokenizer on the hub."""
+SOURCE_NAME = "weights_source.json"
+"""Card beside weights that `deployments/fetch_weights.py` wrote: title, wheels, digest."""
 _loading = threading.Lock()
 """Held by the thread that loads a tokenizer: conditions are played side by side in threads."""
 
@@ -28,6 +31,14 @@ def is_local(source: str) -> bool:
 def expanded(source: str) -> str:
     """Return a source with a leading `~` expanded to the home folder."""
     return str(Path(source).expanduser()) if source.startswith("~") else source
+
+
+def source_title(source: str) -> str | None:
+    """Return how the card of fetched weights names them; None for a folder without one, or a hub id."""
+    card = Path(expanded(source)) / SOURCE_NAME
+    if not card.is_file():
+        return None
+    return json.loads(card.read_text(encoding="utf-8"))["title"]
 
 
 def find_file(source: str, name: str, revision: str | None) -> Path:

@@ -67,7 +67,9 @@ def train(
     output, source = job.output, _find_start(job)
     check_shares(job.spec, job.gpu_count)
     read_conversations(job.dataset)
-    identity = job.model_dump(mode="json", include={"spec", "contract", "seed"}, exclude={"spec": {"base_model"}})
+    identity = job.model_dump(
+        mode="json", include={"spec", "contract", "seed"}, exclude={"spec": {"base_model", "base_title"}}
+    )
     identity |= {"dataset": digest_of_file(job.dataset), "start": start_digests(source)}
     if job.gpu_count > 1:  # its checkpoints hold what no other number of processes takes up
         identity |= {"gpu_count": job.gpu_count}

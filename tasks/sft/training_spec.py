@@ -120,6 +120,8 @@ class TrainingSpec(FrozenModel):
     """Hub id or folder for `hub`; for `common` the folder is known only at run time and passed to `train`."""
     base_revision: str | None = None
     """Commit of the hub's repository; None for the newest."""
+    base_title: str | None = Field(default=None, exclude_if=lambda title: title is None)
+    """Name of the base in tables, where its card gives one, e.g. as dequantized from a file."""
     method: Literal["full", "lora", "qlora"]
     """All weights, adapters, or adapters on a base held in NF4 with double quantization."""
     tokenizer: TokenizerSpec | None = None

@@ -82,11 +82,13 @@ class HandMade:
         self,
         run_id: str = "run",
         plan_digest: str = "plan",
-        scale: Literal["laptop", "paper"] = "laptop",
+        scale: Literal["laptop", "pretrained", "paper"] = "laptop",
         base_model: str = "Qwen/Qwen3-8B",
+        base_title: str | None = None,
     ) -> None:
-        """Add a run; the bases of a plan at the paper's scale are of one model."""
-        parts = [{"base": base, "training": {"base_model": base_model}} for base in ("common", "hub")]
+        """Add a run; the bases of a plan on a hub's model are of one model."""
+        training = {"base_model": base_model, "base_title": base_title}
+        parts = [{"base": base, "training": training} for base in ("common", "hub")]
         self.add(
             RunRow(
                 run_id=run_id,
@@ -94,7 +96,7 @@ class HandMade:
                 plan_name=scale,
                 plan_digest=plan_digest,
                 scale=scale,
-                plan_json=json.dumps({"parts": parts if scale == "paper" else []}),
+                plan_json=json.dumps({"parts": [] if scale == "laptop" else parts}),
                 environment_json="{}",
                 started_at=NOW,
             )

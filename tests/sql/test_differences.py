@@ -119,6 +119,16 @@ def test_tables_of_a_teacher_name_it(played, scale, teacher, measured_on, has_di
         assert ({value for row in rows for value in differences(row).values()} != {None}) == has_differences
 
 
+@pytest.mark.parametrize("title", [None, "SmolLM2-135M-Instruct, dequantized from Q4_1"])
+def test_rows_of_a_pretrained_base_name_it_as_its_card_does(warehouse, title):
+    warehouse.run(scale="pretrained", base_model="/models/smollm2", base_title=title)
+    warehouse.instance("i1")
+    warehouse.episode("P->P", base="hub", scale="pretrained", bucket="hard")
+    (row,) = warehouse.table("table_2")
+    assert row["measured_on"] == f"pretrained, {title or 'smollm2'}"
+    assert set(differences(row).values()) == {None}
+
+
 def test_evaluated_scripted_teacher_stands_under_its_own_name(warehouse):
     warehouse.run(scale="paper")
     warehouse.instance("i1")

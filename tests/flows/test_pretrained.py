@@ -1,0 +1,38 @@
+"""A pretrained model of each of three architectures goes through the whole study on a CPU."""
+
+import pytest
+
+from carryover.storage.warehouse.reader import Warehouse
+from tests.flows.flow_process import run_flow
+from tests.tiny_bases import ARCHITECTURES, save_tiny_base
+
+OPTIONS = (
+    *("--scale", "pretrained", "--device", "cpu", "--bucket", "small", "--prompt-set", "compact"),
+    *("--train-count", "12", "--evaluation-count", "2", "--max-turns", "6", "--max-completion-tokens", "32"),
+    *("--lora-rank", "4", "--epochs", "1", "--accumulation", "2"),
+)
+CELLS = """
+select train_contract, runtime_contract, count(*)
+from latest_episodes
+where purpose = 'evaluation' and base = 'hub'
+group by all
+order by all
+"""
+
+
+@pytest.mark.prefect
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_random_model_is_adapted_served_and_compared(architecture, prefect_api, tmp_path):
+    base = save_tiny_base(tmp_path / f"tiny-{architecture}", architecture)
+    home = tmp_path / "data"
+    printed = run_flow(home, "run", *OPTIONS, "--base-model", str(base), server=prefect_api)
+    assert f"pretrained, tiny-{architecture}" in printed
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        played = warehouse.sql(CELLS).rows()
+        adapters = warehouse.sql("select distinct contract, output_path from training_runs order by all").rows()
+    contracts = ("persistent", "stateless")
+    assert played == [(train, runtime, 2) for train in (*contracts, None) for runtime in contracts]
+    assert len(adapters) == 2
+    again = run_flow(home, "run", *OPTIONS, "--base-model", str(base), server=prefect_api)
+    assert "training" not in again

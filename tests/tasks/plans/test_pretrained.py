@@ -1,0 +1,143 @@
+"""The plan on a pretrained model: what a caller may change, and what follows from the base."""
+
+import json
+
+import pytest
+
+from carryover.tasks.plans.estimate import estimate_study
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.limits import Prices
+from carryover.tasks.sft.training_spec import LINEAR_LAYERS
+
+CONFIG = {
+    "hidden_size": 576,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 9,
+    "num_key_value_heads": 3,
+    "intermediate_size": 1536,
+    "vocab_size": 49152,
+    "max_position_embeddings": 8192,
+    "tie_word_embeddings": True,
+}
+SMALL = {"device": "cpu", "bucket": "small", "prompt_set": "compact"}
+
+
+@pytest.fixture
+def base(tmp_path):
+    """A folder with the configuration of SmolLM2-135M."""
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    return str(tmp_path)
+
+
+def part_of(**overrides):
+    (part,) = resolve_plan("pretrained", Overrides(**overrides)).parts
+    return part
+
+
+def test_the_plan_trains_by_the_papers_protocol_without_faults():
+    part = part_of()
+    training = part.training
+    assert (training.method, training.precision, training.epochs) == ("qlora", "bfloat16", 3)
+    assert training.lora is not None
+    assert (training.lora.rank, training.lora.alpha, training.lora.layers) == (64, 128, LINEAR_LAYERS)
+    assert training.chat_template is None
+    assert (part.teacher.kind, part.teacher.episode.faults) == ("scripted", None)
+    assert (part.train_instances.bucket, part.teacher.episode.prompt_set) == ("easy", "full")
+
+
+def test_a_cpu_trains_plain_adapters_and_serves_by_itself(base):
+    plan = resolve_plan("pretrained", Overrides(base_model=base, **SMALL))
+    training = plan.parts[0].training
+    assert (training.method, training.precision, training.batch.packing) == ("lora", "float32", False)
+    assert not training.is_for_gpu
+    assert plan.serving.engine == "cpu"
+    assert resolve_plan("pretrained").serving.engine == "vllm"
+
+
+def test_sequences_and_served_context_follow_the_positions_of_the_base(base):
+    plan = resolve_plan("pretrained", Overrides(base_model=base))
+    (part,) = plan.parts
+    assert (part.training.batch.max_length, part.dataset.maximum_sequence_tokens) == (8192, 8192)
+    assert plan.serving.context_tokens == 8192
+    shorter = resolve_plan("pretrained", Overrides(base_model=base, context_tokens=4096))
+    assert shorter.parts[0].training.batch.max_length == 4096
+    assert shorter.serving.context_tokens == 4096
+
+
+def test_a_context_beyond_the_positions_is_cut_to_them(base):
+    plan = resolve_plan("pretrained", Overrides(base_model=base, context_tokens=16_000))
+    assert (plan.parts[0].training.batch.max_length, plan.serving.context_tokens) == (8192, 8192)
+
+
+def test_another_bucket_moves_training_and_evaluation():
+    part = part_of(**SMALL, evaluation_first_seed=7, max_turns=24, max_completion_tokens=320)
+    (evaluation,) = part.evaluations
+    assert (part.train_instances.bucket, evaluation.instances.bucket) == ("small", "small")
+    assert evaluation.instances.first_seed == 7
+    assert (part.teacher.episode.prompt_set, evaluation.episode.prompt_set) == ("compact", "compact")
+    assert (part.teacher.episode.max_turns, evaluation.episode.max_turns) == (24, 24)
+    assert evaluation.episode.max_completion_tokens == 320
+    assert part.teacher.episode.max_completion_tokens == 12_288
+
+
+def test_numbers_of_the_training_are_overrides():
+    training = part_of(
+        device="cpu", precision="bfloat16", epochs=1.5, learning_rate=5e-4, lora_rank=32, pass_tokens=900,
+        accumulation=2, gradient_checkpointing=False, cpu_threads=2, chat_template="chatml",
+    ).training  # fmt: skip
+    assert (training.precision, training.epochs, training.optimizer.learning_rate) == ("bfloat16", 1.5, 5e-4)
+    assert training.lora is not None
+    assert (training.lora.rank, training.lora.alpha) == (32, 64)
+    assert (training.batch.tokens, training.batch.accumulation) == (900, 2)
+    assert (training.gradient_checkpointing, training.cpu_threads, training.chat_template) == (False, 2, "chatml")
+
+
+def test_a_rank_is_served_by_the_next_that_vllm_makes_room_for():
+    assert resolve_plan("pretrained", Overrides(lora_rank=48)).serving.max_lora_rank == 64
+
+
+def test_one_contract_alone_is_trained_and_played():
+    part = part_of(contracts=("persistent",))
+    assert part.teacher.contracts == ("persistent",)
+    assert part.evaluations[0].runtime_contracts == ("persistent",)
+
+
+def test_compact_prompts_have_no_scripted_teacher_on_easy_instances():
+    with pytest.raises(UserError, match="no scripted teacher plays easy instances with compact prompts"):
+        resolve_plan("pretrained", Overrides(prompt_set="compact"))
+
+
+@pytest.mark.parametrize(
+    "override", [{"device": "cpu"}, {"method": "lora"}, {"lora_rank": 8}, {"precision": "float32"}]
+)
+def test_settings_of_a_pretrained_base_are_refused_without_one(override):
+    (name,) = override
+    with pytest.raises(UserError, match=f"^{name} .* changes nothing here: the plan trains from base 'scratch'"):
+        resolve_plan("smoke", Overrides(**override))
+
+
+def test_a_card_of_fetched_weights_names_the_base(base, tmp_path):
+    (tmp_path / "weights_source.json").write_text('{"title": "Tiny, dequantized from Q4_1"}')
+    assert resolve_plan("pretrained", Overrides(base_model=base)).label == "pretrained, Tiny, dequantized from Q4_1"
+
+
+def test_hours_on_a_cpu_follow_size_and_tokens_of_the_base(base):
+    plan = resolve_plan("pretrained", Overrides(base_model=base, train_count=100, epochs=1, **SMALL))
+    rows = {row.stage: row for row in estimate_study(plan, Prices(), 4)}
+    training = rows["main: training, persistent"]
+    # 5 of 100 held out; 756 tokens each, by the scripted teachers
+    assert training.training_tokens == 95 * 756
+    operations = 2 * 134_515_008 * 3 + 2 * 756 * 576 * 30 * 3.5
+    assert 3600 * training.hours == pytest.approx(95 * 756 * operations / 6e10, rel=1e-3)
+    assert rows["main: stateless -> stateless, small"].prompt_tokens == 100 * 7_198
+
+
+def test_hours_on_a_gpu_scale_with_the_size_of_the_base(base):
+    plan = resolve_plan("pretrained", Overrides(base_model=base))
+    rows = {row.stage: row for row in estimate_study(plan, Prices(), 1)}
+    small = rows["main: persistent -> persistent, easy"].hours
+    unknown = resolve_plan("pretrained", Overrides(base_model="no/body", base_revision="1" * 40))
+    large = {row.stage: row for row in estimate_study(unknown, Prices(), 1)}
+    assert small / large["main: persistent -> persistent, easy"].hours == pytest.approx(134.5 / 8190, rel=0.02)
