@@ -191,7 +191,7 @@ def test_the_paper_s_data_and_training_can_be_varied():
         apply_overrides(resolve_plan("paper"), Overrides(retention="paired", matching="tokens"))
     with pytest.raises(
         UserError,
-        match=r"--base-revision 0123abc changes nothing: .* are paper, paper_injected",
+        match=r"--base-revision 0123abc changes nothing: .* are pretrained, paper, paper_injected",
     ):
         apply_overrides(resolve_plan("laptop"), Overrides(base_revision="0123abc"))
 

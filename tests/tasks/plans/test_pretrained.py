@@ -114,7 +114,9 @@ def test_compact_prompts_have_no_scripted_teacher_on_easy_instances():
 )
 def test_settings_of_a_pretrained_base_are_refused_without_one(override):
     (name,) = override
-    with pytest.raises(UserError, match=f"^{name} .* changes nothing here: the plan trains from base 'scratch'"):
+    with pytest.raises(
+        UserError, match=f"^--{name.replace('_', '-')} .* changes nothing: this plan trains from base 'scratch'"
+    ):
         resolve_plan("smoke", Overrides(**override))
 
 
