@@ -14,6 +14,7 @@ from carryover.tasks.analysis.queries import TableQuery, command_sql, table_name
 from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS
 from carryover.tasks.analysis.summary import findings
+from carryover.tasks.services.whole_files import write_whole, written_whole
 
 GROUPS = (*GROUP_COLUMNS, "measured_on")
 CELLS_CAPTION = (
@@ -28,8 +29,8 @@ def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[
     written = []
     for drawing in (*draw_cells(warehouse, plan_digest), *_figures(warehouse, plan_digest)):
         path = folder / f"{drawing.name}.svg"
-        path.write_text(drawing.svg, encoding="utf-8")
-        path.with_suffix(".txt").write_text(f"{drawing.caption} {drawing.setting}".strip() + "\n", encoding="utf-8")
+        write_whole(path, drawing.svg)
+        write_whole(path.with_suffix(".txt"), f"{drawing.caption} {drawing.setting}".strip() + "\n")
         written.append(path)
     return written
 
@@ -56,7 +57,8 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
         plan_json=run["plan_json"],
         environment_json=run["environment_json"],
     )
-    path.write_text(render_report(content), encoding="utf-8")
+    with written_whole(path) as unfinished:
+        unfinished.write_text(render_report(content), encoding="utf-8")
     return path
 
 

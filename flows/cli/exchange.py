@@ -10,6 +10,7 @@ from carryover.tasks.interchange.chat import conversation
 from carryover.tasks.interchange.formats import export_traces
 from carryover.tasks.interchange.recorded import recorded_traces
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.traces.vocabulary import ExportFormat
 
 
@@ -38,7 +39,7 @@ def default_plan(warehouse: Warehouse, plan: str | None) -> str | None:
 def write_rewards(warehouse: Warehouse, file: Path) -> int:
     """Write the episodes of CaveAgent's suites for reinforcement learning; return how many."""
     rows = warehouse.sql(command_sql("cave_rewards")).arrow().to_pylist()
-    with file.open("w", encoding="utf-8") as lines:
+    with written_whole(file) as unfinished, unfinished.open("w", encoding="utf-8") as lines:
         for row in rows:
             replies = [(reply["assistant_text"], reply["observation"]) for reply in row.pop("replies")]
             messages = conversation(json.loads(row.pop("opening")), replies)

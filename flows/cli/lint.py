@@ -29,6 +29,7 @@ from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import Trace, contract_name
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.progress import no_bar, progress_bar
+from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.traces.vocabulary import ContractName
 
 QUICK_BYTES = 1_000_000
@@ -91,7 +92,7 @@ def report_lint(
     verdict = summary.sentence(runtime)
     unread = tally.sentences()
     for path in pages:
-        path.write_text(html_page("Contract lint", summary, page.rows(), unread), encoding="utf-8")
+        write_whole(path, html_page("Contract lint", summary, page.rows(), unread))
     for sentence in unread:
         typer.echo(sentence, err=True)
     rows = [flat_row(lint) for lint in kept] if per_trace else summary.rows()

@@ -19,6 +19,7 @@ from carryover.flows.cli.screen import screen
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.lint.formats import LintFormat
 from carryover.tasks.services.progress import progress_bar
+from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.traces.vocabulary import ExportFormat, Purpose, Split, TableFormat
 
 app = typer.Typer(
@@ -142,7 +143,7 @@ def costs(folder: Path, home: Home = None, plan: Comparison = None) -> None:
     rows = rows.filter(instruction="none")
     folder.mkdir(exist_ok=True)
     for name, text in (("cave_costs.svg", draw_costs(rows)), ("cave_costs.md", cost_page(rows))):
-        (folder / name).write_text(text, encoding="utf-8")
+        write_whole(folder / name, text)
         typer.echo(folder / name)
 
 

@@ -15,6 +15,7 @@ from carryover.tasks.analysis.rendering import render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.vocabulary import TableFormat
 
@@ -92,5 +93,5 @@ def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: C
     if not asked:
         raise UserError(f"{path} asks none of these questions; give a copy of sql/README.md")
     answers = {question.number: warehouse.sql(question.about(plan_digest)).polars() for question in asked}
-    path.write_text(replace_answers(text, answers), encoding="utf-8")
+    write_whole(path, replace_answers(text, answers))
     return list(answers)

@@ -86,7 +86,10 @@ def _opening_error(path: Path, error: duckdb.Error) -> WarehouseError:
             f"{path} is open in process {held['process']} ({held['program']}); close it there and try again; "
             "to read while others merge, open the readers' copy"
         )
-    return WarehouseError(f"cannot open {path} as a warehouse: {error}")
+    return WarehouseError(
+        f"cannot open {path} as a warehouse: {' '.join(str(error).split())}; "
+        "open a file that `carryover merge` wrote, or a landing zone by its folder"
+    )
 
 
 def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) -> None:

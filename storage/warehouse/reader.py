@@ -1,6 +1,7 @@
 """Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames; a reader never waits."""
 
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -85,8 +86,12 @@ class Warehouse:
         """Open a warehouse file through its readers' copy, or the landing zone at a folder or URL by scanning it.
 
         `storage_options` are those of the landing zone.
-        Raise `WarehouseError` where there is neither, and for a file that is no warehouse or of another version.
+        Raise `WarehouseError` where there is neither, and for a file that is no warehouse or of another version;
+        `TypeError` for what is no path.
         """
+        if not isinstance(path_or_url, str | PathLike):
+            kind = type(path_or_url).__name__
+            raise TypeError(f"a warehouse is opened by its path or URL, got {kind}; pass a str or pathlib.Path")
         if "://" in str(path_or_url) or Path(path_or_url).is_dir():
             landing = LandingZone(path_or_url, storage_options)
             return cls(_open_landing(landing), landing)

@@ -11,11 +11,12 @@ from carryover.tasks.interchange.imported import ImportedRows
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.interchange.setting import ImportSetting
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.whole_files import folder_filled_whole
 from carryover.tasks.traces.vocabulary import ExportFormat
 
 
 def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: ExportFormat) -> int:
-    """Write episodes under a folder, which is made where it is missing, and return their count.
+    """Write episodes under a folder and return their count; files appear there once all are written.
 
     `authors` and `atif` write files per episode, `jsonl` and `parquet` one file `traces.jsonl` or `traces.parquet`.
 
@@ -24,16 +25,16 @@ def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: Ex
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(f"not a folder: {folder}; pass a folder for the episodes")
-    folder.mkdir(parents=True, exist_ok=True)
-    match format_name:
-        case "authors":
-            return len(write_authors(traces, folder))
-        case "atif":
-            return len(write_atif(traces, folder))
-        case "jsonl":
-            return write_chat_jsonl(traces, folder / "traces.jsonl")
-        case "parquet":
-            return write_chat_parquet(traces, folder / "traces.parquet")
+    with folder_filled_whole(folder) as unfinished:
+        match format_name:
+            case "authors":
+                return len(write_authors(traces, unfinished))
+            case "atif":
+                return len(write_atif(traces, unfinished))
+            case "jsonl":
+                return write_chat_jsonl(traces, unfinished / "traces.jsonl")
+            case "parquet":
+                return write_chat_parquet(traces, unfinished / "traces.parquet")
 
 
 def import_traces(

@@ -85,7 +85,7 @@ def with_paths(
         path = folder / trace.folder / f"{prefix}{trace.name}{ending}"
         if path in episode_of:
             raise UserError(
-                f"episodes {episode_of[path]} and {trace.episode.episode_id} would both be {path}; "
+                f"episodes {episode_of[path]} and {trace.episode.episode_id} would both be {path.relative_to(folder)}; "
                 "export one attempt of each, those that `marts.episode_metrics` counts"
             )
         episode_of[path] = trace.episode.episode_id

@@ -31,6 +31,7 @@ def session(
         tool_call_cap: Tool calls that a block may make; None for no cap.
 
     Raises:
+        TypeError: `tools` is a function, or holds what is none.
         ValueError: No contract has that name, a tool has none, or two tools have the same.
         SandboxUnavailableError: The machine does not reach the sandbox level that the spec asks for.
     """
@@ -47,10 +48,17 @@ def session(
 
 
 def _by_name(tools: Tools) -> Mapping[str, Callable[..., Any]]:
+    if callable(tools):
+        name = getattr(tools, "__name__", "function")
+        raise TypeError(f"tools is {name!r} itself; pass tools=[{name}]")
     if isinstance(tools, Mapping):
-        return cast("Mapping[str, Callable[..., Any]]", tools)
+        by_name = cast("Mapping[str, Callable[..., Any]]", tools)
+        _refuse_others(by_name.values())
+        return by_name
+    functions = list(tools)
+    _refuse_others(functions)
     named: dict[str, Callable[..., Any]] = {}
-    for function in tools:
+    for function in functions:
         name = getattr(function, "__name__", "")
         if not name.isidentifier():
             raise ValueError(f"{function!r:.100} has no name to call it by; pass tools={{'name': function}}")
@@ -58,3 +66,9 @@ def _by_name(tools: Tools) -> Mapping[str, Callable[..., Any]]:
             raise ValueError(f"two tools are named {name!r}; pass tools={{'name': function}}")
         named[name] = function
     return named
+
+
+def _refuse_others(functions: Iterable[Any]) -> None:
+    for function in functions:
+        if not callable(function):
+            raise TypeError(f"tool {function!r:.100} is no function; pass the function itself")

@@ -50,6 +50,24 @@ def folder_written_whole(folder: Path, *, replaces: bool = False) -> Iterator[Pa
             shutil.rmtree(temporary)
 
 
+@contextmanager
+def folder_filled_whole(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder whose files move below `folder` when the block ends, and go when it raises."""
+    with _temporary(folder) as temporary:
+        temporary.mkdir(parents=True)
+        yield temporary
+        if not folder.exists():
+            temporary.rename(folder)
+            return
+        for file in sorted(temporary.rglob("*")):
+            target = folder / file.relative_to(temporary)
+            if file.is_dir():
+                target.mkdir(exist_ok=True)
+            else:
+                file.replace(target)
+        shutil.rmtree(temporary)
+
+
 def _exchange(one: Path, other: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.renameat2(_HERE, os.fsencode(one.absolute()), _HERE, os.fsencode(other.absolute()), _RENAME_EXCHANGE):

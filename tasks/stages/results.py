@@ -22,6 +22,7 @@ from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.stages.kept_training import insert_training, keep_training
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow
@@ -107,7 +108,7 @@ def keep_results(
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
     keep_training(warehouse, folder, same, episodes["episode_id"])
     listed = [plan.model_dump(mode="json") for plan in plans]
-    (folder / PLANS).write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_whole(folder / PLANS, json.dumps(listed, indent=1, sort_keys=True) + "\n")
     write_statistics(folder, compute)
     return episodes.height
 

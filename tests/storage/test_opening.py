@@ -1,11 +1,13 @@
 """Opening a warehouse: its copies, its readers, and places that are none."""
 
+import io
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -60,6 +62,22 @@ def test_readers_copy_alone_is_a_warehouse(merged, tmp_path):
 def test_a_missing_warehouse_says_how_to_make_one(tmp_path):
     with pytest.raises(WarehouseError, match=r"no warehouse at .*absent.duckdb; `carryover merge` makes one"):
         Warehouse.open(tmp_path / "absent.duckdb")
+
+
+def test_a_file_that_is_no_warehouse_names_what_is_one(tmp_path):
+    (tmp_path / "notes.txt").write_bytes(bytes(range(256)) * 100)
+    with pytest.raises(
+        WarehouseError, match=r"cannot open .*notes.txt as a warehouse: .*; open a file that `carryover"
+    ):
+        Warehouse.open(tmp_path / "notes.txt")
+
+
+@pytest.mark.parametrize(
+    "content", [b"study.duckdb", 3, None, io.BytesIO(b"DUCK")], ids=lambda each: type(each).__name__
+)
+def test_what_is_no_path_is_named(content: Any):
+    with pytest.raises(TypeError, match=f"opened by its path or URL, got {type(content).__name__}; pass a str or"):
+        Warehouse.open(content)
 
 
 def test_reader_before_the_first_merge_hears_that_none_finished(landing, tmp_path, make_episode):

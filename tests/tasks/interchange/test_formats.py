@@ -47,3 +47,14 @@ def test_exporting_onto_a_file_says_so_and_leaves_it(tmp_path):
     with pytest.raises(UserError, match=r"not a folder: .*out; pass a folder"):
         export_traces([], file, "jsonl")
     assert file.read_text() == "precious"
+
+
+@pytest.mark.parametrize("format_name", get_args(Format))
+def test_an_export_that_fails_leaves_nothing(played, tmp_path, format_name):
+    def fail_after_two():
+        yield from played.traces()[:2]
+        raise LookupError("no third episode")
+
+    with pytest.raises(LookupError, match="no third episode"):
+        export_traces(fail_after_two(), tmp_path / "out", format_name)
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,8 @@
 """A session as users open it."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from carryover.tasks.runtime.contract import CONTRACTS
@@ -73,3 +76,17 @@ def test_unknown_contract_names_the_choices():
 def test_tools_without_names_of_their_own_are_refused(tools, words):
     with pytest.raises(ValueError, match=words):
         session(tools=tools)
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        (search, r"tools is 'search' itself; pass tools=\[search\]"),
+        (partial(search, "a"), r"tools is 'function' itself; pass tools=\[function\]"),
+        (["search"], r"tool 'search' is no function; pass the function itself"),
+        ({"search": "search"}, r"tool 'search' is no function; pass the function itself"),
+    ],
+)
+def test_what_is_no_list_of_functions_is_named(tools: Any, words):
+    with pytest.raises(TypeError, match=f"^{words}$"):
+        session("persistent", tools=tools)

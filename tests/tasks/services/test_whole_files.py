@@ -9,6 +9,7 @@ from carryover.tasks.services.whole_files import (
     digest_of_file,
     file_lock,
     file_lock_when_free,
+    folder_filled_whole,
     folder_written_whole,
     write_whole,
     written_whole,
@@ -110,3 +111,31 @@ def test_a_wait_for_a_lock_ends_where_the_check_raises(tmp_path):
         file_lock_when_free(tmp_path / "lock", refuse),
     ):
         pass
+
+
+def test_files_of_a_folder_appear_once_all_are_written(tmp_path):
+    folder = tmp_path / "export"
+    (folder / "a").mkdir(parents=True)
+    (folder / "kept").touch()
+    with folder_filled_whole(folder) as temporary:
+        (temporary / "a").mkdir()
+        (temporary / "a" / "new").touch()
+        assert not (folder / "a" / "new").exists()
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) == ["a", "a/new", "kept"]
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_folder_that_cannot_be_filled_stays_as_it_was(tmp_path, is_there):
+    folder = tmp_path / "export"
+    if is_there:
+        fill(folder, "kept")
+
+    def write_a_part() -> None:
+        with folder_filled_whole(folder) as temporary:
+            (temporary / "part").touch()
+            raise ValueError("in between")
+
+    with pytest.raises(ValueError, match="in between"):
+        write_a_part()
+    assert [path.name for path in tmp_path.rglob("*")] == (["export", "kept"] if is_there else [])
