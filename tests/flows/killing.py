@@ -95,7 +95,7 @@ def check_completed(home: Path) -> None:
         counts = warehouse.sql(COUNTS).rows()
         repeated = warehouse.sql("select episode_id from episodes group by all having count(*) > 1").rows()
         trainings = warehouse.sql("select contract, count(*) from training_runs group by all order by all").rows()
-    assert counts == [("evaluation", *(8 * EVALUATION_COUNT,) * 2), ("teacher", *(2 * TRAIN_COUNT,) * 2)]
+    assert counts == [("evaluation", *(10 * EVALUATION_COUNT,) * 2), ("teacher", *(2 * TRAIN_COUNT,) * 2)]
     assert repeated == []
     assert trainings == [("persistent", 1), ("stateless", 1)]
 

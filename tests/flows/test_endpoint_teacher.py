@@ -27,7 +27,7 @@ from run_ends inner join runs using (run_id)
 where flow = 'reproduce_study'
 order by run_ends.finished_at"""
 """How each start of the study ended; its servers are runs of their own."""
-ALL_EPISODES = {"teacher": 2 * TRAIN_COUNT, "evaluation": 8 * EVALUATION_COUNT}
+ALL_EPISODES = {"teacher": 2 * TRAIN_COUNT, "evaluation": 10 * EVALUATION_COUNT}
 PRICES = '{"prompt": 100, "completion": 400}'
 COST = (PROMPT_TOKENS * 100 + COMPLETION_TOKENS * 400) / 1_000_000
 """Of one reply, at these prices."""

@@ -45,7 +45,8 @@ def test_a_dry_run_plans_the_paper_and_writes_nothing(home, capsys):
     assert (trained, steps) == ("13,197,210", "57")
     assert 27 < float(memory) < 33
     for line in (
-        "Estimated from Table 1's tokens, Table 2's time; Table 5's mean tokens; Table 2's tokens and time",
+        "Estimated from Table 1's tokens, Table 2's time; ",
+        "Table 5's mean tokens; Table 2's tokens and time",
         "Training hours on H100 GPUs, one training on each: ",
         "Each training over 2 GPUs (--gpus-per-training 2): ",
         "Each training over 8 GPUs (--gpus-per-training 8): ",
@@ -74,8 +75,8 @@ def test_dry_run_separates_token_sums_and_needs_prices_for_cost(capsys):
     print_estimate(resolve_plan("smoke"), Limits())
     printed = capsys.readouterr().out
     episodes, prompt, completion, training, *_ = rows_of(printed)["all, one after the other"]
-    # 40 episodes per contract and 6 in each of 8 cells; 6 x (3,840 + 10,500 + 2 x 8,500 + 2 x 1,700) prompt tokens
-    assert (episodes, prompt) == ("128", "208,440")
+    # 40 episodes per contract and 6 in each of 10 cells, four of them of scripts; 6 x (3,840 + 10,500 + 2 x 8,500 + 2 x 1,700) prompt tokens
+    assert (episodes, prompt) == ("140", "208,440")
     assert completion == "29,760"  # 6 x (410 + 1,250 + 2 x 1,050 + 2 x 600)
     assert training == "83,399"  # one pass over 40 examples of 1,049 and 19 of 2,181
     assert "about 238,200 tokens, which is what --max-tokens-total counts" in printed
