@@ -118,7 +118,8 @@ def test_services_finish_a_study_on_postgresql(postgres, bucket_address, tmp_pat
                 run = client.read_flow_run(run.id)
             assert run.state.is_completed(), (tmp_path / "cpu.log").read_text()[-8000:]
     purposes = LandingZone(services["cpu"]["environment"]["CARRYOVER_LANDING"]).scan("episodes").collect()["purpose"]
-    assert dict(purposes.value_counts().iter_rows()) == {"teacher": 2 * TRAIN_COUNT, "evaluation": 10 * EVALUATION_COUNT}
+    counts = dict(purposes.value_counts().iter_rows())
+    assert counts == {"teacher": 2 * TRAIN_COUNT, "evaluation": 10 * EVALUATION_COUNT}
     query = ["psql", f"postgresql://prefect@{postgres}/prefect", "--tuples-only", "--no-align", "--command"]
     query.append(f"select state_type from flow_run where id = '{run.id}'")
     state = subprocess.check_output(query, env=os.environ | {"PGPASSWORD": PASSWORD}, text=True)

@@ -75,7 +75,8 @@ def test_dry_run_separates_token_sums_and_needs_prices_for_cost(capsys):
     print_estimate(resolve_plan("smoke"), Limits())
     printed = capsys.readouterr().out
     episodes, prompt, completion, training, *_ = rows_of(printed)["all, one after the other"]
-    # 40 episodes per contract and 6 in each of 10 cells, four of them of scripts; 6 x (3,840 + 10,500 + 2 x 8,500 + 2 x 1,700) prompt tokens
+    # 40 episodes per contract and 6 in each of 10 cells, four of them of scripts;
+    # 6 x (3,840 + 10,500 + 2 x 8,500 + 2 x 1,700) prompt tokens
     assert (episodes, prompt) == ("140", "208,440")
     assert completion == "29,760"  # 6 x (410 + 1,250 + 2 x 1,050 + 2 x 600)
     assert training == "83,399"  # one pass over 40 examples of 1,049 and 19 of 2,181

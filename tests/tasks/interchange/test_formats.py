@@ -49,7 +49,7 @@ def test_exporting_onto_a_file_says_so_and_leaves_it(tmp_path):
     assert file.read_text() == "precious"
 
 
-@pytest.mark.parametrize("format_name", get_args(Format))
+@pytest.mark.parametrize("format_name", get_args(ExportFormat))
 def test_an_export_that_fails_leaves_nothing(played, tmp_path, format_name):
     def fail_after_two():
         yield from played.traces()[:2]
