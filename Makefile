@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 export DO_NOT_TRACK := 1
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo install sandbox browser test test-all test-study test-runtime test-soak test-benchmarks up down deploy lint clean clean-data
+.PHONY: help demo install sandbox browser test test-all test-study test-runtime test-soak test-benchmarks test-versions up down deploy lint clean clean-data
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -50,6 +50,9 @@ test-soak: $(VENV)/.installed-dev sandbox  ## The third: an hour of episodes wit
 
 test-benchmarks: $(VENV)/.installed-dev sandbox  ## The fourth: what the README and the tables of tests/benchmarks claim
 	@$(BIN)/python -m pytest -m benchmark -s
+
+test-versions: sandbox  ## Run the unmarked tests with the lowest and the newest versions, the core's on other Pythons
+	@PYTHON=$(PYTHON) .ci/versions.sh
 
 up: $(VENV)/.installed sandbox  ## Start a Prefect server and workers in the background, and declare the deployments
 	@BIN=$(abspath $(BIN)) DEPLOY="make --no-print-directory deploy" sh deployments/machine.sh up

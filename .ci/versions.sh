@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The unmarked tests with the lowest versions that pyproject.toml allows and with the newest that pip resolves, then the
+# core's tests on every other Python at hand. Environments live in build/versions and are made anew by every call.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export DO_NOT_TRACK=1 GX_ANALYTICS_ENABLED=false
+python=${PYTHON:-python3.11}
+folder=build/versions
+core_tests=(tests/tasks/runtime tests/tasks/lint tests/tasks/readers)
+
+floors() {
+    "$python" - <<'PYTHON'
+import re, tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+asked = [each for group in (project["dependencies"], *project["optional-dependencies"].values()) for each in group]
+found = (re.match(r"([\w.-]+)(?:\[\w+\])?[>=]=([\d.]+)", each) for each in asked)
+print("\n".join(sorted({f"{each[1]}=={each[2]}" for each in found if each})))
+PYTHON
+}
+
+environment() { # NAME PYTHON EXTRAS [PIP'S OPTIONS]: make one, and run pip check in it
+    local place="$folder/$1" interpreter=$2 extras=$3
+    shift 3
+    "$interpreter" -m venv --clear "$place"
+    local pip=("$place/bin/python" -m pip --disable-pip-version-check)
+    case $extras in *train*) "${pip[@]}" install --quiet "$@" torch==2.13.0 ;; esac
+    "${pip[@]}" install --quiet "$@" --editable ".[$extras]" pytest pytest-timeout pytest-xdist hypothesis
+    "${pip[@]}" check
+}
+
+mkdir -p "$folder"
+floors >"$folder/floors.txt"
+for which in lowest newest; do
+    echo "== $which versions"
+    [ "$which" = lowest ] && options=(--constraint "$folder/floors.txt") || options=()
+    environment "$which" "$python" study,train,dev "${options[@]}"
+    "$folder/$which/bin/python" -m pytest -n 2 --dist loadfile --ignore tests/tasks/runtime
+    "$folder/$which/bin/python" -m pytest -n 2 --dist loadfile tests/tasks/runtime
+done
+for minor in 12 13 14; do
+    interpreter=$(command -v "python3.$minor") && "$interpreter" -c '' 2>/dev/null || { echo "== no Python 3.$minor at hand"; continue; }
+    echo "== the core on Python 3.$minor"
+    environment "3.$minor" "$interpreter" frames
+    "$folder/3.$minor/bin/python" -m pytest -n 2 --dist loadfile "${core_tests[@]}"
+done
