@@ -93,7 +93,7 @@ def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
 
 
 def answer_study(parameters: Mapping[str, Any]) -> bool:
-    """Answer without a Prefect server where that is possible, and say what is missing before one is started."""
+    """Answer without a Prefect server, or refuse for missing prerequisites before one starts."""
     plan, limits = resolve_plan(parameters["scale"], parameters["overrides"]), parameters["limits"]
     if is_answered(plan, limits, dry_run=parameters["dry_run"]):
         return True

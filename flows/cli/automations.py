@@ -2,8 +2,10 @@
 
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
@@ -12,17 +14,10 @@ from prefect.events.schemas.automations import AutomationCore
 
 def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
     """Create an automation, or change the one of its name, and return a line about it."""
-    actions: list[dict[str, Any]] = []
-    lacking: list[str] = []
-    for action in declared["actions"]:
-        if (name := action.get("block")) is None:
-            actions.append(action)
-        elif named := [each.id for each in client.read_block_documents() if each.name == name]:
-            rest = {field: value for field, value in action.items() if field != "block"}
-            actions.append({**rest, "block_document_id": named[0]})
-        else:
-            actions.append({"type": "do-nothing"})
-            lacking.append(name)
+    blocks = {each.name: each.id for each in client.read_block_documents()}
+    named = [action["block"] for action in declared["actions"] if "block" in action]
+    lacking = [name for name in named if name not in blocks]
+    actions = [_with_block(action, blocks) for action in declared["actions"]]
     automation = AutomationCore.model_validate({**declared, "actions": actions})
     found = client.read_automations_by_name(automation.name)
     if found:
@@ -30,8 +25,21 @@ def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> s
     else:
         client.create_automation(automation)
     told = f"automation {automation.name!r} is {'changed' if found else 'created'}"
-    blocks = ", ".join(map(repr, lacking))
-    return f"{told}; notifications are disabled: create the block {blocks} and deploy again" if lacking else told
+    if not lacking:
+        return told
+    missing = ", ".join(map(repr, lacking))
+    return f"{told}; notifications are disabled: create the block {missing} and deploy again"
+
+
+def _with_block(action: dict[str, Any], blocks: Mapping[str, UUID]) -> dict[str, Any]:
+    """Return an action with its block's id for the name; one that does nothing where the block is missing."""
+    name = action.get("block")
+    if name is None:
+        return action
+    if name not in blocks:
+        return {"type": "do-nothing"}
+    rest = {field: value for field, value in action.items() if field != "block"}
+    return {**rest, "block_document_id": blocks[name]}
 
 
 if __name__ == "__main__":

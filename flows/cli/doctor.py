@@ -36,7 +36,7 @@ def print_health(home: Path | None) -> None:
     else:
         console.print(f"sandbox level {runtime.sandbox_level}")
         runtime.close()
-    for line in (*_warehouse_lines(home), *server_lines(console.width)):
+    for line in (*_home_lines(home), *server_lines(console.width)):
         console.print(line, markup=False)
 
 
@@ -92,7 +92,7 @@ def _merged_bundles(warehouse: Path) -> list[MergedBundle]:
         return [MergedBundle(*row) for row in opened.sql(command_sql("merged_bundles")).rows()]
 
 
-def _warehouse_lines(home: Path | None) -> list[str]:
+def _home_lines(home: Path | None) -> list[str]:
     try:
         folders = find_folders(home)
         landed = {manifest.bundle_id for manifest in LandingZone(folders.landing).manifests().bundles}
@@ -102,17 +102,22 @@ def _warehouse_lines(home: Path | None) -> list[str]:
     if not folders.warehouse.exists():
         return [*lines, f"no warehouse at {folders.warehouse}; {HOW_TO_FILL}"]
     try:
-        with Warehouse.open(folders.warehouse) as warehouse:
-            counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
-            waiting = landed - {row[0] for row in warehouse.sql(command_sql("merged_bundles")).rows()}
-            ((run_count, episode_count),) = warehouse.sql(command_sql("other_sources")).rows()
-            broken = [row[0] for row in warehouse.sql(command_sql("broken_checks")).rows()]
+        return [*lines, *_warehouse_lines(folders.warehouse, landed)]
     except UserError as error:
         return [*lines, f"warehouse {folders.warehouse}: {error}"]
-    lines.append(f"warehouse {folders.warehouse}: {', '.join(counts)}")
+
+
+def _warehouse_lines(path: Path, landed: set[str]) -> list[str]:
+    """Return what a warehouse holds and lacks; raise `UserError` if it is unreadable."""
+    with Warehouse.open(path) as warehouse:
+        counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
+        waiting = landed - {row[0] for row in warehouse.sql(command_sql("merged_bundles")).rows()}
+        ((run_count, episode_count),) = warehouse.sql(command_sql("other_sources")).rows()
+        broken = [row[0] for row in warehouse.sql(command_sql("broken_checks")).rows()]
+    lines = [f"warehouse {path}: {', '.join(counts)}"]
     if waiting:
         lines.append(f"{len(waiting)} landed bundles are not merged yet; `carryover merge` takes them in")
-    elif not has_current_copy(folders.warehouse):
+    elif not has_current_copy(path):
         lines.append("the readers' copy is older than the warehouse; `carryover merge` replaces it")
     if run_count:
         found = f"{run_count} re-evaluations ran on other source than their study: {episode_count:,} episodes"

@@ -1,4 +1,6 @@
-"""A Prefect server for one command, where none is configured; it ends with the command, even when that is killed.
+"""A Prefect server for one command, where none is configured.
+
+It ends with the command, even when that is killed.
 
 As a program it reports whether a configured server answers: `make deploy` asks before it declares anything on one.
 """

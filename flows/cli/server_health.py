@@ -15,7 +15,7 @@ from prefect.client.schemas.filters import (
     FlowRunFilterState,
     FlowRunFilterStateType,
 )
-from prefect.client.schemas.objects import FlowRun, StateType, WorkerStatus
+from prefect.client.schemas.objects import FlowRun, State, StateType, WorkerStatus
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL
@@ -31,7 +31,8 @@ SHOWN = {"running": 4, "waiting": 2, "late": 2, "failed": 4}
 MOST_READ = 200
 """Runs of a kind that the API gives at once."""
 _ENDED_BADLY = [StateType.FAILED, StateType.CRASHED]
-_ACTIVE = [StateType.PENDING, StateType.RUNNING, StateType.PAUSED, StateType.CANCELLING]
+_STARTED = [StateType.RUNNING, StateType.CANCELLING]
+_ACTIVE = [*_STARTED, StateType.PENDING, StateType.PAUSED]
 
 
 class Pool(NamedTuple):
@@ -123,22 +124,18 @@ def describe_server(url: str, state: ServerState) -> list[str]:
 
 
 def describe_run(run: FlowRun, state: ServerState) -> RunLine | None:
-    """Return a run's line; None for one that another run's line stands for."""
-    deployment = None if run.deployment_id is None else state.deployments.get(run.deployment_id)
-    if run.state is None or (deployment is None and run.parent_task_run_id is not None):
-        return None  # a stage of a study that is shown
+    """Return a run's line; None for a stage of a study, which has one."""
+    deployment = state.deployments.get(run.deployment_id) if run.deployment_id else None
+    if run.state is None or _is_stage(run, deployment):
+        return None
     name = run.name if deployment is None else f"{run.name} ({deployment.name})"
-    match run.state.type:
-        case StateType.RUNNING | StateType.CANCELLING:
-            since = run.start_time or state.asked_at
-            return RunLine("running", name, f"for {_age(state.asked_at - since)}{_if_not('Running', run)}")
-        case StateType.PENDING | StateType.PAUSED:
-            return RunLine("waiting", name, _why_waiting(run, deployment))
-        case StateType.SCHEDULED:
-            return _describe_due(run, name, deployment, state)
-        case _:
-            message = " ".join((run.state.message or "no message").split())
-            return RunLine("failed", name, f"{_at(run.end_time)} {message}")
+    if run.state.type in _ENDED_BADLY:
+        return RunLine("failed", name, f"{_at(run.end_time)} {' '.join((run.state.message or 'no message').split())}")
+    if run.state.type in _STARTED:
+        return RunLine("running", name, _how_long(run, run.state, state.asked_at))
+    if _is_late(run, run.state, state.asked_at):
+        return RunLine("late", name, f"due {_at(run.expected_start_time)}; {_why_late(run, state.pools)}")
+    return RunLine("waiting", name, _why_waiting(run, run.state, deployment))
 
 
 def clipped(line: str, width: int) -> str:
@@ -146,13 +143,21 @@ def clipped(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def _describe_due(run: FlowRun, name: str, deployment: DeploymentResponse | None, state: ServerState) -> RunLine | None:
-    due = run.expected_start_time or state.asked_at
-    is_held = run.state is not None and run.state.name.startswith("Awaiting")
-    is_late = run.state is not None and run.state.name == "Late"
-    if not is_held and (is_late or state.asked_at - due > GRACE):
-        return RunLine("late", name, f"due {_at(due)}; {_why_late(run, state.pools)}")
-    return RunLine("waiting", name, _why_waiting(run, deployment))
+def _is_stage(run: FlowRun, deployment: DeploymentResponse | None) -> bool:
+    return deployment is None and run.parent_task_run_id is not None
+
+
+def _how_long(run: FlowRun, state: State, now: datetime) -> str:
+    minutes = int((now - (run.start_time or now)).total_seconds() // 60)
+    age = f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    return f"for {age}" if state.name == "Running" else f"for {age}, {state.name}"
+
+
+def _is_late(run: FlowRun, state: State, now: datetime) -> bool:
+    """Tell whether nobody took a run in time, also where no service of the server has marked it."""
+    if state.type is not StateType.SCHEDULED or state.name.startswith("Awaiting"):
+        return False
+    return state.name == "Late" or now - (run.expected_start_time or now) > GRACE
 
 
 def _why_late(run: FlowRun, pools: Mapping[str, Pool]) -> str:
@@ -166,8 +171,8 @@ def _why_late(run: FlowRun, pools: Mapping[str, Pool]) -> str:
     return f"the workers of the pool {pool.name} take no more runs"
 
 
-def _why_waiting(run: FlowRun, deployment: DeploymentResponse | None) -> str:
-    match run.state.name if run.state is not None else "":
+def _why_waiting(run: FlowRun, state: State, deployment: DeploymentResponse | None) -> str:
+    match state.name:
         case "AwaitingConcurrencySlot":
             whose = "its deployment" if deployment is None else deployment.name
             return f"another run of {whose} is running"
@@ -178,7 +183,7 @@ def _why_waiting(run: FlowRun, deployment: DeploymentResponse | None) -> str:
         case "Pending":
             return "its worker starts it"
         case other:
-            return other.lower()
+            return other
 
 
 def _pool_lines(pools: Iterable[Pool]) -> list[str]:
@@ -225,17 +230,5 @@ def _online(client: SyncPrefectClient, pool: str) -> tuple[str, ...]:
     return tuple(worker.name for worker in workers if worker.status is WorkerStatus.ONLINE)
 
 
-def _if_not(usual: str, run: FlowRun) -> str:
-    name = run.state.name if run.state is not None else None
-    return "" if name is None or name == usual else f", {name.lower()}"
-
-
 def _at(time: datetime | None) -> str:
     return "" if time is None else f"{time:%H:%M}"
-
-
-def _age(age: timedelta) -> str:
-    minutes = int(age.total_seconds() // 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60} min"

@@ -27,6 +27,7 @@ NAMED_MODELS = 5
 
 _WORKER_IS_ONLINE = ": a worker on the work pool 'gpu' has it, pass --train-on gpu_pool"
 _WORKER_WOULD_DO = ": use such a machine, or a worker with it on the work pool 'gpu' and --train-on gpu_pool"
+_NOBODY_BEHIND_GATEWAY = (502, 503, 504)
 _BAD_KEY = re.compile(rb"(?i)api.?key")
 """Google's answer to a wrong key: status 400, with the key named."""
 
@@ -49,29 +50,47 @@ def check_needs(
     """
     for part in plan.parts:
         check_shares(part.training, gpus_per_training if part.training.is_for_gpu else 1)
-    needs = []
     here = find_machine()
-    of_trainings = training_needs(plan, gpus_per_training)
-    if not trains_here:
-        lack = gpu_pool_lacks(of_trainings)  # without it the training would wait for ever
-    elif (lack := _lacks_here(of_trainings, here)) is not None:
-        has_worker = gpu_pool_lacks(of_trainings) is None
-        lack += _WORKER_IS_ONLINE if has_worker else _WORKER_WOULD_DO
-    if lack is not None:
-        needs.append(lack)
-    if plan.serving.engine == "vllm" and here.gpu is None:
-        needs.append("a GPU here for vllm to serve the models (or name a running server with --endpoint-url)")
-    # Room for episodes; a training looks after its own when it starts.
-    episodes = sum(row.episodes for row in estimate_study(plan, Prices(), concurrency=1))
-    home = name_folders().home
-    wanted, free = BYTES_OF_A_STUDY + episodes * BYTES_PER_EPISODE, (find_free or free_bytes)(home)
-    if free < wanted:
-        needs.append(
-            f"about {wanted / 1e6:,.0f} MB of room for {episodes:,} episodes in {home}, which has {free / 1e6:,.0f} MB "
-            f"(free some, or name another folder with {HOME_VARIABLE})"
-        )
+    lacks = [
+        _lack_of_trainings(training_needs(plan, gpus_per_training), gpu_pool_lacks, here if trains_here else None),
+        _lack_of_serving(plan, here),
+        _lack_of_room(plan, name_folders().home, find_free or free_bytes),
+    ]
+    needs = [lack for lack in lacks if lack is not None]
     needs += [need for part in plan.parts for need in _missing(plan, part, hub_url)]
     _refuse(plan, needs)
+
+
+def _lack_of_trainings(
+    needs: Sequence[MachineNeed], gpu_pool_lacks: Callable[[Sequence[MachineNeed]], str | None], here: Machine | None
+) -> str | None:
+    """Return what this machine lacks to train, or without it what the work pool lacks."""
+    if here is None:
+        return gpu_pool_lacks(needs)  # the training would wait for it for ever
+    lack = _lacks_here(needs, here)
+    if lack is None:
+        return None
+    has_worker = gpu_pool_lacks(needs) is None
+    return lack + (_WORKER_IS_ONLINE if has_worker else _WORKER_WOULD_DO)
+
+
+def _lack_of_serving(plan: StudyPlan, here: Machine) -> str | None:
+    if plan.serving.engine == "vllm" and here.gpu is None:
+        return "a GPU here for vllm to serve the models (or name a running server with --endpoint-url)"
+    return None
+
+
+def _lack_of_room(plan: StudyPlan, home: Path, find_free: Callable[[Path], int]) -> str | None:
+    """Return the room that the episodes lack; a training looks after its own when it starts."""
+    episodes = sum(row.episodes for row in estimate_study(plan, Prices(), concurrency=1))
+    wanted = BYTES_OF_A_STUDY + episodes * BYTES_PER_EPISODE
+    free = find_free(home)
+    if free >= wanted:
+        return None
+    return (
+        f"about {wanted / 1e6:,.0f} MB of room for {episodes:,} episodes in {home}, which has {free / 1e6:,.0f} MB "
+        f"(free some, or name another folder with {HOME_VARIABLE})"
+    )
 
 
 def training_needs(plan: StudyPlan, gpus_per_training: int) -> list[MachineNeed]:
@@ -153,25 +172,50 @@ def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: s
     `whose` says who is reached there, e.g. `the teacher's`; `model` is a name that it must know.
     """
     key = None if key_variable is None else find_key(key_variable)
-    lacks = [f"{whose} key in {place_of_key(key_variable)}"] if key_variable is not None and not key else []
-    address = f"{base_url.rstrip('/')}/models"
-    answer = ask(address, key or None)
-    if isinstance(answer, NoAnswer) or answer.status in (502, 503, 504):  # a gateway with nobody behind it
-        reason = answer.reason if isinstance(answer, NoAnswer) else f"HTTP {answer.status}"
-        return [*lacks, f"an answer from {whose} endpoint {base_url} ({reason})"]
+    answer = ask(_models_address(base_url), key or None)
+    lacks = []
+    if key_variable is not None and not key:
+        lacks.append(f"{whose} key in {place_of_key(key_variable)}")
+    if isinstance(answer, NoAnswer):
+        return [*lacks, f"an answer from {whose} endpoint {base_url} ({answer.reason})"]
+    if answer.status in _NOBODY_BEHIND_GATEWAY:
+        return [*lacks, f"an answer from {whose} endpoint {base_url} (HTTP {answer.status})"]
     if lacks:
         return lacks
-    if answer.status in (401, 403) or (answer.status == 400 and _BAD_KEY.search(answer.body)):
-        shown = "without one" if key_variable is None else f"to the one in {place_of_key(key_variable)}"
-        return [f"{whose} key: {base_url} answers HTTP {answer.status} {shown}"]
-    try:  # Google lists its models with a prefix that requests leave out
-        names = [str(each["id"]).removeprefix("models/") for each in json.loads(answer.body)["data"]]
-    except (ValueError, KeyError, TypeError):
-        names = []
-    if model is None or not names or model in names:
-        return []
-    alone = ask(f"{address}/{quote(model)}", key)  # an alias is not listed and can be asked for all the same
-    if isinstance(alone, HttpAnswer) and alone.status == 200:
+    if _refuses_key(answer):
+        return [f"{whose} key: {base_url} answers HTTP {answer.status} {_shown_key(key_variable)}"]
+    return [] if model is None else _lacks_model(whose, base_url, key, model, _listed_models(answer))
+
+
+def _shown_key(key_variable: str | None) -> str:
+    return "without one" if key_variable is None else f"to the one in {place_of_key(key_variable)}"
+
+
+def _lacks_model(whose: str, base_url: str, key: str | None, model: str, names: Sequence[str]) -> list[str]:
+    if not names or model in names or _knows_model(base_url, model, key):
         return []
     others = ", ".join(names[:NAMED_MODELS]) + (", ..." if len(names) > NAMED_MODELS else "")
     return [f"{whose} model {model!r} at {base_url}, which has {others}"]
+
+
+def _models_address(base_url: str) -> str:
+    return f"{base_url.rstrip('/')}/models"
+
+
+def _refuses_key(answer: HttpAnswer) -> bool:
+    is_unauthorized = answer.status in (401, 403)
+    return is_unauthorized or (answer.status == 400 and _BAD_KEY.search(answer.body) is not None)
+
+
+def _listed_models(answer: HttpAnswer) -> list[str]:
+    """Return the models that an endpoint lists, without the prefix of Google's, which requests leave out."""
+    try:
+        return [str(each["id"]).removeprefix("models/") for each in json.loads(answer.body)["data"]]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def _knows_model(base_url: str, model: str, key: str | None) -> bool:
+    """Ask for a model by name: an alias is not listed and can be asked for all the same."""
+    answer = ask(f"{_models_address(base_url)}/{quote(model)}", key)
+    return isinstance(answer, HttpAnswer) and answer.status == 200

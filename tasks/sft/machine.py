@@ -1,4 +1,4 @@
-"""One rule for trainings here and on workers: a machine says what it has, a training what it needs."""
+"""Machines and what trainings need of them: one rule here and on workers."""
 
 import os
 import re

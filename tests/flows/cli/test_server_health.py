@@ -53,7 +53,7 @@ def scheduled(state, minutes_ago):
     ("run", "kind", "why"),
     [
         (make_run(Running(), start_time=NOW - timedelta(minutes=14)), "running", "for 14 min"),
-        (make_run(Cancelling(), start_time=NOW - timedelta(minutes=74)), "running", "for 1 h 14 min, cancelling"),
+        (make_run(Cancelling(), start_time=NOW - timedelta(minutes=74)), "running", "for 1 h 14 min, Cancelling"),
         (make_run(Pending()), "waiting", "its worker starts it"),
         (scheduled(Scheduled(), 0), "waiting", "due now"),
         (scheduled(AwaitingConcurrencySlot(), 30), "waiting", "another run of study is running"),
