@@ -360,12 +360,15 @@ def import_command(
     ] = "import",
     plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
 ) -> None:
-    """Land foreign episodes (the authors' JSON, chat data or ATIF) and merge them: one model and condition per call."""
+    """Land foreign episodes in any layout that a reader knows, and merge them; options fill in what they do not say."""
     from carryover.tasks.stages.imports import import_episodes
 
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
-    count = import_episodes(source, home, setting | {"runtime_contract": contract, "model_name": model, "plan": plan})
-    typer.echo(f"{count} episodes imported from {source}; `carryover tables --plan {plan}` shows them")
+    told = import_episodes(source, home, setting | {"runtime_contract": contract, "model_name": model, "plan": plan})
+    for sentence in told.unread:
+        typer.echo(sentence, err=True)
+    counted = f"{told.episode_count} episodes imported from {source}, {told.step_count} executed blocks"
+    typer.echo(f"{counted}; `carryover tables --plan {plan}` shows them")
 
 
 @app.command()

@@ -23,8 +23,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from carryover.tasks.interchange.imported import read_observation
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
+from carryover.tasks.readers.outputs import read_outcome
+from carryover.tasks.traces.rows import StepRow
 from carryover.tasks.traces.vocabulary import FinishReason
 
 FAMILY = "knapsack"
@@ -134,7 +135,7 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
             "finished_at": finished_at.isoformat(),
             "summary": summary,
             "events": events,
-            "contract": declared | {"declaration": json.loads(episode.contract_json)},
+            "contract": declared | {"declaration": json.loads(episode.contract_json), "episode": trace.condition},
         },
         result={
             "status": _STATUS.get(episode.finish_reason, "completed"),
@@ -149,38 +150,42 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
 def _events(trace: RecordedTrace, finished_at: datetime) -> Iterator[dict[str, Any]]:
     episode = trace.episode
     clock = episode.started_at
-    step_of = {step.turn: step for step in trace.steps}
+    steps_of = trace.steps_by_turn()
     for turn in trace.turns:
         if turn.turn == 0:
             continue
-        step = step_of.get(turn.turn)
         called_at, clock = clock, clock + timedelta(seconds=turn.model_seconds)
         usage = _usage(turn.prompt_tokens, turn.completion_tokens)
         call = {"timestamp": called_at.isoformat(), "prompt_tokens": turn.prompt_tokens}
         yield _event("ModelCallEvent", clock, call)
         response = {name: usage[name] for name in ("completion_tokens", "total_tokens")}
         yield _event("ModelResponseEvent", clock, {"timestamp": clock.isoformat()} | response)
-        clock += timedelta(seconds=step.execution_seconds if step else 0.0)
-        if step is None:  # its block did not run: it has no code, and is not among `num_steps`
-            error = read_observation(turn.observation or "").error or NO_BLOCK
-            outcome = {"success": False, "result": None, "output": "", "error": error}
-        else:
-            outcome = {"success": step.error is None, "result": step.result, "output": step.output, "error": step.error}
-        if outcome["error"]:
-            yield _event("ErrorEvent", clock, {"error": outcome["error"]})
-        data = {
-            "turn": turn.turn - 1,
-            "assistant_text": turn.assistant_text,
-            "code": step.code if step else None,
-            "interpreter_result": outcome,
-            "token_usage": usage,
-        }
-        yield _event("StepEvent", clock, data)
+        steps: list[StepRow | None] = [*steps_of.get(turn.turn, [])]
+        for step in steps or [None]:  # its block did not run: it has no code, and is not among `num_steps`
+            clock += timedelta(seconds=step.execution_seconds if step else 0.0)
+            outcome = _outcome(step, turn.observation)
+            if outcome["error"]:
+                yield _event("ErrorEvent", clock, {"error": outcome["error"]})
+            data = {
+                "turn": turn.turn - 1,
+                "assistant_text": turn.assistant_text,
+                "code": step.code if step else None,
+                "interpreter_result": outcome,
+                "token_usage": usage,
+            }
+            yield _event("StepEvent", clock, data)
     if episode.error_message:
         yield _event("ErrorEvent", finished_at, {"error": episode.error_message})
     if episode.finish_reason is not FinishReason.TIMEOUT:
         usage = _usage(episode.prompt_tokens, episode.completion_tokens)
         yield _event("FinishEvent", finished_at, {"reason": episode.finish_reason.value, "token_usage": usage})
+
+
+def _outcome(step: StepRow | None, observation: str | None) -> dict[str, Any]:
+    if step is None:
+        error = read_outcome(observation or "").error or NO_BLOCK
+        return {"success": False, "result": None, "output": "", "error": error}
+    return {"success": step.error is None, "result": step.result, "output": step.output, "error": step.error}
 
 
 def _event(kind: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:

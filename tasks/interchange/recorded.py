@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -12,6 +12,12 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.frames import Frame, lazy
 from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, StepRow, TurnRow
 
+CONDITION_COLUMNS = (
+    "purpose", "variant", "base", "model_name", "bucket", "split", "visibility", "header", "training_seed", "replicate",
+    "is_out_of_distribution", "tool_call_cap", "max_turns", "value_taken", "weight_taken", "taken_count",
+    "inspected_count", "is_solved",
+)  # fmt: skip
+"""Columns of an episode that an export declares."""
 _MESSAGES = TypeAdapter(list[Message])
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
 
@@ -31,6 +37,18 @@ class RecordedTrace(NamedTuple):
         """Messages before the first reply."""
         first = self.turns[0] if self.turns and self.turns[0].turn == 0 else None
         return _MESSAGES.validate_json(first.observation) if first and first.observation else []
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """Columns that tell the episode's cell, for an import that takes them over."""
+        return self.episode.model_dump(mode="json", include=set(CONDITION_COLUMNS))
+
+    def steps_by_turn(self) -> dict[int, list[StepRow]]:
+        """Return the executed blocks of each turn; an imported turn may have several."""
+        steps: dict[int, list[StepRow]] = {}
+        for step in self.steps:
+            steps.setdefault(step.turn, []).append(step)
+        return steps
 
     @property
     def name(self) -> str:

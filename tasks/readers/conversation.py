@@ -168,6 +168,9 @@ def _deliver(answer: Answer, drafts: Sequence[_Draft]) -> None:
     free = [index for index in range(len(last.code.blocks)) if index not in last.outcomes]
     if free and not (answer.call_id and last.code.other_calls):
         last.outcomes[free[0]] = outcome
+    elif last.outcomes and not answer.call_id:
+        place = max(last.outcomes)
+        last.outcomes[place] = read_outcome(last.outcomes[place].output + outcome.output)
 
 
 def _tokens(message: Mapping[str, Any]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from carryover.tasks.readers.conversation import RunRule, opening_of, replies_of
-from carryover.tasks.readers.trace import Trace, contract_name
+from carryover.tasks.readers.trace import Trace, known_contract
 
 ID_FIELDS = ("episode_id", "trace_id", "trajectory_id", "conversation_id", "session_id", "id", "task_id", "uuid")
 _INSTANCE_FIELDS = ("instance_id", "task_id", "example_id", "problem_id", "question_id")
@@ -23,14 +23,19 @@ def chat_trace(
     told = {
         "trace_id": first_text(record, ID_FIELDS) or name,
         "instance_id": first_text(record, _INSTANCE_FIELDS),
-        "declared_contract": contract_name(first_text(record, _CONTRACT_FIELDS)),
-        "runtime_contract": contract_name(first_text(record, _RUNTIME_FIELDS)),
+        "declared_contract": _first_contract(record, _CONTRACT_FIELDS),
+        "runtime_contract": _first_contract(record, _RUNTIME_FIELDS),
         "train_contract": first_text(record, ("train_contract",)),
         "model_name": first_text(record, _MODEL_FIELDS),
         "score": first_number(record, _SCORE_FIELDS),
         "finish_reason": first_text(record, _FINISH_FIELDS),
     }
     return Trace(replies=replies_of(listed, runs), opening=opening_of(listed), **(told | more))
+
+
+def _first_contract(record: Mapping[str, Any], fields: Iterable[str]) -> str | None:
+    declared = [known_contract(record.get(field)) for field in fields]
+    return next((contract for contract in declared if contract is not None), None)
 
 
 def first_text(record: Mapping[str, Any], fields: Iterable[str]) -> str | None:

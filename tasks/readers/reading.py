@@ -81,13 +81,14 @@ def _read_group(reader: Reader, records: list[Record], tally: Tally) -> Iterator
         tally.companions[layout] += len(records)
         return
     try:
-        traces = list(reader.read(records))
+        found = list(reader.read(records))
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, ValidationError) as error:
         said = " ".join(str(error).split())[:120]
         tally.skip(f"differs from {layout}", f"{records[0].place}: {type(error).__name__} {said}")
         return
+    traces = [trace for trace in found if trace.replies or trace.finish_reason]
     if not traces:
         tally.skip(f"no reply of an agent in {layout}", records[0].place)
     for trace in traces:
         tally.layouts[layout] += 1
-        yield replace(trace, layout=layout)
+        yield replace(trace, layout=layout, place=records[0].place)

@@ -68,6 +68,8 @@ class Trace:
     replies: tuple[Reply, ...]
     layout: str = ""
     """What its reader calls the layout."""
+    place: str = ""
+    """Where it was read."""
     opening: tuple[OpeningMessage, ...] = ()
     declared_contract: str | None = None
     """Contract that the agent was told."""
@@ -98,6 +100,12 @@ class Trace:
     def blocks(self) -> tuple[Block, ...]:
         """Blocks of all replies, oldest first."""
         return tuple(block for reply in self.replies for block in reply.blocks)
+
+
+def known_contract(declared: Any) -> str | None:
+    """Return a declared contract under our name; null for a word that names none."""
+    name = contract_name(declared) if isinstance(declared, str) else None
+    return name if name in set(ContractName) else None
 
 
 def contract_name(declared: str | None) -> str | None:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -15,9 +16,10 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.analysis.queries import command_sql
-from carryover.tasks.interchange.authors_import import KnownInstance
-from carryover.tasks.interchange.formats import import_traces
-from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.readers.import_setting import ImportSetting
+from carryover.tasks.readers.importing import import_traces
+from carryover.tasks.readers.tally import Tally
+from carryover.tasks.readers.trace import InstanceDescription
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import name_folders
@@ -26,14 +28,23 @@ from carryover.tasks.stages.runs import landed_run, new_run_id
 from carryover.tasks.traces.study_rows import RunRow
 
 
-def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any]) -> int:
-    """Land foreign episodes under a run of their own, merge them, compute their plan's statistics; return their count.
+class ImportReport(NamedTuple):
+    """What an import landed."""
+
+    episode_count: int
+    step_count: int
+    unread: tuple[str, ...]
+    """What was not read: a sentence per reason."""
+
+
+def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any]) -> ImportReport:
+    """Land foreign episodes under a run of their own, merge them, and compute their plan's statistics.
 
     `setting` holds fields of `ImportSetting`; the data folder is made where there is none.
 
     Raises:
-        UserError: The source cannot be read or holds no trace, a setting cannot be, or another model has the place in
-            the plan; nothing has landed then.
+        UserError: The source cannot be read or holds no block that ran, a setting cannot be, or another model has the
+            place in the plan; nothing has landed then.
     """
     folders = name_folders(home)
     run_id = new_run_id()
@@ -41,20 +52,18 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         chosen = ImportSetting(run_id=run_id, **setting)
     except ValidationError as error:
         raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
-    known: dict[KnownInstance, str] = {}
+    known: dict[InstanceDescription, str] = {}
     if folders.warehouse.exists():
         with Warehouse.open(folders.warehouse) as warehouse:
-            _check_plan(warehouse, chosen)
+            _check_flow(warehouse, chosen.plan)
             rows = warehouse.sql(command_sql("known_instances")).rows()
-        known = {KnownInstance(*described): instance_id for *described, instance_id in rows}
-    # Read to its end once before anything lands: a bad record far down must not leave half a source behind.
-    traces = import_traces(source, chosen, known)
-    if next(traces, None) is None:
-        raise UserError(f"no trace in {source}; nothing was imported")
-    count = 1
-    with waiting_line(f"reading {source}") as tell:
-        for count, _ in enumerate(traces, start=2):
-            tell(f"{count} episodes")
+        known = {InstanceDescription(*described): instance_id for *described, instance_id in rows}
+    # Read to its end once before anything lands: what cannot be imported must not leave half a source behind.
+    first = _read_through(source, chosen, known)
+    if folders.warehouse.exists():
+        with Warehouse.open(folders.warehouse) as warehouse:
+            _check_models(warehouse, chosen.plan, first.cells)
+    count = first.report.episode_count
     folders.home.mkdir(parents=True, exist_ok=True)
     zone = LandingZone(folders.landing)
     plan = {"source": str(source), "setting": chosen.model_dump(mode="json", exclude={"run_id"})}
@@ -79,25 +88,69 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         statistics = compute_statistics(episodes, plan_digest=chosen.plan, run_id=run_id, open_bar=progress_bar)
         zone.write({"statistics": statistics, "claims": published_claims(run_id)}, run_id)
     merge(zone, folders.warehouse)
-    return count
+    return first.report
 
 
-def _check_plan(warehouse: Warehouse, setting: ImportSetting) -> None:
-    """Raise `UserError` when the plan holds rows of another flow, or of another model in the same cells."""
-    if flows := warehouse.sql(command_sql("other_flows"), plan=setting.plan).rows():
-        raise UserError(f"plan {setting.plan!r} belongs to flow {flows[0][0]}; choose another name with --plan")
-    models = warehouse.sql(
-        command_sql("other_models"),
-        plan=setting.plan,
-        model=setting.model_name,
-        purpose=setting.purpose,
-        train_contract=setting.train_contract,
-        variant=setting.variant,
-        base=setting.episode_base,
-        bucket=setting.bucket,
-    ).rows()
-    if models:
-        raise UserError(
-            f"plan {setting.plan!r} has episodes of model {models[0][0]!r} in the cells of {setting.model_name!r}; "
-            "import it under a plan of its own with --plan"
-        )
+class _Cell(NamedTuple):
+    """Columns of which a plan holds one model."""
+
+    purpose: str
+    train_contract: str | None
+    variant: str
+    base: str
+    bucket: str
+
+
+class _FirstReading(NamedTuple):
+    """What a source holds."""
+
+    report: ImportReport
+    cells: Mapping[_Cell, set[str]]
+    """Models by cell."""
+
+
+def _read_through(source: Path, setting: ImportSetting, known: Mapping[InstanceDescription, str]) -> _FirstReading:
+    """Read a source to its end; raise `UserError` where it holds no block that ran."""
+    tally = Tally()
+    cells: dict[_Cell, set[str]] = {}
+    found = import_traces(source, setting, known, tally)
+    first = next(found, None)
+    if first is None:
+        raise UserError(f"no trace in {source}{_told(tally)}; nothing was imported")
+    episodes = 0
+    steps = 0
+    with waiting_line(f"reading {source}") as tell:
+        for rows in chain([first], found):
+            episodes += 1
+            steps += rows.episode.step_count
+            cell = _Cell(*(getattr(rows.episode, name) for name in _Cell._fields))
+            cells.setdefault(cell, set()).add(rows.episode.model_name)
+            tell(f"{episodes} episodes")
+    if not steps:
+        raise UserError(f"no executed block in {episodes} episodes of {source}{_told(tally)}; nothing was imported")
+    unread = tuple(tally.sentences())
+    return _FirstReading(ImportReport(episodes, steps, unread), cells)
+
+
+def _told(tally: Tally) -> str:
+    sentences = tally.sentences()
+    return f": {'; '.join(sentences)}" if sentences else ""
+
+
+def _check_flow(warehouse: Warehouse, plan: str) -> None:
+    """Raise `UserError` when a plan holds rows of another flow."""
+    flows = warehouse.sql(command_sql("other_flows"), plan=plan).rows()
+    if flows:
+        raise UserError(f"plan {plan!r} belongs to flow {flows[0][0]}; choose another name with --plan")
+
+
+def _check_models(warehouse: Warehouse, plan: str, cells: Mapping[_Cell, set[str]]) -> None:
+    """Raise `UserError` when a plan holds another model's rows in the cells of an import."""
+    for cell, models in cells.items():
+        found = warehouse.sql(command_sql("other_models"), plan=plan, model=min(models), **cell._asdict()).rows()
+        others = {name for (name,) in found} - models
+        if others:
+            raise UserError(
+                f"plan {plan!r} has episodes of model {min(others)!r} in the cells of {min(models)!r}; "
+                "import it under a plan of its own with --plan"
+            )

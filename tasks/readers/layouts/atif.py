@@ -5,7 +5,7 @@ from typing import Any
 
 from carryover.tasks.readers.conversation import opening_of, replies_of
 from carryover.tasks.readers.reader import Record
-from carryover.tasks.readers.trace import Trace, contract_name
+from carryover.tasks.readers.trace import Trace, known_contract
 
 LAYOUT = "an ATIF trajectory"
 JOINS_RECORDS = False
@@ -39,8 +39,8 @@ def _trace(document: Mapping[str, Any], name: str) -> Trace:
         trace_id=trace_id,
         replies=replies_of(messages),
         opening=opening_of(messages),
-        declared_contract=contract_name(extra.get("shown_contract")),
-        runtime_contract=contract_name(extra.get("runtime_contract")),
+        declared_contract=known_contract(extra.get("shown_contract")),
+        runtime_contract=known_contract(extra.get("runtime_contract")),
         train_contract=extra.get("train_contract"),
         instance_id=str(extra.get("instance_id") or trace_id),
         model_name=agent.get("model_name"),

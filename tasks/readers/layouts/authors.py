@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from carryover.tasks.readers.reader import Record
-from carryover.tasks.readers.trace import Block, InstanceDescription, OpeningMessage, Reply, Trace, contract_name
+from carryover.tasks.readers.trace import Block, InstanceDescription, OpeningMessage, Reply, Trace, known_contract
 
 LAYOUT = "the repository of arXiv 2603.01209"
 JOINS_RECORDS = False
@@ -64,8 +64,8 @@ def _trace(document: Mapping[str, Any], result: Mapping[str, Any], task_id: str)
         opening=(*systems, OpeningMessage("user", task)),
         instance_id=task_id,
         described=InstanceDescription(task_id, metrics.get("capacity", -1), metrics.get("optimal_value", -1)),
-        declared_contract=contract_name(declared.get("shown")),
-        runtime_contract=contract_name(declared.get("runtime")),
+        declared_contract=known_contract(declared.get("shown")),
+        runtime_contract=known_contract(declared.get("runtime")),
         train_contract=declared.get("trained"),
         score=outcome.get("score"),
         finish_reason=summary.get("finish_reason") or "timeout",  # the clock ran out: no finish event is written

@@ -30,12 +30,13 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per record; of what this project exported, only the first block of a reply ran."""
+    """Yield one trace per record; of an episode of this project, the first block of a reply ran."""
     for record in records:
         content = record.content
-        runs = "first" if "declaration" in content else "all"
-        columns = json.loads(content.get("episode") or "{}") if runs == "first" else {}
-        yield chat_trace(content, _messages(content), record.name, runs, columns=columns)
+        declaration = str(content.get("declaration") or "")
+        is_ours = bool(declaration) and '"source": "import"' not in declaration
+        columns = json.loads(content.get("episode") or "{}") if declaration else {}
+        yield chat_trace(content, _messages(content), record.name, "first" if is_ours else "all", columns=columns)
 
 
 def _messages(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:

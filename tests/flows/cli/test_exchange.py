@@ -230,8 +230,10 @@ def test_what_cannot_be_read_is_said(tmp_path, chat):
 @pytest.mark.parametrize(
     ("lines", "contract", "message"),
     [
-        ([], "persistent", r"no trace in .*source.jsonl; nothing was imported"),
-        ([{"messages": CHAT}, {"prompt": "x"}], "persistent", r"line 2 of .*source.jsonl has as `messages`"),
+        ([], "persistent", r"no trace in .*source.jsonl: 1 unread: empty file .*; nothing was imported"),
+        ([{"prompt": "x"}], "persistent", r"no trace in .*: 1 unread: unknown layout .*; nothing was imported"),
+        ([{"messages": CHAT[:1]}], "persistent", r"no reply of an agent in a chat data set .*; nothing was imported"),
+        ([{"messages": [{"role": "assistant", "content": "hi"}]}], "persistent", r"no executed block in 1 episodes of"),
         ([{"messages": CHAT}], "sideways", r"unknown contract 'sideways'; choose from persistent, stateless"),
     ],
 )
@@ -279,6 +281,14 @@ def test_lint_saves_rows_and_a_page(tmp_path, chat):
     run("lint", chat, *(word for file in files for word in ("--save", file)))
     assert all(file.stat().st_size for file in files)
     assert len(files[1].read_text().splitlines()) == 2
+
+
+def test_a_record_that_is_not_read_is_told_and_the_rest_imported(tmp_path):
+    source = tmp_path / "source.jsonl"
+    source.write_text("\n".join(map(json.dumps, [{"messages": CHAT}, {"prompt": "x"}])))
+    told = call("import", source, "--contract", "persistent", "--home", tmp_path / "data")
+    assert told.stdout.startswith(f"1 episodes imported from {source}, 2 executed blocks; ")
+    assert "1 unread: unknown layout (first: line 2 of" in told.stderr
 
 
 @pytest.mark.parametrize("command", ["tables", "figures", "report"])

@@ -4,12 +4,18 @@ import pytest
 from pydantic import ValidationError
 
 from carryover.tasks.interchange.atif import atif_document, write_atif
-from carryover.tasks.interchange.chat import chat_record, chat_trace
-from carryover.tasks.interchange.imported import import_trace
+from carryover.tasks.interchange.chat import chat_record
 from carryover.tasks.interchange.recorded import RecordedTrace
-from carryover.tasks.interchange.setting import ImportSetting
-from carryover.tasks.lint.sources import read_traces
+from carryover.tasks.readers.episode_rows import import_trace
+from carryover.tasks.readers.import_setting import ImportSetting
+from carryover.tasks.readers.reading import read_traces, read_value
+from carryover.tasks.readers.tally import Tally
 from tests.tasks.interchange.atif_models import Trajectory
+
+
+def read_one(record):
+    (trace,) = read_value(record, Tally())
+    return trace
 
 
 @pytest.fixture
@@ -17,7 +23,7 @@ def document(played):
     return atif_document(played.traces()[0])
 
 
-def test_the_lint_reads_what_is_exported(played, tmp_path):
+def test_the_readers_read_what_is_exported(played, tmp_path):
     write_atif(played.traces(), tmp_path)
     read = {trace.trace_id: trace for trace in read_traces(tmp_path)}
     assert set(read) == {trace.episode.episode_id for trace in played.traces()}
@@ -25,8 +31,8 @@ def test_the_lint_reads_what_is_exported(played, tmp_path):
         found = read[trace.episode.episode_id]
         assert found.declared_contract == trace.episode.shown_contract
         assert [block.code for block in found.blocks] == [step.code for step in trace.steps]
-        assert found.replies == tuple(turn.assistant_text for turn in trace.turns[1:])
-        assert json.loads(found.blocks[0].observation)["observation"]["output"] == trace.steps[0].output
+        assert [reply.text for reply in found.replies] == [turn.assistant_text for turn in trace.turns[1:]]
+        assert found.blocks[0].output == trace.steps[0].output
 
 
 def test_played_episodes_are_documents_of_the_format(played, document):
@@ -39,7 +45,7 @@ def test_played_episodes_are_documents_of_the_format(played, document):
 def test_imported_episodes_are_documents_of_the_format(played):
     setting = ImportSetting(run_id="import", runtime_contract="persistent")
     for trace in played.traces():
-        rows = import_trace(chat_trace(chat_record(trace), "chat-1"), setting)
+        rows = import_trace(read_one(chat_record(trace)), setting)
         Trajectory.model_validate(atif_document(RecordedTrace(rows.episode, rows.turns, rows.steps, instance=None)))
 
 
@@ -98,3 +104,14 @@ def test_one_file_per_episode(played, tmp_path):
     paths = write_atif(played.traces(), tmp_path)
     assert len(set(paths)) == 4
     assert json.loads(paths[0].read_text(encoding="utf-8")) == atif_document(played.traces()[0])
+
+
+def test_several_blocks_of_a_turn_are_calls_with_their_own_results(played):
+    trace = played.traces()[0]
+    both = [step.model_copy(update={"turn": 1}) for step in trace.steps[:2]]
+    document = atif_document(trace._replace(steps=tuple(both)))
+    Trajectory.model_validate(document)
+    first = next(step for step in document["steps"] if step["source"] == "agent")
+    assert [call["arguments"]["code"] for call in first["tool_calls"]] == [step.code for step in both]
+    told = [json.loads(result["content"])["output"] for result in first["observation"]["results"]]
+    assert told == [step.output for step in both]

@@ -4,8 +4,10 @@ from datetime import datetime
 import pytest
 
 from carryover.tasks.interchange.authors import authors_documents, write_authors
-from carryover.tasks.interchange.authors_import import KnownInstance, read_authors
-from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.readers.import_setting import ImportSetting
+from carryover.tasks.readers.importing import import_traces
+from carryover.tasks.readers.tally import Tally
+from carryover.tasks.readers.trace import InstanceDescription
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import FinishReason
 
@@ -19,7 +21,9 @@ def exported(played, tmp_path):
 
 
 def instance_ids(played):
-    return {KnownInstance(row.task_id, row.capacity, row.optimal_value): row.instance_id for row in played.instances}
+    return {
+        InstanceDescription(row.task_id, row.capacity, row.optimal_value): row.instance_id for row in played.instances
+    }
 
 
 def test_the_layout_is_the_repositorys(played):
@@ -65,7 +69,7 @@ def test_the_contract_is_declared(played):
 
 def test_what_is_exported_comes_back(played, exported):
     before = {trace.episode.instance_id + trace.episode.runtime_contract: trace for trace in played.traces()}
-    imported = list(read_authors(exported, SETTING, instance_ids(played)))
+    imported = list(import_traces(exported, SETTING, instance_ids(played)))
     assert len(imported) == len(before)
     for rows in imported:
         trace = before[rows.episode.instance_id + rows.episode.runtime_contract]
@@ -90,7 +94,7 @@ def test_what_is_exported_comes_back(played, exported):
 
 
 def test_importing_twice_gives_the_same_ids(played, exported):
-    first, second = ([rows.episode.episode_id for rows in read_authors(exported, SETTING)] for _ in range(2))
+    first, second = ([rows.episode.episode_id for rows in import_traces(exported, SETTING)] for _ in range(2))
     assert first == second
     assert len(set(first)) == len(played.episodes)
 
@@ -131,7 +135,7 @@ def test_a_foreign_trace_with_its_result(tmp_path):
     metrics = {"agent_value": 9, "optimal_value": 12, "weight_used": 4, "items_taken_count": 1, "inspected_count": 2}
     result = {"status": "success", "error": None, "result": {"is_solved": False, "score": 0.75, "metrics": metrics}}
     write_pair(tmp_path, authors_trace(events), result)
-    (rows,) = read_authors(tmp_path, SETTING)
+    (rows,) = import_traces(tmp_path, SETTING)
     episode = rows.episode
     assert (episode.instance_id, episode.score, episode.value_taken) == ("knapsack-0000000007", 0.75, 9)
     assert (episode.turn_count, episode.step_count, episode.call_site_count) == (4, 3, 3)
@@ -169,7 +173,7 @@ def test_a_foreign_trace_with_its_result(tmp_path):
 )
 def test_endings_keep_their_name(tmp_path, reason, ending, message):
     write_pair(tmp_path, authors_trace([step("finish()")], finish_reason=reason))
-    (rows,) = read_authors(tmp_path, SETTING)
+    (rows,) = import_traces(tmp_path, SETTING)
     assert rows.episode.finish_reason is ending
     assert rows.episode.error_message == message
     assert rows.episode.score is None
@@ -202,7 +206,7 @@ def test_replies_without_an_executed_block_are_turns_without_a_step(tmp_path):
         {"type": "FinishEvent", "data": {"reason": "finish_tool"}},
     ]  # fmt: skip
     write_pair(tmp_path, authors_trace(events))
-    (rows,) = read_authors(tmp_path, SETTING)
+    (rows,) = import_traces(tmp_path, SETTING)
     assert (rows.episode.turn_count, rows.episode.step_count) == (4, 1)
     assert [(turn.assistant_text[:3], turn.block_count) for turn in rows.turns[1:]] == [
         ("Hm.", 0),
@@ -223,26 +227,26 @@ def test_an_error_that_ended_the_episode_is_not_a_turn(tmp_path):
     write_pair(
         tmp_path, authors_trace([response(1), step("1"), boom, ending], finish_reason="error"), {"error": "boom"}
     )
-    (rows,) = read_authors(tmp_path, SETTING)
+    (rows,) = import_traces(tmp_path, SETTING)
     assert (rows.episode.turn_count, rows.episode.error_message, rows.errors) == (1, "boom", ())
 
 
 def test_the_time_is_the_benchmarks_where_it_is_there(tmp_path):
     result = {"result": {"score": 0.5, "metrics": {}}, "started_at": 1000.25, "finished_at": 1012.75}
     write_pair(tmp_path, authors_trace([step("finish()")]), result)
-    (rows,) = read_authors(tmp_path, SETTING)
+    (rows,) = import_traces(tmp_path, SETTING)
     assert rows.episode.wall_seconds == 12.5
     unfinished = authors_trace([step("1")], finish_reason=None) | {"finished_at": None}
     write_pair(tmp_path, unfinished, name="knapsack-knapsack-0000000008")
-    assert [rows.episode.wall_seconds for rows in read_authors(tmp_path, SETTING)] == [12.5, 0.0]
+    assert [rows.episode.wall_seconds for rows in import_traces(tmp_path, SETTING)] == [12.5, 0.0]
 
 
 def test_a_task_is_the_known_instance_that_its_result_describes(tmp_path):
     metrics = {"capacity": 40, "optimal_value": 90}
     write_pair(tmp_path, authors_trace([step("finish()")]), {"result": {"score": 1.0, "metrics": metrics}})
-    known = KnownInstance("knapsack-0000000007", 40, 90)
+    known = InstanceDescription("knapsack-0000000007", 40, 90)
     for described, expected in ((known, "ours"), (known._replace(capacity=41), "knapsack-0000000007")):
-        (rows,) = read_authors(tmp_path, SETTING, {described: "ours"})
+        (rows,) = import_traces(tmp_path, SETTING, {described: "ours"})
         assert rows.episode.instance_id == expected
 
 
@@ -251,18 +255,17 @@ def test_a_task_of_two_models_is_not_imported_as_one(tmp_path):
         (tmp_path / agent).mkdir()
         write_pair(tmp_path / agent, authors_trace([step("finish()")]))
     with pytest.raises(UserError, match=r"a/knapsack.* and .*b/knapsack.* are the same task .*one model's folder at"):
-        list(read_authors(tmp_path, SETTING))
+        list(import_traces(tmp_path, SETTING))
 
 
-def test_files_of_another_layout_are_named(tmp_path):
-    with pytest.raises(UserError, match=r"no \*.trace.json under"):
-        list(read_authors(tmp_path, SETTING))
-    write_pair(tmp_path, {"steps": []})
-    with pytest.raises(UserError, match=r"knapsack-knapsack-0000000007.trace.json differs from .* 'summary'"):
-        list(read_authors(tmp_path, SETTING))
-    write_pair(tmp_path, authors_trace([step("1")]), {"result": {"score": "high", "metrics": {}}})
-    with pytest.raises(UserError, match=r"0000000007.trace.json differs from .* score .*; leave it"):
-        list(read_authors(tmp_path, SETTING))
+def test_an_invalid_score_is_counted_as_unread(tmp_path):
+    result = {"status": "success", "error": None, "started_at": 1.0, "finished_at": 2.0}
+    write_pair(tmp_path, authors_trace([step("1")]), result | {"result": {"score": "high", "metrics": {}}})
+    tally = Tally()
+    assert list(import_traces(tmp_path, SETTING, tally=tally)) == []
+    assert tally.trace_count == 0
+    (sentence,) = tally.sentences()
+    assert sentence.startswith("1 unread: an episode with an invalid value (first: knapsack-0000000007: score 'high'")
 
 
 def test_a_timed_out_episode_has_no_finish_event(played):

@@ -15,8 +15,8 @@ from carryover.flows.cli.folders import find_results
 from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.interchange.authors import authors_documents, write_authors
-from carryover.tasks.interchange.authors_import import read_authors
-from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.readers.import_setting import ImportSetting
+from carryover.tasks.readers.importing import import_traces
 from carryover.tasks.stages.results import EPISODES, open_results
 
 CALL_SITE = re.compile(r"\b(inspect|take_item|list_items|finish)\s*\(")
@@ -90,7 +90,7 @@ def test_what_is_imported_again_has_the_same_numbers(played, merge_rows, tmp_pat
     write_authors(played.traces(), tmp_path / "files")
     setting = ImportSetting(run_id="import", runtime_contract="persistent", purpose="teacher")
     tables = {}
-    for imported in read_authors(tmp_path / "files", setting):
+    for imported in import_traces(tmp_path / "files", setting):
         for table, rows in imported.tables().items():
             tables.setdefault(table, []).extend(rows)
     with merge_rows(tables, "import", tmp_path) as warehouse:

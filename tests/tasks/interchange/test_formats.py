@@ -2,9 +2,11 @@ from typing import get_args
 
 import pytest
 
-from carryover.tasks.interchange.authors_import import KnownInstance
-from carryover.tasks.interchange.formats import export_traces, import_traces
-from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.interchange.formats import export_traces
+from carryover.tasks.interchange.recorded import CONDITION_COLUMNS
+from carryover.tasks.readers.import_setting import ImportSetting
+from carryover.tasks.readers.importing import import_traces
+from carryover.tasks.readers.trace import InstanceDescription
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import ExportFormat
 
@@ -19,7 +21,9 @@ def test_what_export_writes_import_reads_back(played, tmp_path, format_name):
     traces = played.traces()
     assert export_traces(traces, tmp_path / "out", format_name) == 4
     # the authors' files name an instance by its task, unless the importer knows it
-    known = {KnownInstance(one.task_id, one.capacity, one.optimal_value): one.instance_id for one in played.instances}
+    known = {
+        InstanceDescription(one.task_id, one.capacity, one.optimal_value): one.instance_id for one in played.instances
+    }
     imported = list(import_traces(tmp_path / "out", SETTING, known))
 
     def place(rows):
@@ -34,11 +38,6 @@ def test_what_export_writes_import_reads_back(played, tmp_path, format_name):
         assert [(step.output, step.error) for step in rows.steps[:kept]] == [
             (step.output, step.error) for step in trace.steps[:kept]
         ]
-
-
-def test_nothing_to_import_is_said(tmp_path):
-    with pytest.raises(UserError, match="nothing to import at"):
-        import_traces(tmp_path / "absent.jsonl", SETTING)
 
 
 def test_exporting_onto_a_file_says_so_and_leaves_it(tmp_path):
@@ -58,3 +57,29 @@ def test_an_export_that_fails_leaves_nothing(played, tmp_path, format_name):
     with pytest.raises(LookupError, match="no third episode"):
         export_traces(fail_after_two(), tmp_path / "out", format_name)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_our_own_exports_come_back(played, tmp_path):
+    traces = played.traces()
+    export_traces(traces, tmp_path, "jsonl")
+    for trace, rows in zip(traces, import_traces(tmp_path, SETTING), strict=True):
+        assert [step.active_globals_before for step in rows.steps] == [s.active_globals_before for s in trace.steps]
+
+
+@pytest.mark.parametrize("format_name", get_args(ExportFormat))
+def test_an_export_of_several_models_comes_back_as_a_whole(played, tmp_path, format_name):
+    changes = {"purpose": "evaluation", "base": "scratch", "variant": "main", "split": "evaluation"}
+    traces = []
+    for model, seed in (("a", 1), ("b", 2)):
+        for trace in played.traces():
+            told = changes | {"episode_id": f"{model}-{trace.episode.episode_id}", "model_name": model,
+                              "training_seed": seed}  # fmt: skip
+            traces.append(trace._replace(episode=trace.episode.model_copy(update=told)))
+    assert export_traces(traces, tmp_path / "out", format_name) == 8
+    found = [rows.episode for rows in import_traces(tmp_path / "out", SETTING)]
+    names = ("runtime_contract", "score", *CONDITION_COLUMNS)
+
+    def told_of(episodes):
+        return sorted(str([getattr(episode, name) for name in names]) for episode in episodes)
+
+    assert told_of(found) == told_of([trace.episode for trace in traces])

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from carryover.tasks.interchange.setting import ImportSetting
+from carryover.tasks.readers.import_setting import ImportSetting
 
 
 def setting(**values):

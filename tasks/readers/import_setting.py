@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import field_validator, model_validator
 
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
-from carryover.tasks.lint.trace import contract_name
+from carryover.tasks.readers.trace import contract_name
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.vocabulary import ContractName, Purpose, Split
 
@@ -14,7 +14,7 @@ _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 
 
 class ImportSetting(FrozenModel):
-    """Columns of imported episodes; one import holds one model under one condition."""
+    """Columns of imported episodes, for recordings that do not declare them."""
 
     run_id: str
     runtime_contract: str
@@ -49,6 +49,11 @@ class ImportSetting(FrozenModel):
     def episode_split(self) -> Split:
         """The split, given or by the purpose."""
         return self.split or ("train" if self.purpose == "teacher" else "evaluation")
+
+    def choose_model(self, declared: str | None) -> str:
+        """Return the model's name: the given one, else the one that a recording declares."""
+        is_given = self.model_name != type(self).model_fields["model_name"].default
+        return self.model_name if is_given or declared is None else declared
 
     @field_validator("runtime_contract", "train_contract")
     @classmethod

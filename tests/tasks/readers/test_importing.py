@@ -1,0 +1,164 @@
+"""Foreign episodes as rows: what their recordings say, and what they leave open."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from carryover.tasks.readers.episode_rows import import_trace
+from carryover.tasks.readers.import_setting import ImportSetting
+from carryover.tasks.readers.importing import import_traces
+from carryover.tasks.readers.reading import read_value
+from carryover.tasks.readers.tally import Tally
+from carryover.tasks.traces.vocabulary import FinishReason
+from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS
+
+MADE_UP = Path(__file__).parent / "made_up"
+SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
+
+
+def imported(record, setting=SETTING):
+    (trace,) = read_value(record, Tally(), "chat")
+    return import_trace(trace, setting)
+
+
+def headed(names):
+    """Return a message as the study's loop sends it after a block."""
+    header = {"runtime": "persistent", "active_globals": [], "last_step_globals": names}
+    return {"role": "user", "content": json.dumps({"observation": {"output": ""}, "runtime_state": header})}
+
+
+REUSING = [
+    {"role": "assistant", "content": "```\nids = [1]\n```"},
+    headed(["ids"]),
+    {"role": "assistant", "content": "```\nids += [2]\n```"},
+    headed(["ids", "best"]),
+    {"role": "assistant", "content": "```\nprint(ids)\n```"},
+]
+BARE = [message if message["role"] == "assistant" else {"role": "user", "content": "1"} for message in REUSING]
+
+
+@pytest.mark.parametrize(
+    ("contract", "messages", "names", "events"),
+    [
+        ("persistent", REUSING, [(), ("ids",), ("ids", "best")], ["kept", "kept", "unknown"]),
+        ("stateless", REUSING, [(), (), ()], ["kept", "kept", "kept"]),
+        ("persistent", BARE, [(), (), ()], ["unknown", "unknown", "unknown"]),
+    ],
+)
+def test_names_that_a_conversation_lists_are_kept_and_others_unknown(contract, messages, names, events):
+    rows = imported({"contract": contract, "messages": messages})
+    assert [step.active_globals_before for step in rows.steps] == names
+    assert [step.state_event for step in rows.steps] == events
+    live = [event.is_live_before for event in rows.name_events if event.step == 2 and event.kind == "bind"]
+    assert live == ["ids" in names[1]]
+
+
+def test_an_imported_id_ignores_ending_and_listed_names():
+    def imported_id(**changes):
+        return imported({"messages": REUSING} | changes).episode.episode_id
+
+    assert imported_id(finish_reason="error") == imported_id()
+    assert imported_id(messages=[REUSING[0], headed([]), *REUSING[2:]]) == imported_id()
+    assert imported_id(messages=REUSING[2:]) != imported_id()
+
+
+def test_errors_of_a_trace_are_rows():
+    (rows,) = import_traces(MADE_UP / "29_import_traceback.jsonl", SETTING)
+    assert rows.episode.step_count == 3
+    assert rows.episode.finish_reason is FinishReason.ANSWER
+    (error,) = rows.errors
+    assert (error.turn, error.step, error.error_type, error.is_missing_name) == (2, 3, "NameError", True)
+    assert error.message == rows.steps[2].error == "NameError: name 'n' is not defined"
+    assert [(step.step, step.turn) for step in rows.steps] == [(1, 1), (2, 1), (3, 2)]
+
+
+@pytest.mark.parametrize("name", {**PYTHON_LAYOUTS, **SHELL_LAYOUTS})
+def test_every_layout_is_imported_with_steps_and_errors(tmp_path, name):
+    layout, content = {**PYTHON_LAYOUTS, **SHELL_LAYOUTS}[name]
+    (tmp_path / "recording").write_bytes(content)
+    (rows,) = import_traces(tmp_path / "recording", SETTING)
+    assert (rows.episode.step_count, len(rows.steps), len(rows.errors)) == (3, 3, 1)
+    assert rows.errors[0].is_missing_name == (name in PYTHON_LAYOUTS)
+    assert layout in rows.episode.contract_json
+
+
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        ([*REUSING, {"role": "assistant", "content": "Done."}], FinishReason.ANSWER),
+        (REUSING, FinishReason.MAX_TURNS),
+        ([{"role": "assistant", "content": "```\nfinish()\n```"}], FinishReason.FINISH_TOOL),
+        ([{"role": "assistant", "tool_calls": [{"name": "final_answer", "arguments": {"answer": 3}}]}],
+         FinishReason.ANSWER),
+    ],
+)  # fmt: skip
+def test_an_episode_ends_as_its_last_reply_shows(messages, reason):
+    assert imported({"messages": messages}).episode.finish_reason is reason
+
+
+@pytest.mark.parametrize(
+    ("word", "reason", "message"),
+    [
+        ("timeout", FinishReason.TIMEOUT, None),
+        ("Submitted", FinishReason.ANSWER, None),
+        ("LimitsExceeded", FinishReason.MAX_STEPS, None),
+        ("stop", FinishReason.MAX_TURNS, None),
+        ("bored", FinishReason.OTHER, "finish reason 'bored'"),
+    ],
+)
+def test_endings_of_others_go_by_our_names(word, reason, message):
+    episode = imported({"messages": REUSING, "finish_reason": word}).episode
+    assert (episode.finish_reason, episode.error_message) == (reason, message)
+
+
+def test_a_tool_call_without_source_is_a_reply_without_block():
+    call = {"role": "assistant", "tool_calls": [{"id": "1"}]}
+    rows = imported({"messages": [call, {"role": "tool", "content": [{"type": "text", "text": "1"}]}]})
+    assert (rows.steps, rows.turns[1].observation) == ((), "1")
+
+
+def test_a_foreign_conversation_shows_its_outputs_as_it_can():
+    messages = [
+        {"role": "user", "content": "Count."},
+        {"role": "assistant", "content": "```\nprint(1)\n```"},
+        {"role": "tool", "content": "1"},
+        {"role": "assistant", "content": "```\nx\n```"},
+        {"role": "user", "content": '{"output": "", "error": "NameError: x"}'},
+        {"role": "assistant", "content": "Done."},
+    ]
+    rows = imported({"contract": "reset", "messages": messages})
+    assert (rows.episode.instance_id, rows.episode.runtime_contract) == ("chat-1", "stateless")
+    assert [(step.code, step.output, step.error) for step in rows.steps] == [
+        ("print(1)", "1", None),
+        ("x", "", "NameError: x"),
+    ]
+
+
+def test_a_tool_call_is_read_with_all_its_answers():
+    call = {"function": {"name": "python", "arguments": '{"code": "n = 1"}'}}
+    messages = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "one "},
+        {"role": "tool", "content": "two"},
+    ]
+    rows = imported({"messages": messages})
+    assert (rows.steps[0].code, rows.steps[0].output) == ("n = 1", "one two")
+    assert rows.turns[1].observation == "one two"
+
+
+def test_several_rollouts_of_an_instance_are_replicates(tmp_path):
+    path = tmp_path / "rollouts.jsonl"
+    records = [{"instance_id": "one", "score": score, "messages": REUSING} for score in (0.0, 1.0)]
+    path.write_text("\n".join(map(json.dumps, records)))
+    assert [rows.episode.replicate for rows in import_traces(path, SETTING)] == [0, 1]
+
+
+def test_an_invalid_value_is_counted_and_the_rest_imported(tmp_path):
+    path = tmp_path / "a.jsonl"
+    declared = {"episode": json.dumps({"replicate": "x"}), "declaration": "{}", "messages": REUSING}
+    path.write_text(f"{json.dumps(declared)}\n{json.dumps({'messages': REUSING})}")
+    tally = Tally()
+    assert len(list(import_traces(path, SETTING, tally=tally))) == 1
+    assert tally.unread == {"an episode with an invalid value": 1}
