@@ -2,5 +2,5 @@
 
 from typing import Literal
 
-LintFormat = Literal["rich", "markdown", "latex", "csv", "json", "html"]
-"""A table for a screen, as Markdown, LaTeX or CSV; JSON with the verdict; a self-contained page."""
+LintFormat = Literal["rich", "markdown", "csv", "json", "html"]
+"""A table for a screen, as Markdown or CSV; JSON with the verdict; a self-contained page."""

@@ -67,7 +67,7 @@ def lint(
     tally = Tally()
     declared = contract_name(contract)
     summary = LintSummary()
-    traces = (_declared(trace, declared) for trace in traces_of(source, tally))
+    traces = (with_contract(trace, declared) for trace in traces_of(source, tally))
     found = tuple(summary.follow(lint_many(traces, tools=tools)))
     refuse_without_code(summary, tally)
     return LintReport(found, summary, tuple(tally.sentences()))
@@ -87,6 +87,13 @@ def traces_of(source: Any, tally: Tally) -> Iterator[Trace]:
         yield from _traces_of_many(source, tally)
     else:
         raise UserError(f"cannot lint {type(source).__name__}; give a path, a text, messages or an iterable of traces")
+
+
+def with_contract(trace: Trace, contract: str | None) -> Trace:
+    """Return a trace with a declared contract, its own before the given one."""
+    if trace.declared_contract is not None or contract is None:
+        return trace
+    return replace(trace, declared_contract=contract)
 
 
 def refuse_without_code(summary: LintSummary, tally: Tally) -> None:
@@ -137,9 +144,3 @@ def _is_python(text: str) -> bool:
     except (SyntaxError, ValueError):
         return text.lstrip().startswith(("%", "!"))
     return bool(text.strip())
-
-
-def _declared(trace: Trace, contract: str | None) -> Trace:
-    if trace.declared_contract is not None or contract is None:
-        return trace
-    return replace(trace, declared_contract=contract)
