@@ -14,7 +14,7 @@ export GX_ANALYTICS_ENABLED := false
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
-	@echo "  SCALE=smoke|laptop|laptop_full|laptop_injected|paper chooses the plan of make demo"
+	@echo "  SCALE=smoke|laptop|laptop_full|laptop_injected|pretrained|paper chooses the plan of make demo"
 
 demo: install sandbox  ## Run the whole study and print its result (SCALE=laptop)
 	@$(BIN)/carryover run --scale $(SCALE) $(ARGS)

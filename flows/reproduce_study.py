@@ -41,8 +41,8 @@ def reproduce_study(
 
     Args:
         scale: Name of the plan: smoke (two minutes, numbers without meaning), laptop (small models on two cores),
-            laptop_full (its seeds, arms and controls: hours), laptop_injected (with injected objects: hours), or paper
-            (Qwen3-8B on a GPU).
+            laptop_full (its seeds, arms and controls: hours), laptop_injected (with injected objects: hours),
+            pretrained (adapters on --base-model), or paper (Qwen3-8B on a GPU).
         overrides: Fields of the plan to change.
         limits: When to stop cleanly, to be resumed.
         train_on: Train in this process, or hand the training to the deployment on the work pool `gpu`.

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import httpx
 import typer
+import yaml
 from prefect import Flow
 from prefect.exceptions import ParameterTypeError
 from prefect.settings import PREFECT_API_URL
@@ -33,6 +34,15 @@ _HOME = inspect.Parameter(
     annotation=Annotated[Path | None, typer.Option(help="Data folder; default: CARRYOVER_HOME or ./data.")],
 )
 
+_CONFIG = inspect.Parameter(
+    "config",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        Path | None, typer.Option("--config", help="YAML file of options by name; the command line wins.")
+    ],
+)
+
 
 def run_as_command(
     flow: Flow[..., Any],
@@ -47,20 +57,37 @@ def run_as_command(
     """
     options, groups = flow_options(flow)
 
-    def call(home: Path | None = None, **given: Any) -> None:
+    def call(home: Path | None = None, config: Path | None = None, **given: Any) -> None:
         if home is not None:
             use_home(home)
-        values = {option: value for option, value in given.items() if value is not None}
+        values = {} if config is None else read_options(config, [option.name for option in options])
+        values |= {option: value for option, value in given.items() if value is not None}
         for group, members in groups.items():
             values[group] = {member: values.pop(member) for member in members if member in values}
         call_flow(flow, values, answer)
 
-    call.__signature__ = inspect.Signature([*options, _HOME])  # type: ignore[attr-defined]
-    call.__annotations__ = {option.name: option.annotation for option in (*options, _HOME)}
+    shown = [*options, _HOME, _CONFIG]
+    call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    call.__annotations__ = {option.name: option.annotation for option in shown}
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(cls=OneLineCommand, help=(flow.description or "").split("\n\nArgs:")[0])(call)
     atexit.register(silence_exit)
     app(list(arguments) if arguments is not None else None, prog_name=name or flow.name)
+
+
+def read_options(file: Path, known: Sequence[str]) -> dict[str, Any]:
+    """Return the options in a YAML file, by name; raise `UserError` for a file that holds none or an unknown one."""
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise UserError(f"cannot read options from {file}: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{file} holds no options; write one a line, e.g. train_count: 400")
+    options = {str(name).replace("-", "_"): value for name, value in content.items()}
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise UserError(f"unknown option {unknown[0]!r} in {file}; choose from {', '.join(known)}")
+    return options
 
 
 def flow_options(flow: Flow[..., Any]) -> tuple[list[inspect.Parameter], dict[str, list[str]]]:

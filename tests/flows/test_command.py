@@ -51,6 +51,29 @@ def test_the_data_folder_can_be_named(monkeypatch, tmp_path):
     assert seen == [({"scale": "small", "overrides": Overrides(), "dry_run": False}, tmp_path / "data")]
 
 
+def test_a_yaml_file_gives_options_that_the_command_line_outdoes(tmp_path):
+    (tmp_path / "study.yaml").write_text("scale: large\ncount: 3\nseeds: [1, 2]\ndry-run: true\n")
+    seen = []
+    config = str(tmp_path / "study.yaml")
+    run("--config", config, "--count", "4", answer=lambda p: seen.append(p) or True)
+    assert seen == [{"scale": "large", "overrides": Overrides(count=4, seeds=(1, 2)), "dry_run": True}]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("counts: 3", "unknown option 'counts' in {file}; choose from scale, count, seeds, dry_run"),
+        ("- count", "{file} holds no options; write one a line, e.g. train_count: 400"),
+        ("count: [", "cannot read options from {file}: while parsing a flow node"),
+    ],
+)
+def test_a_yaml_file_without_known_options_is_one_line(tmp_path, capsys, text, said):
+    file = tmp_path / "study.yaml"
+    file.write_text(text)
+    assert run("--config", str(file), answer=lambda _: True) == 1
+    assert capsys.readouterr().err.startswith(f"carryover: {said.format(file=file)}")
+
+
 @pytest.mark.parametrize("given", ["1,2", " 1, 2", "[1, 2]"])
 def test_a_list_is_given_with_commas_or_as_json(given):
     seen = []
