@@ -9,10 +9,11 @@ from prefect import task
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec, open_client
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.runtime.open import open_runtime
@@ -141,8 +142,9 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
         count_tokens = None if shard.tokenizer is None else TokenCounter(load_tokenizer(shard.tokenizer))
         instances = read_instances(zone, [place.instance_id for place in missing])
         planned = (PlannedEpisode(each, *place[1:]) for each, place in zip(instances, missing, strict=True))
-        async with open_client(shard.client, condition, count_tokens) as client:
+        async with open_client(shard.client, condition, KNAPSACK_FAMILY, count_tokens) as client:
             context = EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=condition,
                 client=client,
                 runtime=runtime,

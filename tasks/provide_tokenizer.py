@@ -12,9 +12,10 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import KeptFolder, find_folder, keep_folder, open_folder
 from carryover.tasks.agent.client import open_client
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.plans.identity import Stage, prompts_of, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
@@ -124,8 +125,9 @@ async def _play(
             recorded[episode.episode.instance_id] = episode
             advance(1)
 
-        async with open_client(client_spec, condition) as client:
+        async with open_client(client_spec, condition, KNAPSACK_FAMILY) as client:
             context = EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=condition,
                 client=client,
                 runtime=runtime,

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EndpointSpec
+from carryover.tasks.agent.family import Family
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.response_cache import ResponseCache
-from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.services.frozen_model import FrozenModel
 
 
@@ -101,22 +101,28 @@ ClientSpec = ScriptedClientSpec | EndpointClientSpec
 
 @asynccontextmanager
 async def open_client(
-    spec: ClientSpec, condition: Condition, count_tokens: CountTokens | None = None
+    spec: ClientSpec, condition: Condition, family: Family, count_tokens: CountTokens | None = None
 ) -> AsyncIterator[ModelClient]:
     """Yield the client that plays a condition, and close its connections; `count_tokens` counts for a scripted one."""
     match spec:
         case ScriptedClientSpec():
             contract = condition.train_contract or condition.runtime_contract  # the script's own, on any runtime
-            yield open_teacher(condition.bucket, contract, count_tokens, prints_table=spec.prints_table)
+            yield family.open_teacher(condition.bucket, contract, count_tokens, prints_table=spec.prints_table)
         case EndpointClientSpec():
-            endpoint = spec.endpoint
-            if condition.purpose == "evaluation" and condition.train_contract is None:
-                variables: Any = endpoint.extra_body.get("chat_template_kwargs", {})
-                body = {**endpoint.extra_body, "chat_template_kwargs": {**variables, "is_base": True}}
-                endpoint = endpoint.model_copy(update={"extra_body": body})
             cache = None if spec.cache is None else ResponseCache(spec.cache, asks_anew=spec.asks_anew)
-            client = OpenAIClient(endpoint, condition.model_name, cache=cache)
+            client = OpenAIClient(_endpoint(spec, condition), condition.model_name, cache=cache)
             try:
                 yield client
             finally:
                 await client.close()
+
+
+def _endpoint(spec: EndpointClientSpec, condition: Condition) -> EndpointSpec:
+    """Return the endpoint as a condition asks it: the chat template of an untrained base differs."""
+    endpoint = spec.endpoint
+    is_base = condition.purpose == "evaluation" and condition.train_contract is None
+    if not is_base:
+        return endpoint
+    variables: Any = endpoint.extra_body.get("chat_template_kwargs", {})
+    body = {**endpoint.extra_body, "chat_template_kwargs": {**variables, "is_base": True}}
+    return endpoint.model_copy(update={"extra_body": body})

@@ -1,12 +1,13 @@
 """What the model is shown: the opening messages, and the observation after each turn, in one of two formats.
 
-Prompts are Markdown files, read by name. Both contracts get the same files but for `runtime_*` and `demonstrations_*`
-(arXiv 2603.01209, appendix B).
+Prompts are Markdown files: those of the protocol lie here, those of a problem with its family. Both contracts get the
+same ones but for `runtime_*` and `demonstrations_*` (arXiv 2603.01209, appendix B).
 """
 
 import hashlib
 import json
 import string
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,15 +16,16 @@ from typing import Any, NamedTuple
 from carryover.tasks.agent.episode_spec import PromptSet
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.agent.variation import Variation
-from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.results import Violation
 from carryover.tasks.traces.vocabulary import ContractName
 
-FOLDER = Path(__file__).parent / "prompts"
 RUNTIME_WORDS: dict[str, str] = {ContractName.STATELESS: "reset"}
 """The header's word for a contract (arXiv 2603.01209, listing 1); any other contract goes by its own name."""
 PLAIN = Variation(wording=None, header_form="standard")
 """The wording of the study."""
+
+_FOLDER = Path(__file__).parent / "prompts"
+_COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 class Feedback(NamedTuple):
@@ -44,6 +46,20 @@ class Feedback(NamedTuple):
     """What the loop has to say about the reply."""
 
 
+class Opening(NamedTuple):
+    """What the first messages of an episode depend on."""
+
+    goal_values: Mapping[str, object]
+    """Values of the goal's `$names`."""
+    contract: str
+    """Contract that the model is told."""
+    tool_count: int
+    tool_call_cap: int | None
+    """Tool calls per turn."""
+    usual_tool_call_cap: int | None
+    """Cap that a compact prompt leaves out."""
+
+
 @dataclass(frozen=True)
 class StudyWire:
     """The format of the study: five opening messages, and observations as a JSON object with the runtime header.
@@ -52,20 +68,21 @@ class StudyWire:
     `notices` only where there is something to say.
     """
 
+    texts: Mapping[str, str]
+    """Prompts by name."""
     variation: Variation = PLAIN
 
-    def opening_messages(
-        self, instance: Instance, contract: str, tool_call_cap: int | None, header: dict[str, Any] | None
-    ) -> list[Message]:
+    def opening_messages(self, opening: Opening, header: dict[str, Any] | None) -> list[Message]:
         """Return base, runtime instruction, demonstrations and tools as system messages, and the task as user."""
-        instruction = self.variation.instruction(read_prompt("full", f"runtime_{contract}"))
+        instruction = self.variation.instruction(find_prompt(self.texts, f"runtime_{opening.contract}"))
+        cap = cap_sentence(opening.tool_call_cap, opening.tool_count)
         system_texts = [
-            read_prompt("full", "base"),
-            f"{instruction}\n\n{read_prompt('full', 'planning')}".strip(),
-            read_prompt("full", f"demonstrations_{contract}"),
-            fill_prompt("full", "tools", cap_sentence=cap_sentence(tool_call_cap)),
+            find_prompt(self.texts, "base"),
+            f"{instruction}\n\n{find_prompt(self.texts, 'planning')}".strip(),
+            find_prompt(self.texts, f"demonstrations_{opening.contract}"),
+            fill_prompt(self.texts, "tools", cap_sentence=cap),
         ]
-        task = {"task": fill_prompt("full", "goal", **_visible_values(instance))} | _state(header)
+        task = {"task": fill_prompt(self.texts, "goal", **opening.goal_values)} | _state(header)
         messages = [Message(role="system", content=text) for text in system_texts]
         return [*messages, Message(role="user", content=_dump(task))]
 
@@ -93,25 +110,26 @@ class CompactWire:
 
     One system message of two lines, the task in one, and flat observations: the output, the last line of an error, and
     the header's mode and living names. Nothing is listed twice, and what is absent is left out. A cap is told where it
-    is another than the instance's bucket has, under which the models were trained.
+    is another than the family's usual one, under which the models were trained.
     """
 
     OUTPUT_LIMIT = 900
     """Characters of output shown."""
     ERROR_LIMIT = 160
     """Characters of an error's last line shown."""
+    texts: Mapping[str, str]
+    """Prompts by name."""
     variation: Variation = PLAIN
 
-    def opening_messages(
-        self, instance: Instance, contract: str, tool_call_cap: int | None, header: dict[str, Any] | None
-    ) -> list[Message]:
+    def opening_messages(self, opening: Opening, header: dict[str, Any] | None) -> list[Message]:
         """Return one system message and the task."""
-        instruction = self.variation.instruction(read_prompt("compact", f"runtime_{contract}"))
-        cap = "" if tool_call_cap == instance.spec.tool_call_cap else cap_sentence(tool_call_cap)
-        lines = (read_prompt("compact", "base"), instruction, cap)
+        instruction = self.variation.instruction(find_prompt(self.texts, f"runtime_{opening.contract}"))
+        lines = [find_prompt(self.texts, "base"), instruction]
+        if opening.tool_call_cap != opening.usual_tool_call_cap:
+            lines.append(cap_sentence(opening.tool_call_cap, opening.tool_count))
         return [
             Message(role="system", content="\n".join(line for line in lines if line)),
-            Message(role="user", content=fill_prompt("compact", "goal", **_visible_values(instance))),
+            Message(role="user", content=fill_prompt(self.texts, "goal", **opening.goal_values)),
         ]
 
     def observation(self, feedback: Feedback, header: dict[str, Any] | None) -> str:
@@ -121,61 +139,64 @@ class CompactWire:
             content["result"] = feedback.result[: self.OUTPUT_LIMIT]
         if feedback.error:
             content["error"] = feedback.error.strip().splitlines()[-1][: self.ERROR_LIMIT]
-        notes = [*feedback.notices, *([feedback.system_note] if feedback.system_note else [])]
+        notes = list(feedback.notices)
+        if feedback.system_note:
+            notes.append(feedback.system_note)
         if notes:
             content["note"] = " ".join(notes)
         names = {key: value for key, value in (header or {}).items() if key != "last_step_globals"}
         return _dump(content | names)
 
 
-def open_wire(prompt_set: PromptSet, variation: Variation = PLAIN) -> StudyWire | CompactWire:
+def open_wire(prompt_set: PromptSet, texts: Mapping[str, str], variation: Variation = PLAIN) -> StudyWire | CompactWire:
     """Return the format of a prompt set in the wording of an episode."""
-    return StudyWire(variation) if prompt_set == "full" else CompactWire(variation)
+    if prompt_set == "full":
+        return StudyWire(texts, variation)
+    return CompactWire(texts, variation)
 
 
-def cap_sentence(tool_call_cap: int | None) -> str:
+def cap_sentence(tool_call_cap: int | None, tool_count: int) -> str:
     """Return the sentence that tells the per-turn cap."""
     if tool_call_cap is None:
         return "A block may call tools as often as it likes."
+    counted = _COUNTS[tool_count] if tool_count < len(_COUNTS) else str(tool_count)
     return (
-        f"A block may make at most {tool_call_cap} tool calls, all four tools counted. The next call fails with "
+        f"A block may make at most {tool_call_cap} tool calls, all {counted} tools counted. The next call fails with "
         '"Tool call limit exceeded"; the count starts again with every block.'
     )
 
 
-@cache
-def read_prompt(prompt_set: str, name: str) -> str:
-    """Return the text of a prompt; raise `ValueError` naming the prompts there are for one that is missing."""
-    file = FOLDER / prompt_set / f"{name}.md"
-    if not file.is_file():
-        there = ", ".join(sorted(path.stem for path in file.parent.glob("*.md")))
-        raise ValueError(f"no prompt {name!r} in the set {prompt_set!r}; it has {there or 'none'}")
-    return file.read_text(encoding="utf-8").strip()
+def read_prompts(prompt_set: str, of_family: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the prompts of a set by name: the protocol's, and a family's in their place."""
+    return {**_own_prompts(prompt_set), **of_family}
 
 
-def fill_prompt(prompt_set: str, name: str, **values: object) -> str:
+def find_prompt(texts: Mapping[str, str], name: str) -> str:
+    """Return a prompt; raise `ValueError` naming the prompts there are for a missing one."""
+    if name not in texts:
+        raise ValueError(f"no prompt {name!r} in the set; it has {', '.join(sorted(texts)) or 'none'}")
+    return texts[name]
+
+
+def fill_prompt(texts: Mapping[str, str], name: str, **values: object) -> str:
     """Return the text of a prompt with its `$names` filled in."""
-    return string.Template(read_prompt(prompt_set, name)).substitute(values)
+    return string.Template(find_prompt(texts, name)).substitute(values)
 
 
-@cache
-def prompt_digest(prompt_set: str, shown_contract: str) -> str:
-    """Return a digest of the prompt files that a contract is shown."""
+def prompt_digest(texts: Mapping[str, str], shown_contract: str) -> str:
+    """Return a digest of the prompts that a contract is shown."""
     digest = hashlib.sha256()
-    for file in sorted((FOLDER / prompt_set).glob("*.md")):
-        part, _, contract = file.stem.partition("_")
+    for name, text in sorted((f"{name}.md", text) for name, text in texts.items()):
+        part, _, contract = name.removesuffix(".md").partition("_")
         if part not in ("runtime", "demonstrations") or contract == shown_contract:
-            digest.update(f"{file.name}\n{read_prompt(prompt_set, file.stem)}\n".encode())
+            digest.update(f"{name}\n{text}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _visible_values(instance: Instance) -> dict[str, object]:
-    """Return what the model may know before its first step."""
-    return {
-        "capacity": instance.capacity,
-        "budget": instance.inspection_budget,
-        "classes": ", ".join(instance.classes),
-    }
+@cache
+def _own_prompts(prompt_set: str) -> Mapping[str, str]:
+    files = (_FOLDER / prompt_set).glob("*.md")
+    return {file.stem: file.read_text(encoding="utf-8").strip() for file in files}
 
 
 def _state(header: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,15 +1,17 @@
-"""Rows of an episode, built as it goes: also what raised each error, and whether the harness injected it."""
+"""Rows of an episode, made of its events as they come: also what raised each error, and whether it was injected."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.agent.events import Acted, Asked, Compacted, Event, Observed, Replied, Unanswered
+from carryover.tasks.agent.faults import UNAVAILABLE
+from carryover.tasks.agent.protocol import Completion, Message
 from carryover.tasks.agent.reply import Reply
-from carryover.tasks.knapsack.environment import TOOL_NAMES, UNAVAILABLE
-from carryover.tasks.runtime.results import BlockError, BlockResult
+from carryover.tasks.runtime.interpreter import Interpreter
+from carryover.tasks.runtime.results import BlockError, BlockResult, ToolCall
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import (
     EPISODE_TABLES,
@@ -64,45 +66,210 @@ class TurnNames(NamedTuple):
 
 
 class EpisodeRecorder:
-    """Collects the rows of one episode and counts what the episode row sums up."""
+    """Collects the rows of one episode: give it every event with `watch`.
 
-    def __init__(self, run_id: str, episode_id: str, tools: Collection[str] = TOOL_NAMES) -> None:
+    A turn is recorded with all that followed its reply, so only when the next reply comes or the episode has ended.
+    """
+
+    def __init__(self, run_id: str, episode_id: str, tools: Collection[str] = ()) -> None:
         self._ids = {"run_id": run_id, "episode_id": episode_id}
         self.tools = tools
         """Names of host functions, whose call sites are counted."""
+        self.names = TurnNames()
+        """User names after the last block; unchanged by a turn without one."""
+        self._turn = 0
+        self._pending: Replied | None = None
+        self._told: str | None = None
+        """The user message that followed that reply."""
+        self._has_note = False
+        self._verified_count = 0
+        self._dropped_names: set[str] = set()
+        """User names that the harness removed and no block has bound again: that one is missing is injected."""
+        self._interpreter: Interpreter | None = None
+        self._event_count = 0
+        self.counts: dict[str, Any] = dict.fromkeys(_SUMS, 0)
+        """Fields of the episode row that are sums over turns and steps."""
         self._turns: list[TurnRow] = []
         self._steps: list[StepRow] = []
         self._name_events: list[NameEventRow] = []
         self._tool_calls: list[ToolCallRow] = []
         self.errors: list[ErrorRow] = []
         self._error_counts = Counter[int]()
-        self.dropped_names: set[str] = set()
-        """User names that the harness removed and no block has bound again: that one is missing is injected."""
         self._runtime_events: list[RuntimeEventRow] = []
-        self.counts: dict[str, Any] = dict.fromkeys(_SUMS, 0)
-        """Fields of the episode row that are sums over turns and steps."""
 
-    @property
-    def token_count(self) -> int:
-        """Prompt and completion tokens of the turns so far."""
-        return self.counts["prompt_tokens"] + self.counts["completion_tokens"]
+    def follow(self, interpreter: Interpreter, *, skips: int = 0) -> None:
+        """Record the changes of an interpreter's state other than by blocks, without the first `skips`."""
+        self._interpreter = interpreter
+        self._event_count = skips
 
-    def record_opening(self, messages_json: str) -> None:
-        """Record the opening messages as turn 0."""
-        self.record_turn(0, Reply(None, 0, ""), Completion("", "", 0, 0, 0, 0.0), observation=messages_json)
+    def record_opening(self, messages: Sequence[Message]) -> None:
+        """Record the messages before the first reply as turn 0."""
+        told = json.dumps([message.model_dump() for message in messages], ensure_ascii=False)
+        self._add_turn(0, Reply(None, 0, ""), Completion("", "", 0, 0, 0, 0.0), told, seed=None)
 
-    def record_turn(
+    def watch(self, event: Event) -> None:
+        """Record an event of the episode."""
+        match event:
+            case Asked(text):
+                self._told = text
+            case Replied():
+                self._record_turn()
+                self._turn += 1
+                self._pending = event
+            case Unanswered():
+                self._record_unanswered(event)
+            case Observed():
+                self._record_observation(event)
+            case Compacted():
+                self._record_compaction(event)
+
+    def finish(self, fields: Mapping[str, Any], stop: Exception | None = None) -> RecordedEpisode:
+        """Return the episode with its row, made of the counts and of `fields`."""
+        self._record_turn()
+        self.record_runtime_events()
+        step_count = self.counts["step_count"]
+        counted = {**self.counts, "is_contract_verified": 0 < step_count == self._verified_count}
+        return RecordedEpisode(
+            EpisodeRow(**{**self._ids, **counted, **fields}),
+            self._turns,
+            self._steps,
+            self._name_events,
+            self._tool_calls,
+            self.errors,
+            self._runtime_events,
+            stop,
+        )
+
+    def record_runtime_events(self) -> None:
+        """Record what has happened to the interpreter since the last call."""
+        if self._interpreter is None:
+            return
+        events = self._interpreter.events
+        for step, kind, name, detail in events[self._event_count :]:
+            self._add_runtime_event(step, kind, name, None if detail is None else json.dumps(detail))
+        self._event_count = len(events)
+
+    def record_block_error(
+        self, turn: int, step: int, error: BlockError, *, failing_tool: str | None = None
+    ) -> ErrorRow:
+        """Record the error that ended a block; what follows a dropped name or a failing tool was injected."""
+        missing = _NAME_IN_MESSAGE.search(error.message)
+        follows_drop = missing is not None and missing.group(1) in self._dropped_names
+        follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
+        is_injected = follows_drop or follows_failure
+        return self._add_error(
+            turn, ErrorKind(error.kind), error.type, error.message, step=step, is_injected=is_injected
+        )
+
+    def _record_turn(self) -> None:
+        """Record the last reply, if it is not yet, with the message that followed it."""
+        if self._pending is not None:
+            reply, completion, seed = self._pending
+            self._add_turn(self._turn, reply, completion, self._told, seed=seed, has_note=self._has_note)
+        self._pending = None
+        self._told = None
+        self._has_note = False
+
+    def _record_unanswered(self, event: Unanswered) -> None:
+        self.counts["model_seconds"] += event.seconds
+        if not isinstance(event.error, TimeoutError):
+            name = type(event.error).__name__
+            self._add_error(self._turn + 1, ErrorKind.MODEL, name, str(event.error))
+
+    def _record_observation(self, event: Observed) -> None:
+        if event.refusal is not None:
+            kind, name, text = event.refusal
+            self._add_error(self._turn, kind, name, text)
+        if event.acted is not None:
+            self.record_runtime_events()
+            self._record_step(event.acted)
+        self._told = event.text
+        self._has_note = event.has_note
+
+    def _record_compaction(self, event: Compacted) -> None:
+        assert self._interpreter is not None, "only a conversation with an interpreter is compacted"
+        step = self._interpreter.journal().step_count
+        self._add_runtime_event(step, "compact", None, json.dumps(event._asdict()))
+
+    def _record_step(self, acted: Acted) -> None:
+        """Record an executed block: the step, its name events, its tool calls and its errors."""
+        self._dropped_names.update(acted.dropped_names)
+        active_before = tuple(name for name in self.names.active_globals if name not in self._dropped_names)
+        failing = _failing_tool(acted.injected_fault)
+        self._add_step(acted, active_before)
+        step = self.counts["step_count"]
+        calls = [self._call_row(step, number, call, failing) for number, call in enumerate(acted.result.tool_calls, 1)]
+        self._tool_calls += calls
+        for call in calls:
+            self._record_call_error(call)
+        self._dropped_names.difference_update(acted.result.last_step_globals)  # bound again, so no longer missing
+        if acted.result.error is not None:
+            self._record_violations(step, acted.result.error)
+            self.record_block_error(self._turn, step, acted.result.error, failing_tool=failing)
+        self.names = TurnNames(acted.result.active_globals, acted.result.last_step_globals)
+        self._verified_count += acted.is_verified
+
+    def _add_step(self, acted: Acted, active_before: tuple[str, ...]) -> None:
+        result = acted.result
+        parsed = parse_block(acted.code, self.tools)
+        self._count_step(acted, call_site_count=parsed.call_site_count)
+        place = {**self._ids, "step": self.counts["step_count"]}
+        self._steps.append(
+            StepRow(
+                **place,
+                turn=self._turn,
+                code=acted.code,
+                **{name: getattr(result, name) for name in _OF_RESULT},
+                **{name: getattr(parsed, name) for name in ("is_parsed", "import_count", "call_site_count")},
+                **_error_columns(result),
+                executed_call_count=len(result.tool_calls),
+                active_globals_before=active_before,
+                injected_fault=acted.injected_fault,
+                execution_seconds=result.seconds,
+            )
+        )
+        self._name_events += name_event_rows(parsed, **place, active_globals_before=active_before)
+
+    def _count_step(self, acted: Acted, *, call_site_count: int) -> None:
+        self.counts["step_count"] += 1
+        self.counts["call_site_count"] += call_site_count
+        self.counts["executed_call_count"] += len(acted.result.tool_calls)
+        self.counts["injected_fault_count"] += acted.injected_fault is not None
+        self.counts["execution_seconds"] += acted.result.seconds
+
+    def _call_row(self, step: int, number: int, call: ToolCall, failing: str | None) -> ToolCallRow:
+        is_injected = call.tool == failing and (call.error_message or "").endswith(UNAVAILABLE)
+        return ToolCallRow(**self._ids, step=step, call=number, is_injected=is_injected, **call._asdict())
+
+    def _record_call_error(self, call: ToolCallRow) -> None:
+        """Record an error that the block caught; one that it did not catch is the block's own."""
+        if call.error_type is None or not call.is_caught:
+            return
+        is_cap = call.error_type == "ToolCallLimitError"
+        self._add_error(
+            self._turn,
+            ErrorKind.CAP if is_cap else ErrorKind.TOOL,
+            call.error_type,
+            call.error_message or "",
+            step=call.step,
+            is_caught=True,
+            is_injected=call.is_injected,
+        )
+
+    def _record_violations(self, step: int, error: BlockError) -> None:
+        for rule, name, line in error.violations:
+            self._add_runtime_event(step, "policy_violation", name, json.dumps({"rule": rule, "line": line}))
+
+    def _add_turn(
         self,
         turn: int,
         reply: Reply,
         completion: Completion,
-        *,
         observation: str | None,
-        seed: int | None = None,
-        has_system_note: bool = False,
-        names: TurnNames = TurnNames(),  # noqa: B008 - a named tuple
+        *,
+        seed: int | None,
+        has_note: bool = False,
     ) -> None:
-        """Record a reply and the observation that was sent after it, if one was."""
         self.counts["turn_count"] += turn > 0
         spent = {field: getattr(completion, field) for field in _SPENT}
         for field, amount in spent.items():
@@ -111,23 +278,19 @@ class EpisodeRecorder:
             TurnRow(
                 **self._ids,
                 turn=turn,
-                assistant_text=completion.text,
+                assistant_text=_said(completion),
                 observation=observation,
                 block_count=reply.block_count,
-                has_system_note=has_system_note,
+                has_system_note=has_note,
                 model_finish_reason=completion.finish_reason,
                 decoding_seed=seed,
                 is_replayed=completion.is_replayed,
                 **spent,
-                **names._asdict(),
+                **self.names._asdict(),
             )
         )
 
-    def record_wait(self, seconds: float) -> None:
-        """Count model time that led to no reply."""
-        self.counts["model_seconds"] += seconds
-
-    def record_turn_error(
+    def _add_error(
         self,
         turn: int,
         kind: ErrorKind,
@@ -137,111 +300,50 @@ class EpisodeRecorder:
         step: int | None = None,
         is_caught: bool = False,
         is_injected: bool = False,
-    ) -> None:
+    ) -> ErrorRow:
         """Record an error of a turn; one without a step is why the turn ran no block."""
-        is_missing_name = kind == ErrorKind.INTERPRETER and (
-            error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
+        names_missing = error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
+        is_missing_name = kind == ErrorKind.INTERPRETER and names_missing
+        row = ErrorRow(
+            **self._ids,
+            turn=turn,
+            error_index=self._error_counts[turn],
+            step=step,
+            kind=kind,
+            error_type=error_type,
+            message=message,
+            is_caught=is_caught,
+            is_injected=is_injected,
+            is_missing_name=is_missing_name and not is_injected,
+            is_injected_missing_name=is_missing_name and is_injected,
         )
-        self.errors.append(
-            ErrorRow(
-                **self._ids,
-                turn=turn,
-                error_index=self._error_counts[turn],
-                step=step,
-                kind=kind,
-                error_type=error_type,
-                message=message,
-                is_caught=is_caught,
-                is_injected=is_injected,
-                is_missing_name=is_missing_name and not is_injected,
-                is_injected_missing_name=is_missing_name and is_injected,
-            )
-        )
+        self.errors.append(row)
         self._error_counts[turn] += 1
+        return row
 
-    def record_block_error(self, turn: int, step: int, error: BlockError, failing_tool: str | None) -> None:
-        """Record the error that ended a block; what follows a dropped name or a failing tool was injected."""
-        missing = _NAME_IN_MESSAGE.search(error.message)
-        follows_drop = missing is not None and missing.group(1) in self.dropped_names
-        follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
-        kind, is_injected = ErrorKind(error.kind), follows_drop or follows_failure
-        self.record_turn_error(turn, kind, error.type, error.message, step=step, is_injected=is_injected)
-
-    def record_step(
-        self, turn: int, code: str, result: BlockResult, active_before: tuple[str, ...], injected_fault: str | None
-    ) -> None:
-        """Record an executed block: the step, its name events, its tool calls and its errors.
-
-        `active_before` are the user names alive after the step before; what was dropped since then is left out here.
-        """
-        kind, _, target = (injected_fault or "").partition(":")
-        failing = target if kind == "fail" else None
-        active_before = tuple(name for name in active_before if name not in self.dropped_names)
-        parsed = parse_block(code, self.tools)
-        self.counts["step_count"] += 1
-        self.counts["call_site_count"] += parsed.call_site_count
-        self.counts["executed_call_count"] += len(result.tool_calls)
-        self.counts["injected_fault_count"] += injected_fault is not None
-        self.counts["execution_seconds"] += result.seconds
-        place = {**self._ids, "step": self.counts["step_count"]}
-        error = result.error
-        self._steps.append(
-            StepRow(
-                **place,
-                turn=turn,
-                code=code,
-                **{name: getattr(result, name) for name in _OF_RESULT},
-                **{name: getattr(parsed, name) for name in ("is_parsed", "import_count", "call_site_count")},
-                error=None if error is None else error.message,
-                error_kind=None if error is None else ErrorKind(error.kind),
-                error_type=None if error is None else error.type,
-                executed_call_count=len(result.tool_calls),
-                active_globals_before=active_before,
-                injected_fault=injected_fault,
-                execution_seconds=result.seconds,
-            )
-        )
-        self._name_events += name_event_rows(parsed, **place, active_globals_before=active_before)
-        calls = [
-            ToolCallRow(
-                **place,
-                call=number,
-                is_injected=call.tool == failing and (call.error_message or "").endswith(UNAVAILABLE),
-                **call._asdict(),
-            )
-            for number, call in enumerate(result.tool_calls, start=1)
-        ]
-        self._tool_calls += calls
-        for call in calls:
-            if call.error_type is not None and call.is_caught:  # one that it did not catch is the block's own
-                kind = ErrorKind.CAP if call.error_type == "ToolCallLimitError" else ErrorKind.TOOL
-                marks = {"is_caught": True, "is_injected": call.is_injected}
-                self.record_turn_error(turn, kind, call.error_type, call.error_message or "", step=call.step, **marks)
-        self.dropped_names.difference_update(result.last_step_globals)  # what is bound again is no longer missing
-        if error is not None:
-            for rule, name, line in error.violations:
-                detail = json.dumps({"rule": rule, "line": line})
-                self.record_runtime_event(place["step"], "policy_violation", name, detail)
-            self.record_block_error(turn, place["step"], error, failing)
-
-    def record_runtime_event(
-        self, step: int, kind: str, name: str | None = None, detail_json: str | None = None
-    ) -> None:
-        """Record a change of the interpreter's state other than by a block."""
-        events = self._runtime_events
-        events.append(
-            RuntimeEventRow(**self._ids, sequence=len(events), step=step, kind=kind, name=name, detail_json=detail_json)
+    def _add_runtime_event(self, step: int, kind: str, name: str | None, detail_json: str | None) -> None:
+        sequence = len(self._runtime_events)
+        self._runtime_events.append(
+            RuntimeEventRow(**self._ids, sequence=sequence, step=step, kind=kind, name=name, detail_json=detail_json)
         )
 
-    def finish(self, fields: Mapping[str, Any], stop: Exception | None = None) -> RecordedEpisode:
-        """Return the episode with its row, made of the counts and of `fields`."""
-        return RecordedEpisode(
-            EpisodeRow(**self._ids, **self.counts, **fields),
-            self._turns,
-            self._steps,
-            self._name_events,
-            self._tool_calls,
-            self.errors,
-            self._runtime_events,
-            stop,
-        )
+
+def _failing_tool(injected_fault: str | None) -> str | None:
+    """Return the tool that the harness made fail, of a fault as `fail:TOOL`."""
+    kind, _, target = (injected_fault or "").partition(":")
+    return target if kind == "fail" else None
+
+
+def _error_columns(result: BlockResult) -> dict[str, Any]:
+    error = result.error
+    if error is None:
+        return {"error": None, "error_kind": None, "error_type": None}
+    return {"error": error.message, "error_kind": ErrorKind(error.kind), "error_type": error.type}
+
+
+def _said(completion: Completion) -> str:
+    """Return a reply's text, followed by its native calls as JSON."""
+    if not completion.tool_calls:
+        return completion.text
+    calls = json.dumps([[call.name, call.arguments_json] for call in completion.tool_calls])
+    return f"{completion.text}\n{calls}" if completion.text else calls

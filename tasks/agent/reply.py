@@ -1,27 +1,108 @@
-"""A reply's first fenced block."""
+"""Reading of a reply, the same for every loop: its first fenced block, or its native calls."""
 
 import re
+import textwrap
+from collections.abc import Iterator
 from typing import NamedTuple
 
-FENCED_BLOCK = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
-"""An opening fence, perhaps with a language tag, the body, the nearest closing fence (arXiv 2603.01209, appendix B)."""
+from carryover.tasks.agent.protocol import FunctionCall
+
+
+class Fences(NamedTuple):
+    """Fences whose blocks run; text in other fences belongs to an answer."""
+
+    opening: re.Pattern[str]
+    closing: re.Pattern[str]
+
+
+ANY_FENCE = Fences(opening=re.compile(r"```[^\n`]*\n"), closing=re.compile(r"```"))
+"""The study's protocol: any language tag, and the nearest closing fence (arXiv 2603.01209, appendix B)."""
+PYTHON_FENCE = Fences(
+    opening=re.compile(
+        r"^[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?```(?:python|py|python3)[ \t]*\r?\n", re.MULTILINE | re.IGNORECASE
+    ),
+    closing=re.compile(r"^[ \t]*```[ \t]*(?=\r?$)", re.MULTILINE),
+)
+"""An agent's: tagged as Python, on lines of their own, so that backticks inside a string do not end a block."""
+
+_OPENED_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_CLOSED_THOUGHT = re.compile(r"^[ \t]*</think>[ \t]*\r?$", re.MULTILINE)
+"""Ends a thought whose opening tag stands in the chat template, so that the reply lacks it."""
 
 
 class Reply(NamedTuple):
     """A reply taken apart."""
 
     code: str | None
-    """Body of the first block, stripped; None if there is no block."""
+    """The first block's code; None without a block."""
     block_count: int
-    """Fenced blocks in the reply; only the first runs."""
+    """Whole blocks, or native calls; of the blocks, only the first runs."""
     kept_text: str
-    """Text kept in the history: the text up to the end of the first block, or all of it without a block."""
+    """Text kept in the history: up to the end of the first block, or all of it without a block."""
+    is_unclosed: bool = False
+    """Whether the only block begins and never ends; nothing of it runs."""
+    calls: tuple[FunctionCall, ...] = ()
+    """Native calls, where functions were offered."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of the reply runs."""
+        return self.code is None and not self.calls
 
 
-def parse_reply(text: str) -> Reply:
-    """Return the first block of a reply and what of the reply the model is shown later."""
-    blocks = list(FENCED_BLOCK.finditer(text))
-    if not blocks:
-        return Reply(code=None, block_count=0, kept_text=text)
-    first = blocks[0]
-    return Reply(code=first.group(1).strip(), block_count=len(blocks), kept_text=text[: first.end()])
+def read_reply(text: str, fences: Fences = ANY_FENCE) -> Reply:
+    """Return the first block of a reply, with the number of its blocks.
+
+    A block inside a thought (`<think>`) does not count. The history keeps the text as the model wrote it; the code has
+    plain line ends, and loses the indentation of a fence in a list.
+    """
+    blocks = list(_find_blocks(text, fences))
+    whole = [block for block in blocks if block.end is not None]
+    if not whole:
+        return Reply(code=None, block_count=0, kept_text=text, is_unclosed=bool(blocks))
+    first = whole[0]
+    return Reply(code=_plain_code(first.body), block_count=len(whole), kept_text=text[: first.end])
+
+
+def without_thought(text: str) -> str:
+    """Return a reply's text without its thoughts, stripped."""
+    spoken = text[_start_of_speech(text) :]
+    return _OPENED_THOUGHT.sub("", spoken).strip()
+
+
+class _Block(NamedTuple):
+    body: str
+    end: int | None
+    """Place after the closing fence; None without one."""
+
+
+def _find_blocks(text: str, fences: Fences) -> Iterator[_Block]:
+    """Yield the blocks in order; one that never ends is the last."""
+    place = _start_of_speech(text)
+    while (opening := fences.opening.search(text, place)) is not None:
+        thought = _OPENED_THOUGHT.search(text, place)
+        if thought is not None and thought.start() < opening.start():
+            place = thought.end()
+            continue
+        closing = fences.closing.search(text, opening.end())
+        if closing is None:
+            yield _Block(text[opening.end() :], end=None)
+            return
+        yield _Block(text[opening.end() : closing.start()], end=closing.end())
+        place = closing.end()
+
+
+def _start_of_speech(text: str) -> int:
+    """Return where a thought ends that the chat template has opened; 0 without one."""
+    closed = _CLOSED_THOUGHT.search(text)
+    if closed is None or "<think>" in text[: closed.start()]:
+        return 0
+    return closed.end()
+
+
+def _plain_code(body: str) -> str:
+    code = body.replace("\r\n", "\n").strip("\n")
+    is_indented = code[:1] in (" ", "\t")
+    if is_indented:
+        code = textwrap.dedent(code)
+    return code.strip()

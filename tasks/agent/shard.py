@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from carryover.tasks.agent.client import EpisodeSlots
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
-from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.services.environment import processor_count
 

@@ -7,7 +7,7 @@ variant is what the interpreter does.
 """
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.traces.vocabulary import ContractName
@@ -28,15 +28,15 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "Every block is fresh. Runtime: RESET.",
     ),
     ContractName.INJECTED: (
-        "Runtime: INJECTED. Names do not stay; seen, taken, refused, budget and room are there in every block.",
-        "Every block is fresh, but seen, taken, refused, budget and room are bound anew.",
+        "Runtime: INJECTED. Names do not stay; {names} are there in every block.",
+        "Every block is fresh, but {names} are bound anew.",
     ),
     ContractName.INJECTED_PERSISTENT: (
-        "Runtime: INJECTED and PERSISTENT. Names stay; seen, taken, refused, budget and room are bound anew.",
-        "Names stay defined, and seen, taken, refused, budget and room follow what you learn.",
+        "Runtime: INJECTED and PERSISTENT. Names stay; {names} are bound anew.",
+        "Names stay defined, and {names} follow what you learn.",
     ),
 }
-"""Other wordings of the runtime instruction, by contract."""
+"""Other wordings of the runtime instruction, by contract; `{names}` are those that injection binds."""
 
 CONTRAST = {"persistent": "persistent, not reset", "reset": "reset, not persistent"}
 """The header's word for the runtime, with the word for the other one."""
@@ -76,16 +76,30 @@ class Variation(NamedTuple):
                 return {"runtime": CONTRAST.get(standard["runtime"], standard["runtime"]), "new_globals": new_names}
 
 
-def draw_variation(contract: str, instance_id: str) -> Variation:
-    """Return an episode's variation: equal draws under all contracts, each in its own words, or the standard ones."""
+def wordings(contract: str, known_names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return a contract's wordings with the names that injection binds; none for a contract without any."""
+    *first, last = known_names or ("nothing",)
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return tuple(text.format(names=listed) for text in WORDINGS.get(contract, ()))
+
+
+def draw_variation(contract: str, instance_id: str, known_names: Sequence[str] = ()) -> Variation:
+    """Return an episode's variation: equal draws under all contracts, each in its own words, or the standard ones.
+
+    `known_names` are those that a contract with injection binds.
+    """
     draw = random.Random(f"variation {instance_id}")
-    wording_draw, header_draw, choice = draw.random(), draw.random(), draw.random()
-    wordings = WORDINGS.get(contract, ())
+    wording_draw = draw.random()
+    header_draw = draw.random()
+    choice = draw.random()
+    worded = wordings(contract, known_names)
     wording: str | None = None
     if STANDARD_SHARE <= wording_draw < STANDARD_SHARE + SILENT_SHARE:
         wording = ""
-    elif wording_draw >= STANDARD_SHARE + SILENT_SHARE and wordings:
-        wording = wordings[int(choice * len(wordings))]
+    elif wording_draw >= STANDARD_SHARE + SILENT_SHARE and worded:
+        wording = worded[int(choice * len(worded))]
     if header_draw < STANDARD_SHARE:
         return Variation(wording, "standard")
-    return Variation(wording, "none" if header_draw < STANDARD_SHARE + NO_HEADER_SHARE else "new_names")
+    if header_draw < STANDARD_SHARE + NO_HEADER_SHARE:
+        return Variation(wording, "none")
+    return Variation(wording, "new_names")

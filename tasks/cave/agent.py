@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from carryover.tasks.agent.episode_spec import EndpointSpec
+from carryover.tasks.agent.events import Answer, Event
+from carryover.tasks.agent.machine import EpisodeMachine
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import ModelClient
+from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.cave import background
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import SemanticStream
-from carryover.tasks.cave.events import Answer, Event
-from carryover.tasks.cave.loop import DEFERRED, DualStreamLoop, LoopState
 from carryover.tasks.cave.prompting import fill
-from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
+from carryover.tasks.cave.speaker import DEFERRED, CaveSpeaker, LoopState, question_limits
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
@@ -138,8 +139,8 @@ class Agent:
 
     def play(self, question: str | None) -> AsyncIterator[Event]:
         """Yield the events of a question on the agents' own event loop."""
-        loop = DualStreamLoop(
-            self.client,
+        speaker = CaveSpeaker(
+            question,
             self.text,
             self.runtime,
             self.loop_state,
@@ -148,7 +149,7 @@ class Agent:
             {name: skill.description for name, skill in self.skills.items()},
             self._checkpoint,
         )
-        return loop.play(question)
+        return EpisodeMachine(self.client, speaker, question_limits(self.spec)).play()
 
     def branch(self, count: int) -> list["Agent"]:
         """Return agents that continue from the present state, each by itself and with decoding seeds of its own.

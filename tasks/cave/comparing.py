@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from carryover.tasks.agent.events import Answer
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.background import wait_for
-from carryover.tasks.cave.events import Answer
 from carryover.tasks.runtime.journal import Ran
 
 

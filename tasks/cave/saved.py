@@ -16,8 +16,8 @@ from pydantic import TypeAdapter
 
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import Entry
-from carryover.tasks.cave.loop import LoopState
 from carryover.tasks.cave.prompting import fill
+from carryover.tasks.cave.speaker import LoopState
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter

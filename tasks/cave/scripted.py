@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers.open import ScriptedTeacher
+from carryover.tasks.agent.scripted import ScriptedModel
 
 _CHARACTERS_PER_TOKEN = 4
 
 
-def scripted(*replies: str) -> ScriptedTeacher:
+def scripted(*replies: str) -> ScriptedModel:
     """Return a model that gives these replies in order: in a conversation with n replies, the one at place n.
 
     A reply that is only code may be written without its fence: give `block("print(1)")`.
@@ -20,12 +20,12 @@ def scripted(*replies: str) -> ScriptedTeacher:
             raise IndexError(f"the script has {len(replies)} replies, and reply {place + 1} was asked for")
         return replies[place]
 
-    return ScriptedTeacher("scripted", write, count_tokens)
+    return ScriptedModel("scripted", write, count_tokens)
 
 
-def scripted_by(write: Callable[[Sequence[Message]], str]) -> ScriptedTeacher:
+def scripted_by(write: Callable[[Sequence[Message]], str]) -> ScriptedModel:
     """Return a model whose reply is a function of the conversation."""
-    return ScriptedTeacher("scripted", lambda messages, _seed: write(messages), count_tokens)
+    return ScriptedModel("scripted", lambda messages, _seed: write(messages), count_tokens)
 
 
 def block(code: str, thought: str = "") -> str:

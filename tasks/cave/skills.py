@@ -4,8 +4,8 @@ import ast
 from pathlib import Path
 from typing import NamedTuple
 
+from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.cave.prompting import fill
-from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 from carryover.tasks.runtime.objects import Binding, InjectionError

@@ -2,22 +2,21 @@
 
 import ast
 import hashlib
-import json
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from carryover.tasks.agent.events import Answer, Asked, Event, Replied
 from carryover.tasks.agent.protocol import ModelClient
-from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode, TurnNames
+from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.agent_spec import AgentSpec
-from carryover.tasks.cave.events import Answer, Asked, Compacted, Event, Observed, Replied
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.source_digest import canonical_json, source_digest
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import RunRow
-from carryover.tasks.traces.vocabulary import ErrorKind, Scale
+from carryover.tasks.traces.vocabulary import Scale
 
 
 class Trace:
@@ -51,34 +50,21 @@ class Trace:
         name = canonical_json([run_id, self._place["instance_id"], self._declaration, replicate])
         digest = hashlib.sha256(name.encode()).hexdigest()[:24]
         self._recorder = EpisodeRecorder(run_id, episode_id or digest)
+        interpreter = agent.runtime.interpreter
+        self._recorder.follow(interpreter, skips=len(interpreter.events))
         self._started_at = datetime.now(UTC)
-        self._pending: Replied | None = None
-        self._told: str | None = None
-        """The user message that followed that reply."""
         self._answer: Answer | None = None
-        self._names = TurnNames()
-        self._turn = self._verified_count = 0
         self._is_open = False
-        self._event_count = len(agent.runtime.interpreter.events)
 
     def watch(self, event: Event) -> None:
         """Record an event of the agent's."""
-        match event:
-            case Asked(text):
-                self._told = text
-                self._open()
-            case Replied():
-                self._record_turn()
-                self._open()
-                self._turn += 1
-                self._pending = event
-            case Observed():
-                self._record_observation(event)
-            case Compacted():
-                step = self._agent.runtime.interpreter.journal().step_count
-                self._recorder.record_runtime_event(step, "compact", None, json.dumps(event._asdict()))
-            case Answer():
-                self._answer = event
+        if isinstance(event, Answer):
+            self._answer = event
+        if isinstance(event, Asked | Replied) and not self._is_open:
+            self._open()
+        injected = self._agent.runtime.interpreter.injected
+        self._recorder.tools = sorted(entry.name for entry in injected if entry.kind == "function")
+        self._recorder.watch(event)
 
     def rows(self) -> dict[str, list[Row]]:
         """Return the rows of the conversation, which is a run of its own; call it once, after the last answer.
@@ -109,11 +95,7 @@ class Trace:
         """
         if self._answer is None:
             raise ValueError("nothing was answered yet; give `watch` to `ask`, and finish afterwards")
-        self._record_turn()
-        self._record_runtime_events()
         agent = self._agent
-        injected = agent.runtime.interpreter.injected
-        self._recorder.tools = sorted(entry.name for entry in injected if entry.kind == "function")
         common = conversation_fields(
             self._declaration,
             agent.spec,
@@ -128,56 +110,16 @@ class Trace:
                 **self._place,
                 "sandbox_level": agent.worker.sandbox_level,
                 "backend": agent.worker.backend,
-                "is_contract_verified": 0 < self._verified_count == self._recorder.counts["step_count"],
                 **fields,
             }
         )
 
     def _open(self) -> None:
-        """Record the messages before the first reply, once."""
-        if not self._is_open:
-            self._is_open = True
-            messages = self._agent.text.messages()
-            opening = messages[:-1] if messages[-1].role == "assistant" else messages
-            told = [message.model_dump() for message in opening]
-            self._recorder.record_opening(json.dumps(told, ensure_ascii=False))
-
-    def _record_observation(self, event: Observed) -> None:
-        assert self._pending is not None
-        if event.result is None:
-            is_cut_off = self._pending.completion.finish_reason != "stop"
-            kind, name = (ErrorKind.MODEL, "ReplyCutOff") if is_cut_off else (ErrorKind.PROTOCOL, "UnclosedBlock")
-            self._recorder.record_turn_error(self._turn, kind, name, event.text)
-        else:
-            before = self._names.active_globals
-            self._record_runtime_events()
-            injected = self._agent.runtime.interpreter.injected
-            self._recorder.tools = sorted(entry.name for entry in injected if entry.kind == "function")
-            self._recorder.record_step(self._turn, self._pending.reply.code or "", event.result, before, None)
-            self._names = TurnNames(event.result.active_globals, event.result.last_step_globals)
-            self._verified_count += event.is_verified
-        self._told = event.text
-
-    def _record_turn(self) -> None:
-        """Record the last reply with what followed it, so that a question after a spent budget counts, too."""
-        if self._pending is not None:
-            reply, completion, seed = self._pending
-            self._recorder.record_turn(
-                self._turn,
-                reply,
-                completion,
-                observation=self._told,
-                seed=seed,
-                has_system_note=reply.block_count > 1,
-                names=self._names,
-            )
-        self._pending = self._told = None
-
-    def _record_runtime_events(self) -> None:
-        events = self._agent.runtime.interpreter.events
-        for step, kind, name, detail in events[self._event_count :]:
-            self._recorder.record_runtime_event(step, kind, name, None if detail is None else json.dumps(detail))
-        self._event_count = len(events)
+        """Record the messages before the first reply."""
+        self._is_open = True
+        messages = self._agent.text.messages()
+        has_reply = messages[-1].role == "assistant"
+        self._recorder.record_opening(messages[:-1] if has_reply else messages)
 
 
 @cache

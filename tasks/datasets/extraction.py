@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.reply import parse_reply
+from carryover.tasks.agent.reply import read_reply
 from carryover.tasks.datasets.conversations import TrainingMessage, Weight
 from carryover.tasks.traces.frames import Frame, lazy
 from carryover.tasks.traces.vocabulary import TextFormat
@@ -95,7 +95,7 @@ def wire_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> lis
     messages = [TrainingMessage(role=message.role, content=message.content) for message in _opening(recorded)]
     replies = [turn for turn in recorded if turn.turn > 0]
     for turn in replies:
-        messages.append(_reply(turn, parse_reply(turn.assistant_text).kept_text, fault_weight))
+        messages.append(_reply(turn, read_reply(turn.assistant_text).kept_text, fault_weight))
         if turn.observation is not None and turn is not replies[-1]:
             messages.append(TrainingMessage(role="user", content=turn.observation))
     return messages

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from carryover.tasks.agent.teachers.plain import write_plain_conversation
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers.plain import write_plain_conversation
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 

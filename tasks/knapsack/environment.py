@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from carryover.tasks.agent.family import Score
 from carryover.tasks.knapsack.instance import Instance, Item
 from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRuntimeException
 
@@ -12,9 +13,6 @@ TOOL_NAMES: tuple[str, ...] = ("inspect", "take_item", "list_items", "finish")
 """In the order in which prompts document them (arXiv 2603.01209, appendix B)."""
 KNOWN_NAMES: tuple[str, ...] = ("seen", "taken", "refused", "budget", "room")
 """Names that a contract with injected objects binds before each block."""
-
-UNAVAILABLE = "is temporarily unavailable."
-"""End of the message of a failure that was injected."""
 
 
 class Outcome(NamedTuple):
@@ -44,8 +42,7 @@ class KnapsackEnvironment:
         self._taken: dict[str, Item] = {}
         self._refused: list[str] = []
         self._lost_capacity = 0
-        self._failing_tool: str | None = None
-        self.is_finished = False
+        self.is_over = False
         """Whether `finish` was called."""
         self.tools: dict[str, Callable[..., Any]] = {name: getattr(self, name) for name in TOOL_NAMES}
         """The tools by name, in the order of the documentation."""
@@ -56,7 +53,6 @@ class KnapsackEnvironment:
         The first inspection of an item costs one unit of the inspection budget; later ones are free.
         Fails for an unknown id, and when the budget is spent.
         """
-        self._fail_if_armed("inspect")
         item = self._find(item_id)
         if item_id not in self._inspected:
             budget = self._instance.inspection_budget
@@ -72,7 +68,6 @@ class KnapsackEnvironment:
         Fails for an unknown id, an item already taken, one not inspected, one of a disallowed class, and one that
         exceeds the capacity.
         """
-        self._fail_if_armed("take_item")
         item = self._find(item_id)
         if item_id in self._taken:
             raise ToolRuntimeException(f"Item {item_id} is already taken.")
@@ -92,13 +87,11 @@ class KnapsackEnvironment:
 
     def list_items(self) -> str:
         """Return JSON text: the list of all item ids, sorted."""
-        self._fail_if_armed("list_items")
         return json.dumps(sorted(self._items))
 
     def finish(self) -> None:
         """End the episode; the items taken so far are the answer."""
-        self._fail_if_armed("finish")
-        self.is_finished = True
+        self.is_over = True
 
     def outcome(self) -> Outcome:
         """Return value, weight, counts and score of the present state."""
@@ -114,6 +107,17 @@ class KnapsackEnvironment:
             score=value / optimum if is_feasible else 0.0,
             is_solved=is_feasible and value == optimum,
         )
+
+    def score(self) -> Score:
+        """Return the outcome as the row of an episode holds it."""
+        outcome = self.outcome()
+        metrics = {
+            "value_taken": outcome.value_taken,
+            "weight_taken": outcome.weight_taken,
+            "taken_count": len(outcome.taken_item_ids),
+            "inspected_count": outcome.inspected_count,
+        }
+        return Score(outcome.score, outcome.is_solved, metrics)
 
     def known(self) -> dict[str, Any]:
         """Return what the agent has learnt so far as objects by name, for a contract that injects them.
@@ -136,23 +140,6 @@ class KnapsackEnvironment:
             "budget": self._instance.inspection_budget - len(self._inspected),
             "room": self._instance.capacity - self._lost_capacity - self._load(),
         }
-
-    def fail_next(self, tool: str) -> None:
-        """Make the next call of a tool fail once, whatever its arguments (fault injection)."""
-        if tool not in self.tools:
-            raise ValueError(f"unknown tool {tool!r}; choose from {', '.join(self.tools)}")
-        self._failing_tool = tool
-
-    def disarm(self) -> bool:
-        """Take back a failure that no call has met yet; return whether there was one."""
-        was_armed = self._failing_tool is not None
-        self._failing_tool = None
-        return was_armed
-
-    def _fail_if_armed(self, tool: str) -> None:
-        if self._failing_tool == tool:
-            self._failing_tool = None
-            raise ToolRuntimeException(f"{tool} {UNAVAILABLE}")
 
     def _find(self, item_id: str) -> Item:
         if not isinstance(item_id, str):

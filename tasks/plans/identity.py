@@ -57,8 +57,8 @@ PACKAGES: dict[Stage, tuple[str, ...]] = {
     Stage.ANALYSIS: ("duckdb", "numpy", "polars", "scipy"),
 }
 """Packages of others behind a stage: their minor versions count."""
-PROMPTS = "tasks/agent/prompts"
-"""Folder of the prompt sets; an episode's set is an input of the stages that play it."""
+PROMPTS = ("tasks/agent/prompts", "tasks/knapsack/prompts")
+"""Folders of the prompt sets; an episode's set is an input of the stages that play it."""
 
 
 def stage_digest(stage: Stage, *inputs: object) -> str:
@@ -71,8 +71,8 @@ def stage_digest(stage: Stage, *inputs: object) -> str:
 
 
 def prompts_of(episode: EpisodeSpec) -> str:
-    """Return the digest of the prompt set that an episode is played with."""
-    return folder_digest(f"{PROMPTS}/{episode.prompt_set}")
+    """Return the digests of the prompt set that an episode is played with."""
+    return " ".join(folder_digest(f"{folder}/{episode.prompt_set}") for folder in PROMPTS)
 
 
 def minor_versions(stage: Stage, installed: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -100,4 +100,4 @@ def analysis_source() -> str:
 @cache
 def stage_source(stage: Stage) -> str:
     """Return the digest of the source behind a stage, as it was on disk when this process first asked."""
-    return source_digest(SOURCES[stage], by_value=(PROMPTS,))
+    return source_digest(SOURCES[stage], by_value=PROMPTS)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_origin
 
-from carryover.tasks.agent.reply import parse_reply
+from carryover.tasks.agent.reply import read_reply
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.readers.ending import ending_of
 from carryover.tasks.readers.import_setting import ImportSetting
@@ -191,7 +191,7 @@ def _turn(ids: dict[str, str], turn: int, reply: Reply) -> TurnRow:
         observation=reply.observation or None,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
-        block_count=max(parse_reply(reply.text).block_count, len(reply.blocks)),
+        block_count=max(read_reply(reply.text).block_count, len(reply.blocks)),
         has_system_note="system_note" in reply.observation and turn > 0,
         model_finish_reason="" if turn == 0 else "stop",
         last_step_globals=(),

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers.small import write_small_reply
+from carryover.tasks.knapsack.teachers.small import write_small_reply
 
 MODEL = "careful-teacher"
 PROMPT_TOKENS, COMPLETION_TOKENS = 10, 5

@@ -6,7 +6,7 @@ from prefect import flow
 from pydantic import BaseModel, Field
 
 from carryover.flows.cli.command import run_as_command
-from carryover.tasks.agent.stepper import ContractViolationError
+from carryover.tasks.agent.study_speaker import ContractViolationError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
 from carryover.tasks.services.errors import UserError

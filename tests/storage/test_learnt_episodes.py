@@ -43,8 +43,8 @@ def recognised(landed: dict[str, Any]) -> ErrorRow:
     """Return a landed error with what the recorder says today of whether a name is missing."""
     recorded = EpisodeRecorder(landed["run_id"], landed["episode_id"])
     error = BlockError(landed["kind"], landed["error_type"], landed["message"])
-    recorded.record_block_error(landed["turn"], landed["step"], error, failing_tool=None)
-    return ErrorRow.model_validate(landed | {"is_missing_name": recorded.errors[0].is_missing_name})
+    row = recorded.record_block_error(landed["turn"], landed["step"], error)
+    return ErrorRow.model_validate(landed | {"is_missing_name": row.is_missing_name})
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-"""Recorded teacher traces in a few words, as the Arrow tables that the landing zone gives."""
+"""A runtime, and recorded teacher traces in a few words, as the Arrow tables that the landing zone gives."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 
 from carryover.storage.zone.schemas import arrow_schema, to_arrow
+from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, Row, StepRow, TurnRow
 from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason
 
@@ -158,3 +161,11 @@ class TraceFactory(NamedTuple):
 def traces() -> TraceFactory:
     """The factory of recorded traces."""
     return TraceFactory()
+
+
+@pytest.fixture(scope="session")
+def runtime() -> Iterator[Runtime]:
+    """A fork tree at the best sandbox level of the machine."""
+    runtime = open_runtime(RuntimeSpec())
+    yield runtime
+    runtime.close()

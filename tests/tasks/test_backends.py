@@ -6,8 +6,9 @@ import pytest
 
 from carryover.tasks.agent.client import EpisodeSlots, ScriptedClientSpec, open_client
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.plans.laptop_full import teacher_episode
@@ -28,10 +29,11 @@ def play(backend, contract):
     runtime = open_runtime(RuntimeSpec(backend=backend))
 
     async def run():
-        async with open_client(ScriptedClientSpec(), condition) as client:
+        async with open_client(ScriptedClientSpec(), condition, KNAPSACK_FAMILY) as client:
             await run_shard(
                 [PlannedEpisode(instance, 0, 0) for instance in INSTANCES],
                 EpisodeContext(
+                    family=KNAPSACK_FAMILY,
                     condition=condition,
                     client=client,
                     runtime=runtime,

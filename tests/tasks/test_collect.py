@@ -17,7 +17,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.protocol import ReplyNotKeptError
-from carryover.tasks.agent.stepper import ContractViolationError
+from carryover.tasks.agent.study_speaker import ContractViolationError
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides

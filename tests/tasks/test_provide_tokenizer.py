@@ -49,7 +49,7 @@ def test_hub_tokenizer_has_the_commit_of_the_plan(run, tmp_path, monkeypatch):
 def test_an_episode_that_failed_is_no_sample(run, monkeypatch):
     (part,) = run.plan.parts
     monkeypatch.setattr(
-        "carryover.tasks.provide_tokenizer.open_client", lambda _, condition: open_client(NOBODY, condition)
+        "carryover.tasks.provide_tokenizer.open_client", lambda _, *others: open_client(NOBODY, *others)
     )
     with pytest.raises(UserError, match=r"an episode of the tokenizer sample, persistent failed: .*:9/v1"):
         make_tokenizer(run, part)

@@ -24,16 +24,18 @@ from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.scripted import ScriptedModel
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -58,7 +60,7 @@ class FaultyTeacher:
     token_source: Any = "training_tokenizer"
     model_name = "scripted"
 
-    def __init__(self, teacher: ScriptedTeacher) -> None:
+    def __init__(self, teacher: ScriptedModel) -> None:
         self._teacher = teacher
 
     async def complete(self, request: CompletionRequest) -> Completion:
@@ -123,6 +125,7 @@ def play(contract: ContractName, folder: Path, until: float, watch: Watch) -> No
         purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="small", split="evaluation"
     )
     context = EpisodeContext(
+        family=KNAPSACK_FAMILY,
         condition=condition,
         client=FaultyTeacher(open_teacher("small", contract)),
         runtime=runtime,

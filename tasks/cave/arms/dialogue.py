@@ -1,13 +1,14 @@
-"""A simulated user, and a judge of what was said to it: models of their own beside the one that is compared."""
+"""A simulated user, and a judge of its conversation: models beside the compared one."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from carryover.tasks.agent.condition import decoding_seed
+from carryover.tasks.agent.events import Answer
 from carryover.tasks.agent.protocol import CompletionRequest, Message, ModelClient, ModelError
-from carryover.tasks.cave.events import Answer
-from carryover.tasks.cave.loop import stop_of
+from carryover.tasks.agent.stops import stop_of_model_error
+from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.suites.case import Call, Dialogue
 from carryover.tasks.cave.suites.values import Json
 from carryover.tasks.runtime.results import ToolCall
@@ -19,6 +20,7 @@ _MAX_MESSAGES = 100
 """Of the user; Inspect's limit."""
 _BEGIN = "Begin: you are the customer, and speak to a customer service agent."
 _ENDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+_TRANSFER = "transfer_to_human_agents"
 _JUDGE = """You check a conversation between a customer and a customer service agent against statements about it.
 Reply with a JSON list of true or false, one for each statement in order, and nothing else.
 
@@ -59,7 +61,7 @@ async def converse(ask: Ask, opening: str, dialogue: Dialogue, speakers: Speaker
     judged = None
     try:
         while len(answers) < _MAX_MESSAGES:
-            line = opening if speakers.user is None else await _complete(speakers.user, said, name)
+            line = await _next_line(speakers.user, opening, said, name)
             said.append(Message(role="assistant", content=line))
             if answers and any(end in line for end in _ENDS):
                 break
@@ -69,25 +71,37 @@ async def converse(ask: Ask, opening: str, dialogue: Dialogue, speakers: Speaker
             said.append(Message(role="user", content=answer.text))
             if speakers.user is None or answer.stop is not FinishReason.ANSWER:
                 break
-        if speakers.judge is not None and dialogue.assertions and answers[-1].stop not in _FAILED:
+        if answers[-1].stop not in _FAILED:
             judged = await _judge(speakers.judge, said[2:], dialogue.assertions, name)
     except ModelError as error:
         if not answers:
             raise UserError(f"the simulated user gave no first message: {error}; check --user-endpoint-url") from error
-        stop, text = stop_of(error)
-        answers.append(Answer(text, stop=stop, step_count=0, prompt_tokens=0, completion_tokens=0))
+        answers.append(_failed_answer(error))
     return Heard(_joined(answers), calls, judged)
+
+
+async def _next_line(user: ModelClient | None, opening: str, said: Sequence[Message], name: str) -> str:
+    return opening if user is None else await _complete(user, said, name)
+
+
+def _failed_answer(error: ModelError) -> Answer:
+    """Return the end that a failing user or judge is."""
+    stopped = stop_of_model_error(error)
+    text = fill(f"stopped_{stopped.reason}", **stopped.values)
+    return Answer(text, stop=stopped.reason, step_count=0, prompt_tokens=0, completion_tokens=0)
 
 
 def missing_actions(wanted: Sequence[Call], made: Sequence[Call]) -> list[str]:
     """Return the reference actions that no call is: lists in any order, further calls allowed, as Inspect compares."""
     done = [(call.function, _unordered(call.arguments)) for call in made]
-    return [
-        f"{call.function}({call.arguments})"
-        for call in wanted
-        if (call.function, _unordered(call.arguments)) not in done
-        and not (call.function == "transfer_to_human_agents" and any(call.function == name for name, _ in done))
-    ]
+    has_transferred = any(name == _TRANSFER for name, _ in done)
+    missing = []
+    for call in wanted:
+        is_done = (call.function, _unordered(call.arguments)) in done
+        is_transfer = call.function == _TRANSFER and has_transferred  # with any arguments
+        if not is_done and not is_transfer:
+            missing.append(f"{call.function}({call.arguments})")
+    return missing
 
 
 async def _complete(client: ModelClient, messages: Sequence[Message], name: str) -> str:
@@ -96,8 +110,15 @@ async def _complete(client: ModelClient, messages: Sequence[Message], name: str)
     return (await client.complete(request)).text
 
 
-async def _judge(client: ModelClient, said: Sequence[Message], assertions: Sequence[str], name: str) -> float | None:
-    """Return 1 if all assertions hold, else 0; None if the reply is not a list of that many truth values."""
+async def _judge(
+    client: ModelClient | None, said: Sequence[Message], assertions: Sequence[str], name: str
+) -> float | None:
+    """Return 1 if all assertions hold, else 0.
+
+    None without a judge or assertions, and if its reply is not a list of that many truth values.
+    """
+    if client is None or not assertions:
+        return None
     lines = [f"{'customer' if one.role == 'assistant' else 'agent'}: {one.content}" for one in said]
     listed = "\n".join(f"{number}. {text}" for number, text in enumerate(assertions, start=1))
     prompt = _JUDGE.format(said="\n".join(lines), assertions=listed)

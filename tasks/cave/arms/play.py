@@ -4,12 +4,14 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from carryover.tasks.agent.events import Answer, Asked, Event, Observed, retryable
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
+from carryover.tasks.agent.runtime_stream import RuntimeStream
+from carryover.tasks.agent.stops import RUNTIME_FAULTS
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
@@ -18,9 +20,6 @@ from carryover.tasks.cave.arms.case_environment import CaseEnvironment, namespac
 from carryover.tasks.cave.arms.dialogue import Heard, Speakers, converse, missing_actions
 from carryover.tasks.cave.arms.oracle import MODEL_NAME
 from carryover.tasks.cave.arms.plan import INSTRUCTIONS
-from carryover.tasks.cave.events import Answer, Event, Observed
-from carryover.tasks.cave.loop import RUNTIME_FAULTS
-from carryover.tasks.cave.runtime_stream import RuntimeStream
 from carryover.tasks.cave.suites.case import Call, Case
 from carryover.tasks.cave.tracing import Trace, conversation_fields
 from carryover.tasks.runtime.backend import Runtime
@@ -91,8 +90,7 @@ async def play(episode: CaseEpisode, client: ModelClient, setting: Setting) -> P
                 heard = Heard(*await player.ask(turn.question))
             else:
                 heard = await converse(player.ask, turn.question, case.dialogue, setting.speakers, player.name)
-            if heard.answer.stop is FinishReason.TIMEOUT:  # the machine's load decides no turn
-                heard = heard._replace(answer=replace(heard.answer, stop=FinishReason.ERROR))
+            heard = heard._replace(answer=retryable(heard.answer))
             turns.append(player.judged(len(turns) + 1, heard))
             if heard.answer.stop is FinishReason.ERROR:  # the whole conversation is played again
                 break
@@ -236,8 +234,8 @@ class _CodePlayer(_Player):
 
     def _watch(self, event: Event) -> None:
         self._trace.watch(event)
-        if isinstance(event, Observed) and event.result is not None:
-            self._calls += event.result.tool_calls
+        if isinstance(event, Observed):
+            self._calls += _calls_of(event)
 
     def _held(self, name: str) -> Any:
         try:
@@ -262,7 +260,6 @@ class _CallPlayer(_Player):
         self._agent = CallingAgent(
             self.client,
             functions,
-            self._recorder,
             setting.spec,
             name=self.name,
             instructions=self.instructions,
@@ -274,7 +271,16 @@ class _CallPlayer(_Player):
 
     async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
         """Ask, and return the calls that reached the host."""
-        self._answer, calls = await self._agent.ask(question)
+        calls: list[ToolCall] = []
+        async for event in self._agent.play(question):
+            if isinstance(event, Asked) and self._answer is None:
+                self._recorder.record_opening(self._agent.messages)
+            self._recorder.watch(event)
+            if isinstance(event, Observed):
+                calls += _calls_of(event)
+            if isinstance(event, Answer):
+                self._answer = event
+        assert self._answer is not None, "the last event of a question is its answer"
         return self._answer, calls
 
     def add(self, names: tuple[str, ...]) -> None:
@@ -284,7 +290,6 @@ class _CallPlayer(_Player):
 
     def finish(self, **fields: Any) -> RecordedEpisode:
         assert self._answer is not None
-        self._agent.record_last()
         setting = self.setting
         declared = {"agent": "calls", "spec": setting.spec, "tools": self._agent.tools}
         common = conversation_fields(
@@ -312,3 +317,7 @@ class _CallPlayer(_Player):
 
     def close(self) -> None:
         self._close()
+
+
+def _calls_of(event: Observed) -> tuple[ToolCall, ...]:
+    return () if event.result is None else event.result.tool_calls

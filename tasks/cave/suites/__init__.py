@@ -1,1 +1,7 @@
-"""Cases with golden programs: generated, seeded, checked by programs (arXiv 2601.01569, section 4; own words)."""
+"""Suites: cases drawn from a seed, with golden programs that give the expected state of every turn.
+
+Read `case.py` first: a case, its world and its turns. `catalogue.py` lists the suites; templates lie as TOML beside
+their generators; `values.py` compares states as JSON.
+
+What must stay true: equal seeds give equal cases, and no idle agent passes a turn (`test_cases.py`).
+"""

@@ -156,7 +156,8 @@ class StepRunner:
 
     def _execute(self, source: str, step: int) -> str | None:
         filename = f"{STEP_FILE_PREFIX}{step}>"
-        lines = with_newlines(source).split("\n")  # for the tracebacks of this and later steps
+        *lines, last_line = with_newlines(source).split("\n")  # for the tracebacks of this and later steps
+        lines = [*(f"{line}\n" for line in lines), last_line]  # carets are placed by the ends of lines
         _SOURCES[filename] = (len(source), None, lines, filename)
         compiled = compile_block(source, filename, self._features)
         self._features |= compiled.features

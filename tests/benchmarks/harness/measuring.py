@@ -16,7 +16,7 @@ PARTS = {
     "tasks.agent.recorder": "recording",
     "tasks.agent.reply": "recording",
     "storage": "landing",
-    "tasks.agent.teachers": "scripted teacher",
+    "tasks.knapsack.teachers": "scripted teacher",
     "tasks.agent": "loop, prompts, observations",
     "tasks.knapsack": "tools of the environment",
 }

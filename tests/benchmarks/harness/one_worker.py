@@ -11,10 +11,11 @@ from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -36,6 +37,7 @@ def main(base_url: str, folder: Path, first: int, count: int, places: int) -> No
         split="evaluation",
     )
     context = EpisodeContext(
+        family=KNAPSACK_FAMILY,
         condition=condition,
         client=client,
         runtime=runtime,

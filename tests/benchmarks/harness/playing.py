@@ -12,16 +12,17 @@ from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.agent.scripted import ScriptedModel
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.traces.vocabulary import ContractName
@@ -108,6 +109,7 @@ def run_bare(runtime: Runtime, instances: list[Instance], contract: str, blocks:
 
 def _context(runtime: Runtime, contract: str) -> EpisodeContext:
     return EpisodeContext(
+        family=KNAPSACK_FAMILY,
         condition=_condition(contract),
         client=_teacher(contract),
         runtime=runtime,
@@ -129,7 +131,7 @@ def _condition(contract: str) -> Condition:
     )
 
 
-def _teacher(contract: str) -> ScriptedTeacher:
+def _teacher(contract: str) -> ScriptedModel:
     return open_teacher("easy", contract, inspections_per_turn=INSPECTIONS_PER_TURN)
 
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers.density import write_density_reply
+from carryover.tasks.knapsack.teachers.density import write_density_reply
 
 FIRST_TOKEN_SECONDS = 0.3
 TOKENS_PER_SECOND = 60.0

@@ -22,7 +22,7 @@ def test_memory_of_processes_that_have_ended_is_none(measuring):
     ("file", "part"),
     [
         ("/here/tasks/agent/recorder.py", "recording"),
-        ("/here/tasks/agent/loop.py", "loop, prompts, observations"),
+        ("/here/tasks/agent/machine.py", "loop, prompts, observations"),
         ("/here/tasks/services/progress.py", "event loop"),
         ("/here/storage/landing.py", "landing"),
         ("/here/lib/site-packages/celery/tasks/loop.py", None),

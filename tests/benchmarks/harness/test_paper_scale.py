@@ -26,10 +26,11 @@ from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.open import open_runtime
@@ -97,6 +98,7 @@ def play_cell(condition, base_url, folder, concurrency, instance_count):
             await run_shard(
                 (PlannedEpisode(instance, 0, 0) for instance in instances),
                 EpisodeContext(
+                    family=KNAPSACK_FAMILY,
                     condition=condition,
                     client=client,
                     runtime=runtime,

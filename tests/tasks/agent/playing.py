@@ -4,10 +4,11 @@ import asyncio
 import json
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.loop import run_episode
+from carryover.tasks.agent.prompt_format import PLAIN, Opening, open_wire, read_prompts
 from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.traces.vocabulary import TokenSource
@@ -54,6 +55,7 @@ def play(runtime, model, contract="persistent", *, condition=None, replicate=0, 
     return asyncio.run(
         run_episode(
             EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=condition or make_condition(contract),
                 client=model,
                 runtime=runtime,
@@ -70,3 +72,20 @@ def play(runtime, model, contract="persistent", *, condition=None, replicate=0, 
 
 def observations(recorded):
     return [json.loads(turn.observation) for turn in recorded.turns[1:] if turn.observation is not None]
+
+
+def open_study_wire(prompt_set, variation=PLAIN):
+    """Return the format of a prompt set, with the texts of the knapsack."""
+    return open_wire(prompt_set, read_prompts(prompt_set, KNAPSACK_FAMILY.prompts(prompt_set)), variation)
+
+
+def opening_messages(prompt_set, instance, contract="persistent", *, cap=25, header=None, variation=PLAIN):
+    """Return the first messages of an episode on an instance."""
+    opening = Opening(
+        goal_values=KNAPSACK_FAMILY.goal_values(instance),
+        contract=contract,
+        tool_count=4,
+        tool_call_cap=cap,
+        usual_tool_call_cap=KNAPSACK_FAMILY.usual_tool_call_cap(instance),
+    )
+    return open_study_wire(prompt_set, variation).opening_messages(opening, header)

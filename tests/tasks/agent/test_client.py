@@ -9,6 +9,7 @@ from carryover.tasks.agent.client import EndpointClientSpec, open_client
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.traces.vocabulary import ContractName
 
 SPEC = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1"))
@@ -29,7 +30,7 @@ def test_endpoint_connections_are_closed_on_every_exit(ending, monkeypatch):
     monkeypatch.setattr(openai.AsyncOpenAI, "close", noting)
 
     async def use():
-        async with open_client(SPEC, TEACHER) as client:
+        async with open_client(SPEC, TEACHER, KNAPSACK_FAMILY) as client:
             assert isinstance(client, OpenAIClient)
             assert not closed
             if ending is not None:

@@ -4,9 +4,12 @@ from typing import NamedTuple
 
 import pytest
 
-from carryover.tasks.agent.prompt_format import read_prompt
-from carryover.tasks.agent.reply import FENCED_BLOCK
+from carryover.tasks.agent.prompt_format import read_prompts
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.runtime.contract import CONTRACTS
+
+TEXTS = read_prompts("full", KNAPSACK_FAMILY.prompts("full"))
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 class Shown(NamedTuple):
@@ -16,13 +19,13 @@ class Shown(NamedTuple):
 
 def read_examples(contract):
     """Return the examples of a contract's demonstrations, each as its blocks and the messages that answer them."""
-    text = read_prompt("full", f"demonstrations_{contract}")
+    text = TEXTS[f"demonstrations_{contract}"]
     examples = re.split(r"^Example \d: ", text, flags=re.MULTILINE)[1:]
     return [
         [
             Shown(block.group(1).strip(), json.loads(answer))
             for block, answer in zip(
-                FENCED_BLOCK.finditer(example), re.findall(r"^User:\n(.*)$", example, re.MULTILINE), strict=True
+                BLOCK.finditer(example), re.findall(r"^User:\n(.*)$", example, re.MULTILINE), strict=True
             )
         ]
         for example in examples
@@ -52,7 +55,7 @@ def test_demonstrated_blocks_give_the_demonstrated_answers(runtime, contract):
 
 
 def test_both_contracts_show_the_same_jobs():
-    text = {contract: read_prompt("full", f"demonstrations_{contract}") for contract in ("persistent", "stateless")}
+    text = {contract: TEXTS[f"demonstrations_{contract}"] for contract in ("persistent", "stateless")}
     titles = {contract: re.findall(r"^Example \d: .*$", text[contract], re.MULTILINE) for contract in text}
 
     assert titles["persistent"] == titles["stateless"]
@@ -64,6 +67,6 @@ def test_both_contracts_show_the_same_jobs():
 
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
 def test_demonstrations_do_not_show_the_problem(contract):
-    text = read_prompt("full", f"demonstrations_{contract}").lower()
+    text = TEXTS[f"demonstrations_{contract}"].lower()
 
     assert not re.search(r"knapsack|item|inspect|capacity|weight", text)

@@ -3,14 +3,14 @@ import hashlib
 import json
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
-from carryover.tasks.agent.loop import run_episode
-from carryover.tasks.agent.teachers.open import open_teacher
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.rows import Row
@@ -33,6 +33,7 @@ def digest_of_a_run(run_id, *, concurrency):
             async with gate:
                 return await run_episode(
                     EpisodeContext(
+                        family=KNAPSACK_FAMILY,
                         condition=condition,
                         client=open_teacher("easy", contract),
                         runtime=runtime,

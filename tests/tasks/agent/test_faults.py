@@ -1,4 +1,9 @@
-from carryover.tasks.agent.faults import FaultInjector, FaultSpec
+import inspect
+
+import pytest
+
+from carryover.tasks.agent.faults import FailingTools, FaultInjector, FaultSpec
+from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 from carryover.tasks.runtime.results import BlockError, BlockResult
 
 ALWAYS = FaultSpec(rate=1.0, storm_share=0.0)
@@ -14,16 +19,9 @@ class RecordingInterpreter:
         return had
 
 
-class RecordingEnvironment:
-    def __init__(self):
-        self.failing = None
-
-    def fail_next(self, tool):
-        self.failing = tool
-
-    def disarm(self):
-        was_armed, self.failing = self.failing is not None, None
-        return was_armed
+def listing() -> FailingTools:
+    """Return the tool that faults strike, and another one."""
+    return FailingTools({"list_items": lambda: "[]", "inspect": lambda item_id: item_id})
 
 
 def result(error=None):
@@ -35,22 +33,23 @@ def missing(name):
 
 
 def inject(spec, code, names=(), *, step=1, injector=None):
-    injector = injector or FaultInjector(spec, "a")
-    interpreter, environment = RecordingInterpreter(*names), RecordingEnvironment()
-    injector.before_step(step, code, tuple(names), interpreter.drop_name, environment.fail_next)
-    return injector, interpreter, environment
+    tools = listing()
+    injector = injector or FaultInjector(spec, "a", tools)
+    interpreter = RecordingInterpreter(*names)
+    injector.before_step(step, code, tuple(names), interpreter.drop_name)
+    return injector, interpreter, tools
 
 
 def test_a_block_that_reads_a_live_name_loses_it():
-    injector, interpreter, environment = inject(ALWAYS, "print(total)", names=("other", "total"))
+    injector, interpreter, _ = inject(ALWAYS, "print(total)", names=("other", "total"))
     assert interpreter.names == {"other"}
-    assert injector.after_step(missing("total"), environment.disarm) == "drop:total"
+    assert injector.after_step(missing("total")) == "drop:total"
 
 
 def test_a_name_bound_before_it_is_read_is_never_dropped():
-    injector, interpreter, environment = inject(ALWAYS, "total = 1\nprint(total)", names=("total",))
+    injector, interpreter, _ = inject(ALWAYS, "total = 1\nprint(total)", names=("total",))
     assert interpreter.names == {"total"}
-    assert injector.after_step(result(), environment.disarm) is None
+    assert injector.after_step(result()) is None
 
 
 def test_a_name_read_inside_a_function_may_be_dropped():
@@ -59,42 +58,60 @@ def test_a_name_read_inside_a_function_may_be_dropped():
 
 
 def test_block_without_live_names_meets_a_failing_tool():
-    injector, _, environment = inject(ALWAYS, "items = list_items()")
-    assert environment.failing == "list_items"
-    environment.failing = None  # the call that failed
-    assert injector.after_step(result(), environment.disarm) == "fail:list_items"
+    injector, _, failing = inject(ALWAYS, "items = list_items()")
+    assert failing.tools["inspect"]("a") == "a"
+    with pytest.raises(ToolRuntimeException, match="list_items is temporarily unavailable"):
+        failing.tools["list_items"]()
+    assert injector.after_step(result()) == "fail:list_items"
+    assert failing.tools["list_items"]() == "[]"
 
 
 def test_unmet_tool_failure_is_taken_back_unrecorded():
-    injector, _, environment = inject(ALWAYS, "if False: list_items()")
-    assert injector.after_step(result(), environment.disarm) is None
-    assert environment.failing is None
+    injector, _, failing = inject(ALWAYS, "if False: list_items()")
+    assert injector.after_step(result()) is None
+    assert failing.tools["list_items"]() == "[]"
+
+
+def test_a_failing_tool_keeps_signature_and_documentation():
+    def inspect_item(item_id: str) -> str:
+        """Reveal an item."""
+        return item_id
+
+    guarded = FailingTools({"inspect": inspect_item}).tools["inspect"]
+    assert inspect.signature(guarded) == inspect.signature(inspect_item)
+    assert inspect.getdoc(guarded) == "Reveal an item."
+
+
+def test_an_unknown_tool_cannot_fail():
+    with pytest.raises(ValueError, match="unknown tool 'look'; choose from list_items, inspect"):
+        listing().fail_next("look")
 
 
 def test_a_dropped_name_that_no_statement_missed_is_not_recorded():
-    injector, _, environment = inject(ALWAYS, "if False: print(total)", names=("total",))
-    assert injector.after_step(result(), environment.disarm) is None
+    injector, _, _ = inject(ALWAYS, "if False: print(total)", names=("total",))
+    assert injector.after_step(result()) is None
 
 
 def test_faults_end_at_the_maximum():
-    injector = FaultInjector(FaultSpec(rate=1.0, storm_share=0.0, maximum=1), "a")
+    injector = FaultInjector(FaultSpec(rate=1.0, storm_share=0.0, maximum=1), "a", listing())
     inject(ALWAYS, "print(total)", names=("total",), injector=injector)
-    injector.after_step(missing("total"), RecordingEnvironment().disarm)
+    injector.after_step(missing("total"))
     _, interpreter, _ = inject(ALWAYS, "print(total)", names=("total",), step=2, injector=injector)
     assert interpreter.names == {"total"}
 
 
 def test_both_contracts_meet_their_faults_at_the_same_steps():
     spec = FaultSpec(rate=0.5, storm_share=0.0, maximum=50)
-    persistent, stateless = FaultInjector(spec, "a"), FaultInjector(spec, "a")
+    failing = listing()
+    persistent = FaultInjector(spec, "a", listing())
+    stateless = FaultInjector(spec, "a", failing)
     struck = []
     for step in range(1, 31):
         _, interpreter, _ = inject(spec, "print(total)", names=("total",), step=step, injector=persistent)
-        dropped = persistent.after_step(missing("total"), RecordingEnvironment().disarm) is not None
-        _, _, environment = inject(spec, "list_items()", step=step, injector=stateless)
-        failed = environment.failing is not None
-        environment.failing = None
-        stateless.after_step(result(), environment.disarm)
+        dropped = persistent.after_step(missing("total")) is not None
+        inject(spec, "list_items()", step=step, injector=stateless)
+        failed = failing.disarm()
+        stateless.after_step(result())
         assert dropped == failed == (interpreter.names == set())
         struck.append(dropped)
     assert 5 < sum(struck) < 25

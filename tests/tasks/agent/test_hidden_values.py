@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.protocol import Completion
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.traces.vocabulary import ContractName, TokenSource
@@ -136,6 +136,7 @@ def test_a_nosy_agent_finds_nothing(runtime, contract, prompt_set, monkeypatch):
     recorded = asyncio.run(
         run_episode(
             EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=condition,
                 client=model,
                 runtime=runtime,
@@ -167,6 +168,7 @@ def test_refusal_tells_the_class_of_one_item(runtime):
     recorded = asyncio.run(
         run_episode(
             EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=condition,
                 client=Prober(),
                 runtime=runtime,

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.protocol import ContextOverflowError, ModelError
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.agent.playing import FIRST_ID, INSTANCE, Model, SlowModel, block, make_condition, play
@@ -126,6 +126,7 @@ def test_counter_counts_conversation_tokens_once(runtime):
     recorded = asyncio.run(
         run_episode(
             EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=make_condition(),
                 client=Model(block("x = 1"), block("finish()")),
                 runtime=runtime,

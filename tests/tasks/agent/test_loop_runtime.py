@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from carryover.tasks.agent.protocol import ModelError
-from carryover.tasks.agent.stepper import ContractViolationError
+from carryover.tasks.agent.study_speaker import ContractViolationError
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.agent.playing import Model, block, play
 

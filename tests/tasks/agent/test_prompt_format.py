@@ -2,11 +2,12 @@ import json
 
 import pytest
 
-from carryover.tasks.agent.prompt_format import CompactWire, Feedback, StudyWire, cap_sentence, open_wire
+from carryover.tasks.agent.prompt_format import Feedback, cap_sentence
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.runtime.results import Violation
+from tests.tasks.agent.playing import open_study_wire, opening_messages
 
 HEADER = {"runtime": "persistent", "active_globals": ["table"], "last_step_globals": ["table"]}
 
@@ -29,12 +30,11 @@ def make_instance(seed=1, weights=(4, 5, 6), allowed=("A",), optimum=("item_a",)
 @pytest.mark.parametrize("prompt_set", ["full", "compact"])
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
 def test_opening_messages_depend_on_nothing_hidden(prompt_set, contract):
-    wire = open_wire(prompt_set)
     other = make_instance(seed=99, weights=(14, 15, 16), allowed=("B", "C"), optimum=("item_b",))
 
-    messages = wire.opening_messages(make_instance(), contract, 25, HEADER)
+    messages = opening_messages(prompt_set, make_instance(), contract, header=HEADER)
 
-    assert messages == wire.opening_messages(other, contract, 25, HEADER)
+    assert messages == opening_messages(prompt_set, other, contract, header=HEADER)
     text = "\n".join(message.content for message in messages)
     assert "item_a" not in text
     assert "31" in text
@@ -42,7 +42,7 @@ def test_opening_messages_depend_on_nothing_hidden(prompt_set, contract):
 
 
 def test_the_study_opens_with_four_system_messages_and_the_task():
-    messages = StudyWire().opening_messages(make_instance(), "stateless", 25, HEADER)
+    messages = opening_messages("full", make_instance(), "stateless", header=HEADER)
 
     assert [message.role for message in messages] == ["system"] * 4 + ["user"]
     assert "Runtime mode: RESET" in messages[1].content
@@ -54,14 +54,14 @@ def test_the_study_opens_with_four_system_messages_and_the_task():
 
 
 def test_the_openings_of_the_contracts_differ_in_two_messages():
-    persistent = StudyWire().opening_messages(make_instance(), "persistent", 25, None)
-    stateless = StudyWire().opening_messages(make_instance(), "stateless", 25, None)
+    persistent = opening_messages("full", make_instance(), "persistent")
+    stateless = opening_messages("full", make_instance(), "stateless")
 
     assert [a == b for a, b in zip(persistent, stateless, strict=True)] == [True, False, False, True, True]
 
 
 def test_study_observation_holds_four_fields_and_the_header():
-    text = StudyWire().observation(Feedback(is_success=True, output="1\n", result="2"), HEADER)
+    text = open_study_wire("full").observation(Feedback(is_success=True, output="1\n", result="2"), HEADER)
 
     assert json.loads(text) == {
         "observation": {"success": True, "result": "2", "output": "1\n", "error": None},
@@ -72,7 +72,7 @@ def test_study_observation_holds_four_fields_and_the_header():
 def test_notes_stand_beside_the_observation():
     feedback = Feedback(is_success=False, error="StepTimeout", notices=("rolled back",), system_note="one block only")
 
-    content = json.loads(StudyWire().observation(feedback, None))
+    content = json.loads(open_study_wire("full").observation(feedback, None))
 
     assert content["observation"]["notices"] == ["rolled back"]
     assert content["system_note"] == "one block only"
@@ -82,13 +82,13 @@ def test_notes_stand_beside_the_observation():
 def test_observation_lists_policy_violations_one_by_one():
     feedback = Feedback(is_success=False, error="PolicyViolation", violations=(Violation("import", "os", 2),))
 
-    content = json.loads(StudyWire().observation(feedback, None))
+    content = json.loads(open_study_wire("full").observation(feedback, None))
 
     assert content["observation"]["violations"] == [{"rule": "import", "name": "os", "line": 2}]
 
 
 def test_the_compact_observation_says_everything_once():
-    wire = CompactWire()
+    wire = open_study_wire("compact")
     failure = Feedback(is_success=False, output="more 3\n", error='File "<block>", line 1\nNameError: name "x"')
 
     assert wire.observation(Feedback(is_success=True, output="more 3\n"), HEADER) == (
@@ -100,13 +100,13 @@ def test_the_compact_observation_says_everything_once():
 def test_compact_observation_is_cut_at_its_limits():
     feedback = Feedback(is_success=False, output="x" * 2000, error="y" * 2000)
 
-    content = json.loads(CompactWire().observation(feedback, None))
+    content = json.loads(open_study_wire("compact").observation(feedback, None))
 
     assert (len(content["output"]), len(content["error"])) == (900, 160)
 
 
 def test_the_compact_opening_is_two_messages():
-    messages = CompactWire().opening_messages(make_instance(), "persistent", 25, HEADER)
+    messages = opening_messages("compact", make_instance(), "persistent", header=HEADER)
 
     assert [message.role for message in messages] == ["system", "user"]
     assert sum(len(message.content) for message in messages) < 350
@@ -115,25 +115,26 @@ def test_the_compact_opening_is_two_messages():
 @pytest.mark.parametrize(("cap", "told"), [(12, "at most 12 tool calls"), (None, "as often as it likes")])
 def test_compact_opening_tells_a_cap_unlike_the_bucket(cap, told):
     (own, task), (other, same_task) = (
-        CompactWire().opening_messages(make_instance(), "stateless", each, None) for each in (25, cap)
+        opening_messages("compact", make_instance(), "stateless", cap=each) for each in (25, cap)
     )
 
     assert "tool call" not in own.content
-    assert other.content == f"{own.content}\n{cap_sentence(cap)}"
+    assert other.content == f"{own.content}\n{cap_sentence(cap, 4)}"
     assert told in other.content
     assert same_task == task
 
 
 @pytest.mark.parametrize("prompt_set", ["full", "compact"])
 def test_a_variation_words_the_runtime_instruction(prompt_set):
-    wire = open_wire(prompt_set, Variation(wording="Names stay.", header_form="standard"))
+    variation = Variation(wording="Names stay.", header_form="standard")
 
-    text = "\n".join(message.content for message in wire.opening_messages(make_instance(), "persistent", 25, None))
+    messages = opening_messages(prompt_set, make_instance(), variation=variation)
 
+    text = "\n".join(message.content for message in messages)
     assert "Names stay." in text
     assert "PERSISTENT" not in text
 
 
 def test_the_cap_is_told_as_it_is():
-    assert "at most 80 tool calls" in cap_sentence(80)
-    assert cap_sentence(None) == "A block may call tools as often as it likes."
+    assert "at most 80 tool calls" in cap_sentence(80, 4)
+    assert cap_sentence(None, 4) == "A block may call tools as often as it likes."

@@ -2,8 +2,9 @@
 
 import pytest
 
+from carryover.tasks.agent.events import Acted, Observed
+from carryover.tasks.agent.faults import UNAVAILABLE
 from carryover.tasks.agent.recorder import EpisodeRecorder
-from carryover.tasks.knapsack.environment import UNAVAILABLE
 from carryover.tasks.runtime.results import BlockError, BlockResult, ToolCall
 from carryover.tasks.traces.vocabulary import ErrorKind
 
@@ -15,8 +16,9 @@ def recorder():
     return EpisodeRecorder("run", "episode")
 
 
-def record(recorder: EpisodeRecorder, result: BlockResult, fault: str | None = None) -> None:
-    recorder.record_step(1, "look()", result, (), fault)
+def record(recorder: EpisodeRecorder, result: BlockResult, fault: str | None = None, *dropped: str) -> None:
+    acted = Acted("look()", result, is_verified=True, injected_fault=fault, dropped_names=dropped)
+    recorder.watch(Observed(None, acted))
 
 
 def failed_call(tool: str, error_type: str, message: str, *, is_caught: bool) -> ToolCall:
@@ -24,23 +26,20 @@ def failed_call(tool: str, error_type: str, message: str, *, is_caught: bool) ->
 
 
 def test_a_dropped_name_that_is_missing_is_injected(recorder):
-    recorder.dropped_names.add("kept")
-    record(recorder, BlockResult(error=MISSING))
+    record(recorder, BlockResult(error=MISSING), None, "kept")
     (error,) = recorder.errors
     assert (error.is_injected, error.is_injected_missing_name, error.is_missing_name) == (True, True, False)
 
 
 def test_a_name_bound_again_is_genuinely_missing_later(recorder):
-    recorder.dropped_names.add("kept")
-    record(recorder, BlockResult(last_step_globals=("kept",)))
+    record(recorder, BlockResult(last_step_globals=("kept",)), None, "kept")
     record(recorder, BlockResult(error=MISSING))
     (error,) = recorder.errors
     assert (error.is_injected, error.is_missing_name) == (False, True)
 
 
 def test_another_missing_name_is_not_injected(recorder):
-    recorder.dropped_names.add("other")
-    record(recorder, BlockResult(error=MISSING))
+    record(recorder, BlockResult(error=MISSING), None, "other")
     assert recorder.errors[0].is_missing_name
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.shard import run_shard
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.contract import CONTRACTS
@@ -95,6 +96,7 @@ def run(runtime, *, concurrency=1, slots=None, check=lambda: None, on_recorded, 
         run_shard(
             (PlannedEpisode(instance, 0, 0) for instance in instances),
             EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=CONDITION,
                 client=model or FinishingModel(),
                 runtime=runtime,

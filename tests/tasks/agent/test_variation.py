@@ -1,4 +1,4 @@
-from carryover.tasks.agent.variation import Variation, draw_variation
+from carryover.tasks.agent.variation import Variation, draw_variation, wordings
 
 PERSISTENT = {"runtime": "persistent", "active_globals": ["ids", "items"], "last_step_globals": ["ids", "items"]}
 RESET = {"runtime": "reset", "active_globals": [], "last_step_globals": ["ids", "items"]}
@@ -45,3 +45,10 @@ def test_each_share_is_as_stated():
 
 def test_a_contract_without_wordings_keeps_its_instruction_or_is_silent():
     assert {variation.wording for variation in draws("last two steps")} == {None, ""}
+
+
+def test_wordings_name_what_injection_binds():
+    assert wordings("injected", ("seen", "taken", "room"))[1] == (
+        "Every block is fresh, but seen, taken and room are bound anew."
+    )
+    assert wordings("last two steps") == ()

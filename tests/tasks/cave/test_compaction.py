@@ -2,9 +2,9 @@
 
 import re
 
+from carryover.tasks.agent.events import Compacted
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import Entry, SemanticStream
-from carryover.tasks.cave.events import Compacted
 from carryover.tasks.cave.scripted import block, count_tokens, scripted_by
 from carryover.tasks.traces.vocabulary import FinishReason
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from carryover.tasks.agent.events import Answer, Asked, Observed, Replied
 from carryover.tasks.agent.protocol import Completion, ContextOverflowError
 from carryover.tasks.cave.agent_spec import AgentSpec
-from carryover.tasks.cave.events import Answer, Asked, Observed, Replied
 from carryover.tasks.cave.scripted import block, scripted, scripted_by
 from carryover.tasks.traces.vocabulary import FinishReason
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from carryover.tasks.cave.events import Observed
+from carryover.tasks.agent.events import Observed
 from carryover.tasks.cave.examples import newsroom, ten_lines, town
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.cave.society import answer_in_turns, direct, hand_over

@@ -13,16 +13,16 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import arrow_schema, to_arrow
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.interchange.authors import write_authors
 from carryover.tasks.interchange.recorded import RecordedTrace, recorded_traces
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance, instance_rows
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -71,6 +71,7 @@ def play(instance: Instance, contract: str, runtime: Runtime) -> RecordedEpisode
     return asyncio.run(
         run_episode(
             EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=condition,
                 client=teacher,
                 runtime=runtime,

@@ -103,7 +103,7 @@ def test_the_outcome_counts_what_was_taken():
         environment.take_item(item_id)
 
     assert environment.outcome() == (60, 7, ("a", "c"), 2, 60 / 70, False)
-    assert not environment.is_finished
+    assert not environment.is_over
 
 
 def test_a_set_of_optimal_value_is_solved():
@@ -113,34 +113,9 @@ def test_a_set_of_optimal_value_is_solved():
         environment.take_item(item_id)
     environment.finish()
 
-    assert environment.is_finished
+    assert environment.is_over
     assert environment.outcome().score == 1.0
     assert environment.outcome().is_solved
-
-
-def test_an_armed_tool_fails_once_and_changes_nothing():
-    environment = make_environment()
-    environment.fail_next("inspect")
-    environment.list_items()
-
-    with pytest.raises(ToolRuntimeException, match="inspect is temporarily unavailable"):
-        environment.inspect("a")
-    assert environment.outcome().inspected_count == 0
-    environment.inspect("a")
-    assert not environment.disarm()
-
-
-def test_a_failure_that_no_call_met_can_be_taken_back():
-    environment = make_environment()
-    environment.fail_next("inspect")
-
-    assert environment.disarm()
-    environment.inspect("a")
-
-
-def test_an_unknown_tool_cannot_be_armed():
-    with pytest.raises(ValueError, match="unknown tool 'look'; choose from inspect, take_item, list_items, finish"):
-        make_environment().fail_next("look")
 
 
 def test_a_disallowed_class_costs_capacity_where_the_bucket_says_so():

@@ -78,7 +78,7 @@ def test_a_prompt_set_counts_where_it_is_played(source, edited, other):
     folder, _ = source
     played, unplayed = (EpisodeSpec(prompt_set=name) for name in (edited, other))
     before = prompts_of(played), prompts_of(unplayed)
-    path = folder / PROMPTS / edited / "base.md"
+    path = folder / PROMPTS[0] / edited / "base.md"
     text = path.read_text()
     path.write_text(text + "Be brief.\n")
     after = prompts_of(played), prompts_of(unplayed)
@@ -90,7 +90,7 @@ def test_a_plan_is_of_another_source_after_an_edit_of_any_prompt(source):
     folder, _ = source
     identity.current_source.cache_clear()
     before = current_source()
-    path = folder / PROMPTS / "full" / "base.md"
+    path = folder / PROMPTS[0] / "full" / "base.md"
     text = path.read_text()
     path.write_text(text + "Be brief.\n")
     identity.current_source.cache_clear()

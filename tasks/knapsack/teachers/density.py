@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers import density_blocks as blocks
-from carryover.tasks.agent.teachers.density_blocks import Known
-from carryover.tasks.agent.teachers.small import PlayedTurn, read_turns
+from carryover.tasks.knapsack.teachers import density_blocks as blocks
+from carryover.tasks.knapsack.teachers.density_blocks import Known
+from carryover.tasks.knapsack.teachers.small import PlayedTurn, read_turns
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {

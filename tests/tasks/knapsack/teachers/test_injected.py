@@ -7,16 +7,17 @@ from collections.abc import Iterator
 import pytest
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec, PromptSet
 from carryover.tasks.agent.faults import FaultSpec
-from carryover.tasks.agent.loop import run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
-from carryover.tasks.agent.teachers.injected import write_injected_reply
-from carryover.tasks.agent.teachers.open import ScriptedTeacher, open_teacher
+from carryover.tasks.agent.scripted import ScriptedModel
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers.injected import write_injected_reply
+from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.readers.trace import Block, Reply, Trace
 from carryover.tasks.runtime.backend import Runtime
@@ -43,6 +44,7 @@ def play(runtime, bucket: str, contract: str, seed: int, teacher=None, **fields)
     return asyncio.run(
         run_episode(
             EpisodeContext(
+                family=KNAPSACK_FAMILY,
                 condition=condition,
                 client=teacher or open_teacher(bucket, contract),
                 runtime=runtime,
@@ -98,7 +100,7 @@ def test_frame_holds_what_inspections_revealed_and_nothing_else(with_pandas):
     def write(messages, _seed) -> str:
         return f"```python\nimport json\n{looking[sum(message.role == 'assistant' for message in messages)]}\n```"
 
-    recorded = play(with_pandas, "small", "injected", 4, ScriptedTeacher("scripted", write))
+    recorded = play(with_pandas, "small", "injected", 4, ScriptedModel("scripted", write))
     instance = sample_instance(KNAPSACK["small"], 4)
     item = min(instance.items, key=lambda item: item.item_id)
     assert recorded.steps[0].output == f"0 {instance.inspection_budget}\n"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers import small_blocks as blocks
+from carryover.tasks.knapsack.teachers import small_blocks as blocks
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {

@@ -13,14 +13,15 @@ import re
 from collections.abc import Callable
 from functools import cache, partial
 
-from carryover.tasks.agent.prompt_format import CompactWire, Feedback
+from carryover.tasks.agent.prompt_format import CompactWire, Feedback, Opening, read_prompts
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers import small_blocks
-from carryover.tasks.agent.teachers.injected import INJECTING, injected_block
-from carryover.tasks.agent.teachers.small import SENTENCES
-from carryover.tasks.agent.variation import WORDINGS, Variation
-from carryover.tasks.knapsack.environment import KnapsackEnvironment
+from carryover.tasks.agent.variation import Variation, wordings
+from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES, KnapsackEnvironment
+from carryover.tasks.knapsack.goal import goal_values, knapsack_prompts
 from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.knapsack.teachers import small_blocks
+from carryover.tasks.knapsack.teachers.injected import INJECTING, injected_block
+from carryover.tasks.knapsack.teachers.small import SENTENCES
 from carryover.tasks.runtime.inside.tools import ToolError
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
@@ -33,7 +34,7 @@ REPEAT_SHARE = 0.25
 REPEATED_PIECES = 24
 """Words and signs in a text to repeat."""
 
-_SILENT = CompactWire(Variation(wording="", header_form="none"))
+_SILENT = CompactWire(read_prompts("compact", knapsack_prompts("compact")), Variation(wording="", header_form="none"))
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "ids": ("ids", "names", "keys"),
@@ -116,7 +117,7 @@ def write_plain_conversation(
 ) -> tuple[Message, ...]:
     """Return one conversation, a function of the instance's seed; teachers of `contracts` give the words to repeat."""
     draw = random.Random(f"plain {instance.seed}")
-    system, task = _SILENT.opening_messages(instance, ContractName.PERSISTENT, instance.spec.tool_call_cap, None)
+    system, task = _SILENT.opening_messages(_opening(instance), None)
     kind = draw.random()
     if kind < WHOLE_SHARE:
         names = {name: draw.choice(choices) for name, choices in _NAMES.items()}
@@ -134,11 +135,16 @@ def write_plain_conversation(
     return (system, task, *_single_calls(instance, draw))
 
 
+def _opening(instance: Instance) -> Opening:
+    cap = instance.spec.tool_call_cap
+    return Opening(goal_values(instance), ContractName.PERSISTENT, len(TOOL_NAMES), cap, cap)
+
+
 @cache
 def _pieces(contracts: tuple[ContractName, ...]) -> tuple[str, ...]:
     """Return the words and signs of what the teachers of the contracts write, sorted."""
     texts = [text for said in SENTENCES.values() for text in said]
-    texts += [text for contract in contracts for text in (*WORDINGS[contract], *_TEACHER_BLOCKS[contract])]
+    texts += [text for contract in contracts for text in (*wordings(contract, KNOWN_NAMES), *_TEACHER_BLOCKS[contract])]
     return tuple(sorted({piece for text in texts for piece in _PIECE.findall(text)} - {"```"}))
 
 

@@ -2,15 +2,15 @@ import asyncio
 
 import pytest
 
-from carryover.tasks.agent.prompt_format import open_wire
 from carryover.tasks.agent.protocol import CompletionRequest
-from carryover.tasks.agent.teachers.open import open_teacher
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers.open import open_teacher
+from tests.tasks.agent.playing import opening_messages
 
 
 def make_request(bucket, prompt_set):
-    messages = open_wire(prompt_set).opening_messages(sample_instance(KNAPSACK[bucket], 1), "persistent", 25, None)
+    messages = opening_messages(prompt_set, sample_instance(KNAPSACK[bucket], 1))
     return CompletionRequest(messages=tuple(messages), seed=3, episode_id="episode")
 
 

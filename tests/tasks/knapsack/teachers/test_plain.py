@@ -1,13 +1,13 @@
 import re
 
-from carryover.tasks.agent.reply import parse_reply
-from carryover.tasks.agent.teachers import small_blocks
-from carryover.tasks.agent.teachers.plain import write_plain_conversation
-from carryover.tasks.agent.teachers.small import SENTENCES
+from carryover.tasks.agent.reply import read_reply
 from carryover.tasks.agent.variation import WORDINGS
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers import small_blocks
+from carryover.tasks.knapsack.teachers.plain import write_plain_conversation
+from carryover.tasks.knapsack.teachers.small import SENTENCES
 from carryover.tasks.traces.events import parse_block
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
@@ -16,7 +16,7 @@ CONVERSATIONS = [write_plain_conversation(sample_instance(KNAPSACK["small"], see
 
 def blocks(conversation):
     replies = [message.content for message in conversation if message.role == "assistant"]
-    return [parse_reply(reply).code or "" for reply in replies]
+    return [read_reply(reply).code or "" for reply in replies]
 
 
 def is_repetition(conversation):

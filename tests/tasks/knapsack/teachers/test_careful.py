@@ -3,7 +3,7 @@ import json
 import pytest
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers.small import write_small_reply
+from carryover.tasks.knapsack.teachers.small import write_small_reply
 
 OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]
 

@@ -7,18 +7,18 @@ from typing import NamedTuple
 import pytest
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.course import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
-from carryover.tasks.agent.loop import run_episode
-from carryover.tasks.agent.prompt_format import StudyWire
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers.density import read_known, read_task, write_density_reply
-from carryover.tasks.agent.teachers.open import open_teacher
-from carryover.tasks.agent.teachers.small import PlayedTurn
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance, solve
+from carryover.tasks.knapsack.teachers.density import read_known, read_task, write_density_reply
+from carryover.tasks.knapsack.teachers.open import open_teacher
+from carryover.tasks.knapsack.teachers.small import PlayedTurn
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.tasks.agent.playing import opening_messages
 
 CONTRACTS = ["persistent", "stateless"]
 
@@ -54,6 +54,7 @@ def play(runtime, bucket, contract, instances, *, inspections_per_turn=None, **f
             async with places:
                 return await run_episode(
                     EpisodeContext(
+                        family=KNAPSACK_FAMILY,
                         condition=condition,
                         client=teacher,
                         runtime=runtime,
@@ -216,14 +217,14 @@ def test_fewer_inspections_per_turn_make_more_turns(runtime):
 
 def test_the_task_is_read_from_the_conversation():
     instance = make_instances("easy", 1)[0]
-    messages = StudyWire().opening_messages(instance, "persistent", 25, None)
+    messages = opening_messages("full", instance, "persistent")
 
     assert read_task(messages) == (instance.capacity, instance.inspection_budget, 25)
-    assert read_task(StudyWire().opening_messages(instance, "persistent", None, None)).cap is None
+    assert read_task(opening_messages("full", instance, "persistent", cap=None)).cap is None
 
 
 def test_what_is_known_is_read_from_printed_lines():
-    messages = StudyWire().opening_messages(make_instances("easy", 1)[0], "stateless", 25, None)
+    messages = opening_messages("full", make_instances("easy", 1)[0], "stateless")
     lines = [
         {"new": {"item_a": [4, 40, "A"]}, "inspected": 1},
         {"new": {"item_b": [5, 50, "B"]}, "inspected": 2},

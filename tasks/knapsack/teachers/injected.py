@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from textwrap import indent
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers.density import read_task
-from carryover.tasks.agent.teachers.small import SENTENCES, read_turns
-from carryover.tasks.agent.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
+from carryover.tasks.knapsack.teachers.density import read_task
+from carryover.tasks.knapsack.teachers.small import SENTENCES, read_turns
+from carryover.tasks.knapsack.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
 from carryover.tasks.traces.vocabulary import ContractName
 
 INJECTING = (ContractName.INJECTED, ContractName.INJECTED_PERSISTENT)

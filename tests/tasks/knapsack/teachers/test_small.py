@@ -9,13 +9,13 @@ from statistics import mean
 
 import pytest
 
-from carryover.tasks.agent.faults import FaultInjector, FaultSpec
+from carryover.tasks.agent.faults import FailingTools, FaultInjector, FaultSpec
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.teachers import small_blocks
-from carryover.tasks.agent.teachers.small import read_turns, write_small_reply
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers import small_blocks
+from carryover.tasks.knapsack.teachers.small import read_turns, write_small_reply
 from carryover.tasks.plans.laptop_full import TRAIN_SEED
 from carryover.tasks.runtime.inside.tools import ToolError
 from carryover.tasks.runtime.results import BlockError, BlockResult
@@ -27,19 +27,19 @@ OPENING = [Message(role="system", content="Play."), Message(role="user", content
 class Namespace:
     """What a contract does to the names of trusted blocks, without processes."""
 
-    def __init__(self, contract, environment):
-        self.contract, self.environment, self.names = contract, environment, {}
+    def __init__(self, contract, tools):
+        self.contract, self.tools, self.names = contract, tools, {}
         self.calls_per_block = []
 
     def drop_name(self, name):
         return self.names.pop(name, None) is not None
 
     def alive(self):
-        return () if self.contract == "stateless" else tuple(self.names.keys() - self.environment.tools.keys())
+        return () if self.contract == "stateless" else tuple(self.names.keys() - self.tools.keys())
 
     def run(self, code):
         if self.contract == "stateless" or not self.names:
-            self.names = {name: self.counted(tool) for name, tool in self.environment.tools.items()}
+            self.names = {name: self.counted(tool) for name, tool in self.tools.items()}
         self.calls_per_block.append(0)
         output, error = io.StringIO(), None
         try:
@@ -69,16 +69,17 @@ def play(contract, bucket="small", seed=0, faults=None, *, write_reply=None, cal
     """Return the replies, the errors by step, the injected faults by step and the outcome."""
     instance = sample_instance(KNAPSACK[bucket], seed)
     environment = KnapsackEnvironment(instance)
-    namespace = Namespace(contract, environment)
-    injector = FaultInjector(faults or FaultSpec(rate=0.0, storm_share=0.0), instance.instance_id)
+    failing = FailingTools(environment.tools)
+    namespace = Namespace(contract, failing.tools)
+    injector = FaultInjector(faults or FaultSpec(rate=0.0, storm_share=0.0), instance.instance_id, failing)
     messages, errors, injected = list(OPENING), [], []
     write_reply = write_reply or WRITERS.get(bucket, write_small_reply)
-    while not environment.is_finished and len(errors) < 60:
+    while not environment.is_over and len(errors) < 60:
         reply = write_reply(contract, messages, seed=len(errors), **options)
         code = reply.partition("```python\n")[2].removesuffix("\n```")
-        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace.drop_name, environment.fail_next)
+        injector.before_step(len(errors) + 1, code, namespace.alive(), namespace.drop_name)
         result = namespace.run(code)
-        injected.append(injector.after_step(result, environment.disarm))
+        injected.append(injector.after_step(result))
         errors.append(result.error and result.error.type)
         observation = {"output": result.output} | ({"error": result.error.message} if result.error else {})
         messages += [Message(role="assistant", content=reply), Message(role="user", content=json.dumps(observation))]

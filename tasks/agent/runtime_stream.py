@@ -1,31 +1,38 @@
 """The runtime stream: the interpreter that holds the objects, and in which order its users may touch it."""
 
 import asyncio
-from typing import NamedTuple
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import Executor
 
+from carryover.tasks.agent.events import Acted
 from carryover.tasks.runtime.engine import StateLostError
 from carryover.tasks.runtime.interpreter import Interpreter
-from carryover.tasks.runtime.results import BlockResult
+
+RunBlock = Callable[[Interpreter, str], Acted]
+"""Runs a block in a thread, with what belongs around it."""
 
 
 class BusyError(RuntimeError):
     """A block is running, so nothing can be brought in or out."""
 
 
-class BlockOutcome(NamedTuple):
-    """Effects of a block."""
-
-    result: BlockResult
-    is_verified: bool
-    """Whether the canary agreed with the contract before the block."""
+def run_verified(interpreter: Interpreter, code: str) -> Acted:
+    """Ask the canary, and run a block whatever it says."""
+    try:
+        is_verified = interpreter.verify_contract()
+    except StateLostError:  # the block's result says what became of the state
+        is_verified = False
+    return Acted(code, interpreter.run_block(code), is_verified)
 
 
 class RuntimeStream:
     """An interpreter that one agent or several use, one block after the other (arXiv 2601.01569, section 3)."""
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    def __init__(self, interpreter: Interpreter, threads: Executor | None = None) -> None:
         self.interpreter = interpreter
         """For what the host knows by itself: what was injected, the journal."""
+        self._threads = threads
         self._order = asyncio.Lock()
         self._is_running = False
 
@@ -40,26 +47,21 @@ class RuntimeStream:
             raise BusyError("a block is running; inject and retrieve before the question or after the answer")
         return self.interpreter
 
-    async def run(self, code: str) -> BlockOutcome:
+    async def run(self, code: str, run_block: RunBlock = run_verified) -> Acted:
         """Run a block, after those that were asked for before it.
 
         Who is cancelled meanwhile leaves a block that goes on: the interpreter is idle when that has ended.
         """
         await self._order.acquire()
         self._is_running = True
-        running = asyncio.ensure_future(asyncio.to_thread(self._run, code))
+        work = contextvars.copy_context().run  # host functions find what their agent has set
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._threads, work, run_block, self.interpreter, code)
         running.add_done_callback(self._end)
         return await asyncio.shield(running)
 
-    def _end(self, running: "asyncio.Future[BlockOutcome]") -> None:
+    def _end(self, running: "asyncio.Future[Acted]") -> None:
         self._is_running = False
         self._order.release()
         if not running.cancelled():
             running.exception()  # it is raised where somebody waits, and nobody may
-
-    def _run(self, code: str) -> BlockOutcome:
-        try:
-            is_verified = self.interpreter.verify_contract()
-        except StateLostError:  # the block's result says what became of the state
-            is_verified = False
-        return BlockOutcome(self.interpreter.run_block(code), is_verified)

@@ -1,0 +1,78 @@
+"""The task family as an episode needs it; `tasks/knapsack/family.py` is the study's own."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from carryover.tasks.agent.protocol import CountTokens, ModelClient
+
+
+class Score(NamedTuple):
+    """Result of an episode so far, against the instance's reference; what was done counts however the episode ended."""
+
+    score: float
+    """In [0, 1]."""
+    is_solved: bool
+    metrics: Mapping[str, Any]
+    """Columns of the family's own in the episode's row."""
+
+
+class Environment(Protocol):
+    """World of one episode: it lives on the host, and a block reaches it by its tools alone."""
+
+    @property
+    def tools(self) -> Mapping[str, Callable[..., Any]]:
+        """The tools by name, in the order of their documentation."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the agent has ended the episode."""
+        ...
+
+    def known(self) -> dict[str, Any]:
+        """Return the objects that a contract with injection binds before each block, by name."""
+        ...
+
+    def score(self) -> Score:
+        """Return the present state's result."""
+        ...
+
+
+class Instance(Protocol):
+    """One problem of a family; the family knows what else it holds."""
+
+    @property
+    def instance_id(self) -> str:
+        """Name of the problem: equal for equal problems."""
+        ...
+
+
+class Family(Protocol):
+    """A kind of problem that episodes are played on."""
+
+    @property
+    def known_names(self) -> tuple[str, ...]:
+        """Names that a contract with injection binds."""
+        ...
+
+    def open(self, instance: Any) -> Environment:
+        """Return the world of a new episode."""
+        ...
+
+    def prompts(self, prompt_set: str) -> Mapping[str, str]:
+        """Return the family's prompts by name: `goal`, `tools`, and others in place of the study's own."""
+        ...
+
+    def goal_values(self, instance: Any) -> Mapping[str, object]:
+        """Return what the model may know before its first step: the values of the goal's `$names`."""
+        ...
+
+    def usual_tool_call_cap(self, instance: Any) -> int | None:
+        """Return the cap per turn that needs no mention in a compact prompt."""
+        ...
+
+    def open_teacher(
+        self, bucket: str, contract: str, count_tokens: CountTokens | None = None, *, prints_table: bool = True
+    ) -> ModelClient:
+        """Return the scripted teacher of a bucket under a contract; raise `ValueError` where there is none."""
+        ...

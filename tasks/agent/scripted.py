@@ -1,0 +1,39 @@
+"""A scripted model: a function of the conversation behind the protocol of a client."""
+
+from collections.abc import Callable, Sequence
+
+from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message
+from carryover.tasks.traces.vocabulary import TokenSource
+
+WriteReply = Callable[[Sequence[Message], int], str]
+"""Writes the next reply, from the conversation and the decoding seed."""
+
+
+class ScriptedModel:
+    """A deterministic policy as a model client, without an endpoint.
+
+    It keeps nothing between calls: its reply is a function of the conversation and the seed. Tokens are those that a
+    model would have been charged: the whole conversation as prompt, the reply as completion.
+    """
+
+    token_source: TokenSource = "training_tokenizer"
+
+    def __init__(self, model_name: str, write_reply: WriteReply, count_tokens: CountTokens | None = None) -> None:
+        self.model_name = model_name
+        self._write_reply = write_reply
+        self._count_tokens = count_tokens
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return the policy's next reply; without a counter its tokens are 0."""
+        text = self._write_reply(request.messages, request.seed)
+        return Completion(
+            text=text,
+            finish_reason="stop",
+            prompt_tokens=self._count(request.messages),
+            cached_prompt_tokens=0,
+            completion_tokens=self._count([Message(role="assistant", content=text)]),
+            model_seconds=0.0,
+        )
+
+    def _count(self, messages: Sequence[Message]) -> int:
+        return 0 if self._count_tokens is None else self._count_tokens(messages)

@@ -1,0 +1,68 @@
+"""The part of a loop that differs: who speaks next, what a reply may hold, what the observation looks like."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+
+from carryover.tasks.agent.events import Acted, Asked, Compacted
+from carryover.tasks.agent.protocol import Completion, CompletionRequest
+from carryover.tasks.agent.reply import Reply
+
+Complete = Callable[[CompletionRequest], Awaitable[Completion]]
+"""Asks the model within the episode's budgets; raises `Stopped` without a reply."""
+
+
+class Speaker(ABC):
+    """Speaks to the model for an environment; `EpisodeMachine` calls it in the order of the methods."""
+
+    goes_on: bool
+    """Whether the conversation may go on after its end, so that its last observation is kept for then."""
+    idle_ends: bool
+    """Whether a reply without a block or a call is the answer; else it is refused."""
+
+    @abstractmethod
+    def ask(self) -> Asked | None:
+        """Add the question to the conversation; None if it stands there already."""
+
+    @abstractmethod
+    def request(self) -> CompletionRequest:
+        """Return the conversation as the model is sent it."""
+
+    @abstractmethod
+    def read(self, completion: Completion) -> Reply:
+        """Take a reply apart."""
+
+    @abstractmethod
+    def keep(self, reply: Reply, completion: Completion) -> None:
+        """Add a reply to the conversation."""
+
+    @abstractmethod
+    async def act(self, reply: Reply) -> Acted:
+        """Run what a reply holds."""
+
+    def is_over(self) -> bool:
+        """Tell whether what the reply did ended the episode."""
+        return False
+
+    @abstractmethod
+    def observe(self, reply: Reply, acted: Acted) -> str:
+        """Add what a reply did to the conversation, and return the text."""
+
+    @abstractmethod
+    def refuse(self, text: str) -> str:
+        """Add why nothing of a reply ran to the conversation, and return the message."""
+
+    @abstractmethod
+    def fill(self, name: str, /, **values: object) -> str:
+        """Return one of the speaker's texts: `cut_off`, `unclosed`, `no_block`, or `stopped_REASON`."""
+
+    def token_count(self) -> int:
+        """Return the estimated tokens of the conversation; 0 if it has no limit of its own."""
+        return 0
+
+    def can_shorten(self) -> bool:
+        """Tell whether the conversation can become shorter."""
+        return False
+
+    async def shorten(self, complete: Complete) -> Compacted:
+        """Shorten the conversation, asking for summaries with `complete`."""
+        raise NotImplementedError("this conversation cannot be shortened")

@@ -1,0 +1,40 @@
+"""The Opaque Knapsack as a task family: what an episode needs of it."""
+
+from collections.abc import Mapping
+
+from carryover.tasks.agent.protocol import CountTokens, ModelClient
+from carryover.tasks.knapsack.environment import KNOWN_NAMES, KnapsackEnvironment
+from carryover.tasks.knapsack.goal import goal_values, knapsack_prompts
+from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.knapsack.teachers.open import open_teacher
+
+
+class Knapsack:
+    """The study's family (arXiv 2603.01209, section 3)."""
+
+    known_names = KNOWN_NAMES
+
+    def open(self, instance: Instance) -> KnapsackEnvironment:
+        """Return the world of a new episode."""
+        return KnapsackEnvironment(instance)
+
+    def prompts(self, prompt_set: str) -> Mapping[str, str]:
+        """Return goal, tools, and the texts of contracts with injection, by name."""
+        return knapsack_prompts(prompt_set)
+
+    def goal_values(self, instance: Instance) -> Mapping[str, object]:
+        """Return capacity, budget and the classes of an instance."""
+        return goal_values(instance)
+
+    def usual_tool_call_cap(self, instance: Instance) -> int | None:
+        """Return the cap of the instance's bucket, under which its models were trained."""
+        return instance.spec.tool_call_cap
+
+    def open_teacher(
+        self, bucket: str, contract: str, count_tokens: CountTokens | None = None, *, prints_table: bool = True
+    ) -> ModelClient:
+        """Return the scripted teacher of a bucket under a contract; raise `ValueError` where there is none."""
+        return open_teacher(bucket, contract, count_tokens, prints_table=prints_table)
+
+
+KNAPSACK_FAMILY = Knapsack()
