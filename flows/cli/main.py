@@ -323,6 +323,20 @@ def lint(
     raise typer.Exit(code)
 
 
+@app.command()
+def paired(
+    a: Annotated[str, typer.Argument(help="Plan of an import, or a file or folder of traces.")],
+    b: Annotated[str, typer.Argument(help="What it is compared with.")],
+    home: Home = None,
+    where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, for plans.")] = "true",
+    format: Format = "rich",
+) -> None:
+    """Compare two imported runs by instance: signed-rank tests after Holm, bootstrap intervals, ratio of tokens."""
+    from carryover.flows.cli.paired import print_paired
+
+    print_paired(a, b, home, where, format)
+
+
 @app.command("export")
 def export_command(
     folder: Path,

@@ -291,6 +291,23 @@ def test_a_record_that_is_not_read_is_told_and_the_rest_imported(tmp_path):
     assert "1 unread: unknown layout (first: line 2 of" in told.stderr
 
 
+def test_two_files_and_two_imports_are_paired_alike(tmp_path):
+    home = tmp_path / "data"
+    paths = []
+    for plan, scores in (("first", (1.0, 0.5, 0.75)), ("second", (0.25, 0.125, 0.5))):
+        path = tmp_path / f"{plan}.jsonl"
+        records = [{"instance_id": str(task), "score": score, "messages": CHAT} for task, score in enumerate(scores)]
+        path.write_text("\n".join(map(json.dumps, records)))
+        run("import", path, "--contract", "persistent", "--plan", plan, "--home", home)
+        paths.append(path)
+    rows = list(csv.DictReader(run("paired", *paths, "--format", "csv").splitlines()))
+    assert rows[0]["metric"] == "score"
+    assert float(rows[0]["difference"]) == pytest.approx(2.25 / 3 - 0.875 / 3)
+    of_plans = run("paired", "first", "second", "--home", home, "--format", "csv")
+    assert list(csv.DictReader(of_plans.splitlines())) == rows
+    assert run("paired", *paths).startswith("3 instances in both; score differs by +0.458 [")
+
+
 @pytest.mark.parametrize("command", ["tables", "figures", "report"])
 def test_plan_without_run_is_named_beside_known_plans(home, command):
     with pytest.raises(UserError, match="no run of plan 'nope'; the latest plans are import"):
