@@ -13,15 +13,17 @@ from carryover.tasks.analysis.queries import TableQuery, command_sql, table_quer
 from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
 from carryover.tasks.analysis.rendering import render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
-from carryover.tasks.plans.hypotheses import Verdict, judge, read_hypotheses
+from carryover.tasks.plans.hypotheses import Evidence, Group, Verdict, count_claims, judge, read_hypotheses
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.vocabulary import TableFormat
 
 VERDICTS_TITLE = (
-    "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, and the verdict"
+    "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, the verdict, "
+    "and whether the scripted teachers fulfil it without a model"
 )
+_VERDICT_SCHEMA = {name: pl.Float64 if name in ("estimate", "low", "high") else pl.String for name in Verdict._fields}
 
 
 def print_tables(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:
@@ -55,22 +57,35 @@ def choose_comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
 
 
 def print_verdicts(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:
-    """Print one row per hypothesis and group of a plan's episodes, and the count of each verdict."""
-    frame = read_verdicts(warehouse, plan_digest)
-    print_frame("hypotheses", frame, table_format, VERDICTS_TITLE)
-    counts = frame["verdict"].value_counts().sort("verdict").rows()
-    typer.echo("; ".join(f"{count} {verdict}" for verdict, count in counts) or "no hypothesis has its statistic here")
+    """Print one row per hypothesis and group of a plan's episodes, and the count of distinct claims."""
+    verdicts = read_verdicts(warehouse, plan_digest)
+    frame = pl.DataFrame(verdicts, schema=_VERDICT_SCHEMA, orient="row")
+    ordered = frame.sort(("variant", "base", "visibility", "header", "bucket"), maintain_order=True)
+    print_frame("hypotheses", ordered, table_format, VERDICTS_TITLE)
+    if not verdicts:
+        typer.echo("no hypothesis has its statistic here")
+    for line in count_claims(verdicts) if verdicts else ():
+        typer.echo(line)
 
 
-def read_verdicts(warehouse: Warehouse, plan_digest: str) -> pl.DataFrame:
-    """Return the verdicts on a plan's statistics, group by group."""
-    rows = warehouse.sql(command_sql("plan_statistics"), plan_digest=plan_digest)
-    verdicts = judge(read_hypotheses(), (StatisticRow.model_validate(row) for row in rows.arrow().to_pylist()))
-    columns = [*Verdict._fields[:-1], "verdict"]
-    schema = {name: pl.Float64 if name in ("estimate", "low", "high") else pl.String for name in columns}
-    told = [(*verdict[:-1], "holds" if verdict.holds else "does not hold") for verdict in verdicts]
-    frame = pl.DataFrame(told, schema=schema, orient="row")
-    return frame.sort(("variant", "base", "visibility", "header", "bucket"), maintain_order=True)
+def read_verdicts(warehouse: Warehouse, plan_digest: str) -> list[Verdict]:
+    """Return the verdicts on a plan's statistics, hypothesis by hypothesis."""
+    rows = warehouse.sql(command_sql("plan_statistics"), plan_digest=plan_digest).arrow().to_pylist()
+    statistics = [StatisticRow.model_validate(row) for row in rows]
+    return judge(read_hypotheses(), statistics, _read_evidence(warehouse, plan_digest))
+
+
+def _read_evidence(warehouse: Warehouse, plan_digest: str) -> Evidence:
+    reasons: dict[Group, str | None] = {}
+    ended_in_all_cells: dict[Group, int] = {}
+    for *group, reason, ended in warehouse.sql(command_sql("judged_settings"), plan_digest=plan_digest).rows():
+        reasons[Group(*group)] = reason
+        ended_in_all_cells[Group(*group)] = ended
+    ended_pairs = {}
+    for *group, a, b, ended in warehouse.sql(command_sql("ended_pairs"), plan_digest=plan_digest).rows():
+        ended_pairs[Group(*group), frozenset((a, b))] = ended
+    ((minimum,),) = warehouse.sql("select ended_pair_minimum from staging.verdict_minimums").rows()
+    return Evidence(reasons, ended_in_all_cells, ended_pairs, minimum)
 
 
 def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) -> None:

@@ -8,12 +8,15 @@ select
     100 * max(low) as difference_low_points,
     100 * max(high) as difference_high_points,
     max(p_holm) filter (analysis = 'equivalence') as within_5_points_p_holm,
-    max(verdict) filter (analysis = 'equivalence') as within_5_points,
-    max(verdict) filter (analysis = 'equivalence_within_2_points') as within_2_points,
-    max(verdict) filter (analysis = 'equivalence_within_10_points') as within_10_points,
-    max(note) as note
+    max(verdict) filter (analysis = 'equivalence' and no_pair_verdict_reason is null) as within_5_points,
+    max(verdict) filter (analysis = 'equivalence_within_2_points' and no_pair_verdict_reason is null)
+        as within_2_points,
+    max(verdict) filter (analysis = 'equivalence_within_10_points' and no_pair_verdict_reason is null)
+        as within_10_points,
+    max(coalesce(no_pair_verdict_reason, note)) as note
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
+left join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
 where plan_digest = $plan_digest and analysis like 'equivalence%'
 group by all
 order by variant, base, visibility, header, bucket, comparison_group desc, train_a, runtime_a

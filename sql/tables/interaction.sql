@@ -30,12 +30,16 @@ published_interactions as (
 
 select
     variant, base, visibility, header, bucket, measured_on, statistics.analysis, statistics.metric, interval_kind,
-    pair_count, estimate, low, high, verdict, p_value, p_holm, effect_size, note,
+    pair_count, estimate, low, high,
+    if(no_pair_verdict_reason is null, verdict, null) as verdict,
+    p_value, p_holm, effect_size,
+    coalesce(no_pair_verdict_reason, note) as note,
     published_split as qwen3_8b_split,
     qwen3_8b_estimate,
     if(has_published_model, estimate - qwen3_8b_estimate, null) as estimate_difference
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
+left join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
 left join published_interactions
     on (published_split, statistics.analysis, statistics.metric)
     = (split, published_interactions.analysis, published_interactions.metric)

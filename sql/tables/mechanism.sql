@@ -1,4 +1,4 @@
--- The mechanism, one row per setting: missing names, tokens over P->P, and how training and runtime interact on tokens
+-- The mechanism, one row per setting: missing names, tokens over P->P, and the interaction; models beside their scripts
 with crossed_cells as (
     select
         measured_on, variant, base, visibility, header, bucket,
@@ -31,6 +31,24 @@ tested_settings as (
         and interval_kind in ('percentile', 't over seeds')
         and ((comparison_group = 'against_aligned' and analysis = 'ratio') or analysis = 'interaction_ratio')
     group by all
+),
+
+-- the scripted teachers of the same rules, without a model: of the same variant, else of the study itself
+script_settings as (
+    select
+        settings.variant as variant,
+        visibility, header, bucket,
+        scripts.p_on_s_token_ratio as script_p_on_s_token_ratio,
+        scripts.s_on_p_token_ratio as script_s_on_p_token_ratio,
+        scripts.s_on_s_token_ratio as script_s_on_s_token_ratio,
+        scripts.interaction_ratio as script_interaction_ratio
+    from (select distinct variant, visibility, header, bucket from tested_settings) as settings
+    inner join tested_settings as scripts using (visibility, header, bucket)
+    where scripts.base = 'teacher' and scripts.variant in (settings.variant, 'main')
+    qualify row_number() over (
+        partition by settings.variant, visibility, header, bucket
+        order by scripts.variant = settings.variant desc
+    ) = 1
 )
 
 select
@@ -43,13 +61,20 @@ select
     wider.interval_kind,
     if(narrower.interval_kind <> wider.interval_kind, narrower.estimate, null) as narrower_ratio,
     if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
-    if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high
+    if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high,
+    script_p_on_s_token_ratio, script_s_on_p_token_ratio, script_s_on_s_token_ratio, script_interaction_ratio,
+    no_pair_verdict_reason as no_verdict_reason
 from crossed_cells
 left join (
     from marts.token_sensitivity
     where plan_digest = $plan_digest and condition = 'P->S'
 ) as ended_pairs using (variant, base, visibility, header, bucket)
 left join tested_settings using (variant, base, visibility, header, bucket)
+left join script_settings using (variant, visibility, header, bucket)
+left join (
+    from marts.judged_settings
+    where plan_digest = $plan_digest
+) as judged using (variant, base, visibility, header, bucket)
 order by
     variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
     visibility desc, header desc

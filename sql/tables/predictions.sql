@@ -1,12 +1,14 @@
--- Were persistence only a scaffold of the runtime (section 5): three predictions, 2 and 3 rebuilt; ours and Qwen3-8B's
--- Of the paper's three, only the first reached us in words; 2 and 3 are rebuilt from what its results set against them.
-with predictions (prediction, subject, statement, wording, is_one_sided) as (
+-- Were persistence only a scaffold of the runtime (section 5): the paper's three predictions and one of ours, judged
+with predictions (prediction, subject, statement, source, a, b, is_one_sided) as (
     values
-        (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens', 'stated in section 5', false),
-        (2, 'missing names', 'in a stateless runtime, training with persistence adds no missing-name errors',
-         'rebuilt from section 4.3', true),
-        (3, 'state use', 'in a persistent runtime, both adapters use kept state alike',
-         'rebuilt from appendices F and G', false)
+        (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens', 'section 5',
+         'S: S->S - S->P', 'P: P->S - P->P', false),
+        (2, 'missing names',
+         'shown the stateless contract, a persistent adapter moves to it without systematic missing names', 'section 5',
+         'S->S', 'P->S', true),
+        (3, 'base model', 'the base benefits materially from a persistent runtime', 'section 5',
+         'base->S', 'base->P', true),
+        (null, 'state use', 'in a persistent runtime, both adapters use kept state alike', 'ours', 'S->P', 'P->P', false)
 ),
 
 -- the paper's cells and ours in one shape; its Table 3 is of Hard alone: Easy keeps its row, without a verdict
@@ -17,63 +19,75 @@ all_cells as (
         'hub' as base,
         visibility, header,
         split as bucket,
-        upper(train_semantics[1]) || '->' || upper(runtime_semantics[1]) as condition,
-        mean_total_tokens, missing_name_episode_pct, state_utilization
+        coalesce(upper(train_semantics[1]), 'base') || '->' || upper(runtime_semantics[1]) as cell,
+        episode_count as instance_count, mean_total_tokens, missing_name_episode_pct, state_utilization, score_pct
     from staging.published_cells
     cross join staging.published_setting
-    where model = 'sft'
     union all by name
     select
-        variant, base, visibility, header, bucket, condition, measured_on,
-        mean_total_tokens, missing_name_episode_pct, state_utilization
+        variant, base, visibility, header, bucket, measured_on,
+        if(model = 'base', 'base->' || upper(runtime_contract[1]), condition) as cell,
+        instance_count, mean_total_tokens, missing_name_episode_pct, state_utilization, score_pct
     from marts.evaluated_cells
-    where plan_digest = $plan_digest and model = 'sft'
+    where plan_digest = $plan_digest and model in ('sft', 'base')
 ),
 
 measured_groups as (
     select
         variant, base, visibility, header, bucket, measured_on,
-        max(all_cells) filter (condition = 'P->P') as pp,
-        max(all_cells) filter (condition = 'P->S') as ps,
-        max(all_cells) filter (condition = 'S->P') as sp,
-        max(all_cells) filter (condition = 'S->S') as ss
+        max(all_cells) filter (cell = 'P->P') as pp,
+        max(all_cells) filter (cell = 'P->S') as ps,
+        max(all_cells) filter (cell = 'S->P') as sp,
+        max(all_cells) filter (cell = 'S->S') as ss,
+        max(all_cells) filter (cell = 'base->P') as bp,
+        max(all_cells) filter (cell = 'base->S') as bs
     from all_cells
     group by all
 ),
 
--- savings of S minus savings of P; seeds and instances are resampled, as McNemar's pairs of several seeds are dependent
+-- b minus a; seeds and instances are resampled, as McNemar's pairs of several seeds are dependent
 tested_groups as (
     select
         variant, base, visibility, header, bucket,
         max(statistics) filter (analysis = 'interaction' and metric = 'total_tokens') as saving,
-        max(statistics) filter (analysis = 'difference' and metric = 'has_missing_name' and runtime_a = 'stateless')
-            as missing,
-        max(statistics) filter (analysis = 'difference' and metric = 'state_utilization' and runtime_a = 'persistent')
-            as state_use
+        max(statistics) filter (comparison_group = 'fixed_runtime' and metric = 'has_missing_name') as missing,
+        max(statistics) filter (comparison_group = 'fixed_runtime' and metric = 'state_utilization') as state_use,
+        max(statistics) filter (comparison_group = 'base_on_runtimes' and metric = 'score') as benefit
     from main.statistics
     where plan_digest = $plan_digest
-        and (comparison_group = 'fixed_runtime' or analysis = 'interaction')
         and interval_kind = 'percentile'
+        and (
+            analysis = 'interaction'
+            or (
+                analysis = 'difference'
+                and (
+                    comparison_group = 'base_on_runtimes'
+                    or (metric = 'has_missing_name' and runtime_a = 'stateless')
+                    or (metric = 'state_utilization' and runtime_a = 'persistent')
+                )
+            )
+        )
     group by all
 ),
 
 all_values as (
     select
         variant, base, visibility, header, bucket, measured_on,
+        bp.instance_count as base_instance_count,
         unnest(
             [
                 row(
-                    1, ss.mean_total_tokens - sp.mean_total_tokens, ps.mean_total_tokens - pp.mean_total_tokens,
+                    'tokens', ss.mean_total_tokens - sp.mean_total_tokens, ps.mean_total_tokens - pp.mean_total_tokens,
                     saving.low, saving.high
                 ),
                 row(
-                    2, ss.missing_name_episode_pct, ps.missing_name_episode_pct,
+                    'missing names', ss.missing_name_episode_pct, ps.missing_name_episode_pct,
                     100 * missing.low, 100 * missing.high
                 ),
-                row(3, sp.state_utilization, pp.state_utilization, state_use.low, state_use.high)
+                row('base model', bs.score_pct, bp.score_pct, 100 * benefit.low, 100 * benefit.high),
+                row('state use', sp.state_utilization, pp.state_utilization, state_use.low, state_use.high)
             ]::struct(
-                prediction integer, trained_stateless double, trained_persistent double,
-                difference_low double, difference_high double
+                subject varchar, value_a double, value_b double, difference_low double, difference_high double
             )[],
             recursive := true
         )
@@ -85,34 +99,50 @@ all_values as (
 judged as (
     select
         all_values.*,
-        predictions.* exclude (prediction),
-        if(
-            is_one_sided,
-            'refuted if the persistent adapter has more, and the interval, if any, is above 0',
-            'refuted if the adapters differ by half the smaller value or more, and the interval, if any, excludes 0'
-        ) as rule,
-        if(
-            is_one_sided,
-            trained_persistent > trained_stateless,
-            trained_persistent <> trained_stateless
-            and abs(trained_persistent - trained_stateless)
-            >= least(abs(trained_persistent), abs(trained_stateless)) / 2
-        ) as values_refute,
-        measured_on = 'published, Qwen3-8B' or difference_low > 0 or (difference_high < 0 and not is_one_sided)
-            as interval_refutes
+        predictions.* exclude (subject),
+        measured_on = 'published, Qwen3-8B' as is_published,
+        case
+            when subject = 'base model'
+                then 'refuted if b is not 5 points above a, and the interval, if any, ends below 5'
+            when is_one_sided then 'refuted if b is above a, and the interval, if any, is above 0'
+            else 'refuted if a and b differ by half the smaller value or more, and the interval, if any, excludes 0'
+        end as rule,
+        case
+            when subject = 'base model' then value_b - value_a < 5
+            when is_one_sided then value_b > value_a
+            else value_a <> value_b and abs(value_b - value_a) >= least(abs(value_b), abs(value_a)) / 2
+        end as values_refute,
+        case
+            when is_published then true
+            when subject = 'base model' then difference_high < 5
+            else difference_low > 0 or (difference_high < 0 and not is_one_sided)
+        end as interval_refutes
     from all_values
-    inner join predictions using (prediction)
+    inner join predictions using (subject)
+    -- most settings have no rows of the base
+    where subject <> 'base model' or coalesce(value_a, value_b) is not null
 )
 
 select
-    measured_on, variant, base, visibility, header, bucket, prediction, subject, statement, wording,
-    trained_stateless, trained_persistent, difference_low, difference_high, rule,
+    measured_on, variant, base, visibility, header, bucket, prediction, subject, statement, source,
+    a, b, value_a, value_b, difference_low, difference_high, rule,
     case
+        when is_published then if(values_refute is null, 'not published', if(values_refute, 'refuted', 'not refuted'))
+        when subject = 'base model' and base = 'scratch' then 'no verdict: the base is untrained'
+        when subject = 'missing names' and visibility <> 'declared' then 'no verdict: the contract is not shown'
+        when measured_on like 'smoke%' then 'no verdict: smoke scale, numbers without meaning'
+        when subject = 'base model' and coalesce(base_instance_count, 0) < instance_minimum
+            then 'no verdict: ' || coalesce(base_instance_count, 0) || ' instances of the base, a verdict needs '
+                || instance_minimum
+        when subject <> 'base model' and no_pair_verdict_reason is not null then 'no verdict: ' || no_pair_verdict_reason
         -- one of the two may settle it alone, but without both there is no verdict
-        when values_refute is not null and interval_refutes is not null
-            then if(values_refute and interval_refutes, 'refuted', 'not refuted')
-        when measured_on = 'published, Qwen3-8B' then 'not published'
-        else 'no statistics'
+        when values_refute is null or interval_refutes is null then 'no statistics'
+        else if(values_refute and interval_refutes, 'refuted', 'not refuted')
     end as verdict
 from judged
-order by measured_on = 'published, Qwen3-8B', variant, base, visibility, header, bucket, prediction
+cross join staging.verdict_minimums
+left join (
+    from marts.judged_settings
+    where plan_digest = $plan_digest
+) as judged_settings using (variant, base, visibility, header, bucket)
+order by measured_on = 'published, Qwen3-8B', variant, base, visibility, header, bucket, prediction nulls last

@@ -1,7 +1,8 @@
-"""Summary of a study on one screen: the 2x2, the sentence that it supports, and the tokens behind it."""
+"""Summary of a study on one screen: the 2x2, its sentences, and its tokens."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import StringIO
+from typing import Any
 
 import polars as pl
 from rich.console import Console
@@ -10,6 +11,9 @@ from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_text
 from carryover.tasks.analysis.rendering import rich_table
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS
+
+Row = Mapping[str, Any]
+"""A row of the table `mechanism`."""
 
 TOKEN_COLUMNS = {
     "condition": "cell",
@@ -56,33 +60,68 @@ def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) 
 
 
 def findings(settings: pl.DataFrame) -> list[str]:
-    """Return what the first row of the table `mechanism` shows, a sentence each, the ratio and its interval first."""
+    """Return what the first row of the table `mechanism` shows, a sentence each, the ratio and its interval first.
+
+    Where the setting bears no verdict, the one sentence says why.
+    """
     if settings.is_empty():
         return ["No trained model has been evaluated."]
     setting = settings.row(0, named=True)
-    seeds, ratio = setting["seed_count"], setting["interaction_ratio"]
-    low, high = setting["interaction_ratio_low"], setting["interaction_ratio_high"]
-    if ratio is None or low is None:
+    if setting["no_verdict_reason"] is not None:
+        return [f"No verdict: {setting['no_verdict_reason']}."]
+    if setting["interaction_ratio"] is None or setting["interaction_ratio_low"] is None:
         return ["The interaction of training and runtime has no interval yet."]
-    trained_stateless = setting["s_on_s_token_ratio"] / setting["s_on_p_token_ratio"]
+    told = [_cost_of_a_runtime(setting), _ratios(setting), _script_control(setting), _missing_names(setting)]
+    told += [_ended_pairs(setting), _single_seed(setting)]
+    return [sentence for sentence in told if sentence]
+
+
+def _cost_of_a_runtime(setting: Row) -> str:
+    low, high, seeds = setting["interaction_ratio_low"], setting["interaction_ratio_high"], setting["seed_count"]
+    kept = f"{setting['p_on_s_token_ratio']:.2f}"
+    dropped = f"{setting['s_on_s_token_ratio'] / setting['s_on_p_token_ratio']:.2f}"
     kind = f"the wider of two over {seeds} training seeds" if seeds > 1 else "over instances"
     says = "depends" if high < 1 or low > 1 else "is not shown to depend"
-    kept, dropped = f"{setting['p_on_s_token_ratio']:.2f}", f"{trained_stateless:.2f}"
-    sentences = [
+    return (
         f"What a runtime costs {says} on the runtime of training: dropping state multiplies the tokens of a model "
-        f"trained with it by {kept}, of one trained without it by {dropped}, {ratio:.2f} times as much (95 % interval "
-        f"[{low:.2f}, {high:.2f}], {kind}).",
+        f"trained with it by {kept}, of one trained without it by {dropped}; "
+        f"the ratio of ratios is {setting['interaction_ratio']:.2f} [{low:.2f}, {high:.2f}] (95 %, {kind})."
+    )
+
+
+def _ratios(setting: Row) -> str:
+    p_on_s, s_on_p, s_on_s = (setting[f"{cell}_token_ratio"] for cell in ("p_on_s", "s_on_p", "s_on_s"))
+    return f"Beside P→P's tokens, P→S costs {p_on_s:.2f} times, S→P {s_on_p:.2f} and S→S {s_on_s:.2f}."
+
+
+def _script_control(setting: Row) -> str:
+    """Return what the scripted teachers do without a model; empty where they did not play."""
+    if setting["script_interaction_ratio"] is None:
+        return ""
+    cells = ("p_on_s", "s_on_p", "s_on_s")
+    p_on_s, s_on_p, s_on_s = (setting[f"script_{cell}_token_ratio"] for cell in cells)
+    return (
+        f"The scripts that wrote the traces give {p_on_s:.2f}, {s_on_p:.2f} and {s_on_s:.2f} without any model, and a "
+        f"ratio of ratios of {setting['script_interaction_ratio']:.2f}: its size is theirs."
+    )
+
+
+def _missing_names(setting: Row) -> str:
+    return (
         f"Episodes that miss a name: {setting['p_on_s_missing_name_pct']:.0f} % where state is dropped after training "
-        f"with it (P→S), at most {setting['most_missing_name_pct_elsewhere']:.0f} % in the other cells.",
-    ]
-    if setting["p_on_s_ended_token_ratio"] is not None:
-        sentences.append(
-            f"Among pairs that ended, P→S costs {setting['p_on_s_ended_token_ratio']:.2f} times P→P's tokens, and S→S "
-            f"costs {setting['s_on_s_token_ratio']:.2f} times P→P's."
-        )
-    if seeds < 2:
-        sentences.append("One training seed: the interval leaves out how two trainings differ by chance.")
-    return sentences
+        f"with it (P→S), at most {setting['most_missing_name_pct_elsewhere']:.0f} % in the other cells."
+    )
+
+
+def _ended_pairs(setting: Row) -> str:
+    ratio = setting["p_on_s_ended_token_ratio"]
+    return "" if ratio is None else f"Among pairs that ended, P→S costs {ratio:.2f} times P→P's tokens."
+
+
+def _single_seed(setting: Row) -> str:
+    if setting["seed_count"] > 1:
+        return ""
+    return "One training seed: the interval leaves out how two trainings differ by chance."
 
 
 def robust_findings(rows: pl.DataFrame) -> list[str]:

@@ -1,9 +1,10 @@
-"""The hypotheses of the laptop study: thresholds fixed before the full run, judged on the rows of `statistics`."""
+"""Hypotheses of the laptop study: thresholds fixed before the full run, judged on rows of `statistics`."""
 
 import operator
 import re
 import tomllib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
@@ -16,8 +17,32 @@ from carryover.tasks.traces.vocabulary import LETTERS
 SIGN_BASES = ("scratch", "common")
 """Bases that are to show the signs."""
 
+SCRIPT_BASE = "teacher"
+"""Base of the scripted teachers' episodes beside the models."""
+
+ALONE = ("mean", "replicate_rejections")
+"""Analyses of one cell, or of one model against itself: they need no pairs that ended."""
+
+FULFILLED_BY = (
+    "forced by the contract",
+    "fulfilled by the scripts alone",
+    "by the models and not by the scripts",
+    "without scripts beside them",
+)
+"""What fulfils a claim that holds, in words."""
+
 _RELATIONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _CRITERION = re.compile(r"(estimate|low|high) (>=|<=|>|<) (-?\d+(?:\.\d+)?)")
+
+
+class Group(NamedTuple):
+    """Episodes that are compared with each other."""
+
+    variant: str
+    base: str
+    visibility: str
+    header: str
+    bucket: str
 
 
 class Criterion(NamedTuple):
@@ -99,19 +124,29 @@ class Hypothesis(FrozenModel):
     """Bases of models that the criteria are about."""
     variants: tuple[str, ...] = ("main",)
     """Variants of the study that the claim is about."""
+    forced: str | None = None
+    """What of the contract forces the claim, whatever the model does; None where nothing does."""
     seed_count: int | None = None
     """Training seeds of the t interval over seeds that decides the claim; None reads the bootstrap intervals."""
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Cells that the claim is about; none for the interaction, which takes all four."""
+        return tuple(cell for cell in (self.a, self.b) if cell is not None)
+
     def reads(self, row: StatisticRow) -> bool:
         """Tell whether a statistic is the one that decides the claim in its group."""
+        seed_count = row.pair_count if row.interval_kind == OVER_SEEDS else None
+        return row.variant in self.variants and self.seed_count == seed_count and self._is_about(row)
+
+    def reads_script(self, row: StatisticRow) -> bool:
+        """Tell whether a statistic is the same one of the scripted teachers, which have no training seeds."""
+        return row.base == SCRIPT_BASE and row.interval_kind != OVER_SEEDS and self._is_about(row)
+
+    def _is_about(self, row: StatisticRow) -> bool:
         cells = (_cell(row.train_a, row.runtime_a), _cell(row.train_b, row.runtime_b))
-        return (
-            row.analysis == self.analysis
-            and row.metric == self.metric
-            and row.variant in self.variants
-            and self.seed_count == (row.pair_count if row.interval_kind == OVER_SEEDS else None)
-            and (self.a is None or (self.a, self.b) == cells)
-        )
+        has_cells = self.a is None or (self.a, self.b) == cells
+        return row.analysis == self.analysis and row.metric == self.metric and has_cells
 
     def criteria_in(self, base: str, bucket: str, protocol: Protocol) -> Criteria:
         """Return what must hold in a group; nothing where the claim says nothing about it."""
@@ -136,7 +171,38 @@ class Verdict(NamedTuple):
     """Lowest of the interval methods."""
     high: float | None
     """Highest of the interval methods."""
-    holds: bool
+    verdict: Literal["holds", "does not hold", "no verdict"]
+    by_script: Literal["fulfilled", "not fulfilled", "not played"]
+    """Whether the scripted teachers keep the same bounds, without a model."""
+    note: str
+    """What of the contract forces the claim, or why there is no verdict; else empty."""
+
+
+class Evidence(NamedTuple):
+    """What a plan's episodes allow one to judge, by group (variant, base, visibility, header, bucket)."""
+
+    no_verdict_reasons: Mapping[Group, str | None]
+    """Why nothing is judged in a group; None where something is."""
+    ended_in_all_cells: Mapping[Group, int]
+    """Pairs that ended in all four cells of the 2x2."""
+    ended_pairs: Mapping[tuple[Group, frozenset[str]], int]
+    """Pairs that ended in two cells."""
+    ended_pair_minimum: int
+
+    def why_no_verdict(self, hypothesis: Hypothesis, group: Group) -> str | None:
+        """Return why a claim is not judged in a group; None where it is."""
+        if group not in self.no_verdict_reasons:
+            return "no trained model was evaluated"
+        reason = self.no_verdict_reasons[group]
+        if reason is not None or hypothesis.analysis in ALONE:
+            return reason
+        if hypothesis.cells:
+            ended = self.ended_pairs.get((group, frozenset(hypothesis.cells)), 0)
+        else:
+            ended = self.ended_in_all_cells[group]
+        if ended >= self.ended_pair_minimum:
+            return None
+        return f"{ended} pairs ended in the compared cells: a verdict needs {self.ended_pair_minimum}"
 
 
 class HypothesisFile(FrozenModel):
@@ -152,32 +218,99 @@ def read_hypotheses() -> HypothesisFile:
     return HypothesisFile.model_validate(tomllib.loads(text))
 
 
-def judge(file: HypothesisFile, statistics: Iterable[StatisticRow]) -> list[Verdict]:
+def judge(file: HypothesisFile, statistics: Iterable[StatisticRow], evidence: Evidence) -> list[Verdict]:
     """Return one verdict per hypothesis and group that has its statistic; a claim holds under every method or not."""
     rows = list(statistics)
     verdicts = []
     for hypothesis in file.hypothesis:
-        groups: dict[tuple[str, ...], dict[str, StatisticRow]] = {}
-        for row in rows:
-            if hypothesis.reads(row):
-                group = (row.variant, row.base, row.visibility, row.header, row.bucket)
-                # a statistic may stand under several comparison groups with the same numbers
-                groups.setdefault(group, {}).setdefault(row.method, row)
-        for group, methods in sorted(groups.items()):
-            _, base, _, _, bucket = group
-            if criteria := hypothesis.criteria_in(base, bucket, file.protocol):
-                shown = list(methods.values())
-                verdict = Verdict(
-                    hypothesis.name,
-                    *group,
-                    criteria=" and ".join(criterion.text for criterion in criteria),
-                    estimate=shown[0].estimate,
-                    low=min((row.low for row in shown if row.low is not None), default=None),
-                    high=max((row.high for row in shown if row.high is not None), default=None),
-                    holds=all(criterion.holds(shown) for criterion in criteria),
-                )
-                verdicts.append(verdict)
+        own = _by_group(row for row in rows if hypothesis.reads(row))
+        scripts = _by_group(row for row in rows if hypothesis.reads_script(row))
+        for group, shown in sorted(own.items()):
+            criteria = hypothesis.criteria_in(group.base, group.bucket, file.protocol)
+            if criteria:
+                reason = evidence.why_no_verdict(hypothesis, group)
+                compared = Compared(criteria, shown, _beside(group, scripts))
+                verdicts.append(_verdict(hypothesis, group, compared, reason))
     return verdicts
+
+
+def _by_group(rows: Iterable[StatisticRow]) -> dict[Group, list[StatisticRow]]:
+    """Return the statistics of each group, one per method."""
+    groups: dict[Group, dict[str, StatisticRow]] = {}
+    for row in rows:
+        group = Group(row.variant, row.base, row.visibility, row.header, row.bucket)
+        # a statistic may stand under several comparison groups with the same numbers
+        groups.setdefault(group, {}).setdefault(row.method, row)
+    return {group: list(methods.values()) for group, methods in groups.items()}
+
+
+def _beside(group: Group, scripts: Mapping[Group, list[StatisticRow]]) -> list[StatisticRow]:
+    """Return the scripts' statistics for a group: of its variant, else of the study itself."""
+    own = group._replace(base=SCRIPT_BASE)
+    return scripts.get(own) or scripts.get(own._replace(variant="main")) or []
+
+
+class Compared(NamedTuple):
+    """The bounds of a claim in a group, and what stands beside them."""
+
+    criteria: Criteria
+    models: list[StatisticRow]
+    scripts: list[StatisticRow]
+
+
+def _verdict(hypothesis: Hypothesis, group: Group, compared: Compared, reason: str | None) -> Verdict:
+    criteria, shown, scripts = compared
+    verdict = "holds" if all(criterion.holds(shown) for criterion in criteria) else "does not hold"
+    by_script = "fulfilled" if all(criterion.holds(scripts) for criterion in criteria) else "not fulfilled"
+    return Verdict(
+        hypothesis.name,
+        *group,
+        criteria=" and ".join(criterion.text for criterion in criteria),
+        estimate=shown[0].estimate,
+        low=min((row.low for row in shown if row.low is not None), default=None),
+        high=max((row.high for row in shown if row.high is not None), default=None),
+        verdict=verdict if reason is None else "no verdict",
+        by_script=by_script if scripts else "not played",
+        note=reason or (f"forced: {hypothesis.forced}" if hypothesis.forced else ""),
+    )
+
+
+def count_claims(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return lines that count distinct claims, those that hold apart by what fulfils them without a model."""
+    by_claim: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_claim.setdefault(verdict.hypothesis, []).append(verdict)
+    counts: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for judged in by_claim.values():
+        outcome = _outcome(judged)
+        counts[outcome] += 1
+        if outcome == "holds":
+            reasons[_fulfilled_by(judged)] += 1
+    told = [f"{counts['holds']} hold", f"{counts['does not hold']} do not", f"{counts['no verdict']} without a verdict"]
+    lines = [f"{len(by_claim)} distinct claims in {sum(map(len, by_claim.values()))} verdicts: {', '.join(told)}"]
+    if reasons:
+        shares = [f"{reasons[words]} {words}" for words in FULFILLED_BY if reasons[words]]
+        lines.append(f"of those that hold: {', '.join(shares)}")
+    return lines
+
+
+def _outcome(verdicts: list[Verdict]) -> str:
+    """Return the outcome of a claim over its groups: it holds where it holds in every one that is judged."""
+    outcomes = {verdict.verdict for verdict in verdicts} - {"no verdict"}
+    if not outcomes:
+        return "no verdict"
+    return "does not hold" if "does not hold" in outcomes else "holds"
+
+
+def _fulfilled_by(verdicts: list[Verdict]) -> str:
+    forced, by_scripts, by_neither, unknown = FULFILLED_BY
+    if all(verdict.note.startswith("forced") for verdict in verdicts if verdict.verdict == "holds"):
+        return forced
+    played = {verdict.by_script for verdict in verdicts if verdict.verdict == "holds"} - {"not played"}
+    if not played:
+        return unknown
+    return by_scripts if played == {"fulfilled"} else by_neither
 
 
 def _cell(train: str | None, runtime: str | None) -> str | None:

@@ -17,6 +17,8 @@ VARIANTS = sorted(
     }
 )
 
+SCRIPT_RATIOS = ("p_on_s_token", "s_on_p_token", "s_on_s_token", "interaction")
+
 
 def play(warehouse, cell, tokens, **values):
     for position, total in enumerate(tokens):
@@ -59,6 +61,8 @@ def test_setting_is_one_row_with_cells_side_by_side(warehouse):
         | {"interaction_ratio": 0.4, "interaction_ratio_low": 0.3, "interaction_ratio_high": 0.5}
         | {"interval_kind": "percentile"}
         | dict.fromkeys(("narrower_ratio", "narrower_ratio_low", "narrower_ratio_high"))
+        | dict.fromkeys(f"script_{name}_ratio" for name in SCRIPT_RATIOS)
+        | {"no_verdict_reason": "3 instances in P->P: a verdict needs 20"}
     ]
 
 

@@ -4,18 +4,92 @@ import pytest
 
 from tests.sql.hand_made import OURS
 
+CELLS = ("P->P", "P->S", "S->P", "S->S")
+
+
+@pytest.fixture
+def learnt(warehouse):
+    """Twenty instances in all four cells and by the base on both runtimes; every episode ended and scored 0.9."""
+    warehouse.run()
+    for number in range(20):
+        for cell in (*CELLS, "base->P", "base->S"):
+            warehouse.episode(cell, f"i{number}", 0.9)
+    return warehouse
+
+
+def _verdicts(study, prediction):
+    rows = [row for row in study.table("predictions") if row["measured_on"] == OURS["measured_on"]]
+    return [row["verdict"] for row in rows if row["prediction"] == prediction]
+
 
 @pytest.mark.parametrize(("low", "verdict"), [(0.01, "refuted"), (-0.01, "not refuted")])
-def test_missing_names_are_decided_by_interval_not_by_mcnemar(study, low, verdict):
+def test_missing_names_are_decided_by_interval_not_by_mcnemar(learnt, low, verdict):
     arms = {"train_a": "persistent", "train_b": "stateless", "runtime_a": "stateless", "runtime_b": "stateless"}
     both = {**arms, "comparison_group": "fixed_runtime", "metric": "has_missing_name"}
-    study.episode("S->S", "i1", 0.5)
-    study.statistic("difference", **both, low=low, high=0.9)
-    study.statistic("mcnemar", **both, method="mcnemar exact, by hand", p_value=0.9 if low > 0 else 0.001)
-    rows = [row for row in study.table("predictions") if row["measured_on"] == OURS["measured_on"]]
-    assert [row["verdict"] for row in rows if row["prediction"] == 2] == [verdict]
+    missed = learnt.episode("P->S", "i20", 0.9)
+    learnt.error(missed, 1, "NameError: name 'x' is not defined")
+    learnt.statistic("difference", **both, low=low, high=0.9)
+    learnt.statistic("mcnemar", **both, method="mcnemar exact, by hand", p_value=0.9 if low > 0 else 0.001)
+    assert _verdicts(learnt, 2) == [verdict]
 
 
-def test_without_statistics_there_is_no_verdict_on_our_rows(study):
-    ours = [row["verdict"] for row in study.table("predictions") if row["measured_on"] == OURS["measured_on"]]
-    assert ours == ["no statistics"] * 3
+@pytest.mark.parametrize(
+    ("persistent_score", "low", "high", "verdict"),
+    [(0.9, -0.04, 0.04, "refuted"), (0.9, -0.1, 0.1, "not refuted"), (1.0, 0.06, 0.14, "not refuted")],
+)
+def test_base_benefits_if_it_may_score_five_points_more(warehouse, persistent_score, low, high, verdict):
+    warehouse.run()
+    for number in range(20):
+        warehouse.episode("base->P", f"i{number}", persistent_score)
+        warehouse.episode("base->S", f"i{number}", 0.9)
+    arms = {"train_a": None, "train_b": None, "runtime_a": "persistent", "runtime_b": "stateless"}
+    warehouse.statistic("difference", **arms, comparison_group="base_on_runtimes", metric="score", low=low, high=high)
+    assert _verdicts(warehouse, 3) == [verdict]
+
+
+def test_untrained_or_rarely_played_base_bears_no_verdict(warehouse):
+    warehouse.run()
+    warehouse.episode("base->P", "i1", 0.0)
+    assert _verdicts(warehouse, 3) == ["no verdict: 1 instances of the base, a verdict needs 20"]
+    for number in range(20):
+        warehouse.episode("base->P", f"i{number}", 0.0, base="scratch")
+    assert "no verdict: the base is untrained" in _verdicts(warehouse, 3)
+
+
+def test_prompt_that_hides_the_contract_decides_nothing(learnt):
+    for number in range(20):
+        for cell in CELLS:
+            learnt.episode(cell, f"i{number}", 0.9, visibility="as_trained")
+    assert "no verdict: the contract is not shown" in _verdicts(learnt, 2)
+
+
+def test_without_statistics_there_is_no_verdict_on_our_rows(learnt):
+    assert [_verdicts(learnt, prediction) for prediction in (1, 2, 3, None)] == [["no statistics"]] * 4
+
+
+def test_setting_that_learnt_nothing_bears_no_verdict(warehouse):
+    warehouse.run()
+    for number in range(20):
+        for cell in CELLS:
+            warehouse.episode(cell, f"i{number}", 0.1)
+    reason = "no verdict: P->P did not learn the task: it scores 10.0 %, a verdict needs 50.0 %"
+    assert [_verdicts(warehouse, prediction) for prediction in (1, 2, None)] == [[reason]] * 3
+
+
+def test_smoke_scale_bears_no_verdict(warehouse):
+    warehouse.run()
+    for number in range(20):
+        for cell in CELLS:
+            warehouse.episode(cell, f"i{number}", 0.9, scale="smoke")
+    rows = [row for row in warehouse.table("predictions") if row["measured_on"].startswith("smoke")]
+    assert {row["verdict"] for row in rows} == {"no verdict: smoke scale, numbers without meaning"}
+
+
+def test_the_papers_three_predictions_stand_as_stated_and_ours_apart(warehouse):
+    rows = [row for row in warehouse.table("predictions") if row["bucket"] == "hard"]
+    assert [(row["prediction"], row["source"], row["verdict"]) for row in rows] == [
+        (1, "section 5", "refuted"),
+        (2, "section 5", "refuted"),
+        (3, "section 5", "refuted"),
+        (None, "ours", "refuted"),
+    ]

@@ -20,6 +20,17 @@ SETTING = {
     "interaction_ratio": 0.4,
     "interaction_ratio_low": 0.25,
     "interaction_ratio_high": 0.5,
+    "script_p_on_s_token_ratio": None,
+    "script_s_on_p_token_ratio": None,
+    "script_s_on_s_token_ratio": None,
+    "script_interaction_ratio": None,
+    "no_verdict_reason": None,
+}
+SCRIPTS = {
+    "script_p_on_s_token_ratio": 2.12,
+    "script_s_on_p_token_ratio": 2.25,
+    "script_s_on_s_token_ratio": 2.17,
+    "script_interaction_ratio": 0.455,
 }
 CELL = {
     "variant": "main",
@@ -52,12 +63,26 @@ def said(**changes):
 def test_the_first_sentence_holds_the_ratio_and_its_interval():
     first, *others = said()
     assert first.startswith("What a runtime costs depends on the runtime of training:")
-    assert "by 2.00, of one trained without it by 0.80, 0.40 times as much (95 % interval [0.25, 0.50]" in first
+    assert "by 2.00, of one trained without it by 0.80; the ratio of ratios is 0.40 [0.25, 0.50] (95 %" in first
     assert not any("One training seed" in sentence for sentence in others)
 
 
 def test_an_interval_that_includes_1_shows_no_dependence():
     assert "is not shown to depend" in said(interaction_ratio_high=1.1)[0]
+
+
+def test_p_on_s_never_stands_without_s_on_s():
+    assert "Beside P→P's tokens, P→S costs 2.00 times, S→P 2.00 and S→S 1.60." in said()
+
+
+def test_the_scripts_stand_beside_the_models():
+    told = " ".join(said(**SCRIPTS))
+    assert "give 2.12, 2.25 and 2.17 without any model, and a ratio of ratios of 0.46" in told
+    assert "scripts" not in " ".join(said())
+
+
+def test_a_setting_without_a_verdict_has_no_sentence_but_the_reason():
+    assert said(no_verdict_reason="smoke scale") == ["No verdict: smoke scale."]
 
 
 def test_one_seed_is_named_as_a_limit():
@@ -71,7 +96,7 @@ def test_without_an_interval_nothing_is_claimed():
 @pytest.mark.parametrize("width", [80, 100])
 def test_a_summary_fits_one_screen(width):
     cells = [CELL | {"condition": condition} for condition in ("P->P", "P->S", "S->P", "S->S")]
-    frames = {"mechanism": pl.DataFrame([SETTING]), "cells": pl.DataFrame(cells)}
+    frames = {"mechanism": pl.DataFrame([SETTING | SCRIPTS]), "cells": pl.DataFrame(cells)}
     text = study_summary(lambda name: frames[name], width)
     lines = text.splitlines()
     assert max(map(len, lines)) <= width

@@ -2,12 +2,29 @@ import pytest
 
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.analysis.statistics_spec import PP, PS, SS, StatisticsSpec
-from carryover.tasks.plans.hypotheses import Criterion, Hypothesis, HypothesisFile, read_hypotheses
+from carryover.tasks.plans.hypotheses import (
+    Criterion,
+    Evidence,
+    Group,
+    Hypothesis,
+    HypothesisFile,
+    count_claims,
+    read_hypotheses,
+)
 from carryover.tasks.plans.hypotheses import judge as judge_file
 
 
-def judge(hypotheses, statistics):
-    return judge_file(HypothesisFile(protocol=read_hypotheses().protocol, hypothesis=tuple(hypotheses)), statistics)
+def evidence_of(statistics, *, reason=None, ended=100):
+    """Every group of the statistics bears a verdict, unless there is a reason, and as many pairs ended in all cells."""
+    groups = {Group(row.variant, row.base, row.visibility, row.header, row.bucket) for row in statistics}
+    cells = ("P->P", "P->S", "S->P", "S->S")
+    pairs = {(group, frozenset((a, b))): ended for group in groups for a in cells for b in cells if a < b}
+    return Evidence(dict.fromkeys(groups, reason), dict.fromkeys(groups, ended), pairs, 20)
+
+
+def judge(hypotheses, statistics, **known):
+    file = HypothesisFile(protocol=read_hypotheses().protocol, hypothesis=tuple(hypotheses))
+    return judge_file(file, statistics, evidence_of(statistics, **known))
 
 
 def statistic(
@@ -35,7 +52,7 @@ def hypothesis(**fields):
 
 def test_a_claim_holds_where_its_number_reaches_the_threshold():
     (verdict,) = judge([hypothesis()], [statistic("mean", "has_missing_name", PS, estimate=0.80, low=0.7, high=0.9)])
-    assert verdict.holds
+    assert verdict.verdict == "holds"
     assert (verdict.estimate, verdict.low, verdict.high) == (0.80, 0.7, 0.9)
 
 
@@ -58,7 +75,7 @@ def test_every_criterion_must_hold_under_every_interval_method():
         statistic("ratio", "total_tokens", SS, PP, method="BCa", estimate=2.1, low=0.9, high=2.9),
     ]
     (verdict,) = judge([ratio], rows)
-    assert not verdict.holds
+    assert verdict.verdict == "does not hold"
     assert (verdict.low, verdict.high) == (0.9, 3.0)
 
 
@@ -70,7 +87,7 @@ def test_cells_are_ordered():
 def test_an_interaction_names_no_cell():
     interaction = hypothesis(analysis="interaction", metric="total_tokens", a=None, criteria=("high < 0",))
     (verdict,) = judge([interaction], [statistic("interaction", "total_tokens", estimate=-5.0, low=-6.0, high=-4.0)])
-    assert verdict.holds
+    assert verdict.verdict == "holds"
 
 
 def test_each_visibility_has_a_verdict_of_its_own():
@@ -79,7 +96,7 @@ def test_each_visibility_has_a_verdict_of_its_own():
         statistic("mean", "has_missing_name", PS, visibility="as_trained", estimate=0.1),
     ]
     verdicts = judge([hypothesis()], rows)
-    assert {verdict.visibility: verdict.holds for verdict in verdicts} == {"as_trained": False, "declared": True}
+    assert {one.visibility: one.verdict for one in verdicts} == {"as_trained": "does not hold", "declared": "holds"}
 
 
 def test_larger_instances_and_the_common_base_are_judged_by_signs():
@@ -96,10 +113,10 @@ def test_larger_instances_and_the_common_base_are_judged_by_signs():
         for base, bucket in (("scratch", "small"), ("scratch", "small_large"), ("common", "small"), ("both", "small"))
     ]
     verdicts = judge([tax], rows)
-    assert {(one.base, one.bucket): (one.criteria, one.holds) for one in verdicts} == {
-        ("scratch", "small"): ("estimate >= 2.0", False),
-        ("scratch", "small_large"): ("low > 1.0", True),
-        ("common", "small"): ("low > 1.0", True),
+    assert {(one.base, one.bucket): (one.criteria, one.verdict) for one in verdicts} == {
+        ("scratch", "small"): ("estimate >= 2.0", "does not hold"),
+        ("scratch", "small_large"): ("low > 1.0", "holds"),
+        ("common", "small"): ("low > 1.0", "holds"),
     }
 
 
@@ -115,7 +132,7 @@ def test_a_control_is_judged_in_its_own_variant_only():
         statistic("interaction", "total_tokens", variant=name, estimate=1.0, low=-2.0, high=4.0)
         for name in ("main", "shuffled")
     ]
-    assert [(one.variant, one.holds) for one in judge([control], rows)] == [("shuffled", True)]
+    assert [(one.variant, one.verdict) for one in judge([control], rows)] == [("shuffled", "holds")]
 
 
 def test_a_claim_about_seeds_reads_their_t_interval():
@@ -163,3 +180,67 @@ def test_the_statistics_are_computed_as_the_protocol_says():
         spec.resample_count,
         spec.equivalence_margin,
     )
+
+
+INTERACTION = {"analysis": "interaction", "metric": "total_tokens", "a": None, "criteria": ("high < 0",)}
+
+
+def test_a_setting_that_bears_no_verdict_gives_its_reason():
+    rows = [statistic("mean", "has_missing_name", PS, estimate=1.0)]
+    (verdict,) = judge([hypothesis()], rows, reason="smoke scale: numbers without meaning")
+    assert (verdict.verdict, verdict.note) == ("no verdict", "smoke scale: numbers without meaning")
+
+
+def test_pairs_that_did_not_end_bear_no_verdict():
+    rows = [statistic("interaction", "total_tokens", estimate=-5.0, low=-6.0, high=-4.0)]
+    (verdict,) = judge([hypothesis(**INTERACTION)], rows, ended=19)
+    assert verdict.verdict == "no verdict"
+    assert verdict.note == "19 pairs ended in the compared cells: a verdict needs 20"
+    ratio = hypothesis(analysis="ratio", metric="total_tokens", a="S->S", b="P->P", criteria=("low > 1",))
+    (verdict,) = judge([ratio], [statistic("ratio", "total_tokens", SS, PP, low=2.0)], ended=0)
+    assert verdict.verdict == "no verdict"
+    (verdict,) = judge([hypothesis()], [statistic("mean", "has_missing_name", PS, estimate=1.0)], ended=0)
+    assert verdict.verdict == "holds"  # a mean of one cell needs no pairs
+
+
+def test_a_verdict_says_whether_the_scripts_fulfil_it():
+    models = statistic("interaction", "total_tokens", estimate=-5.0, low=-6.0, high=-4.0)
+    own = {"variant": "ablation", "estimate": -1.0, "low": -2.0}
+    ablated = models.model_copy(update={"variant": "ablation", "statistic_id": "ablated"})
+    claim = hypothesis(**INTERACTION, variants=("main", "ablation"))
+    scripts = statistic("interaction", "total_tokens", base="teacher", estimate=-3.0, low=-4.0, high=-2.0)
+    weaker = statistic("interaction", "total_tokens", base="teacher", high=1.0, **own)
+    assert {one.by_script for one in judge([claim], [models])} == {"not played"}
+    found = {one.variant: one.by_script for one in judge([claim], [models, ablated, scripts])}
+    assert found == {"main": "fulfilled", "ablation": "fulfilled"}  # by the scripts of the study itself
+    found = {one.variant: one.by_script for one in judge([claim], [models, ablated, scripts, weaker])}
+    assert found == {"main": "fulfilled", "ablation": "not fulfilled"}
+
+
+def test_claims_are_counted_once_and_by_what_fulfils_them():
+    forced = hypothesis(name="forced", forced="a stateless runtime keeps no name")
+    copied = hypothesis(name="copied", metric="imports_per_step")
+    learnt = hypothesis(name="learnt", metric="score")
+    missed = hypothesis(name="missed", metric="step_count")
+    rows = [
+        statistic("mean", metric, PS, visibility=shown, estimate=estimate)
+        for metric, estimate in (("has_missing_name", 1), ("imports_per_step", 1), ("score", 1), ("step_count", 0))
+        for shown in ("declared", "as_trained")
+    ]
+    rows += [
+        statistic("mean", metric, PS, base="teacher", visibility=shown, estimate=estimate)
+        for metric, estimate in (("has_missing_name", 1), ("imports_per_step", 1), ("score", 0), ("step_count", 0))
+        for shown in ("declared", "as_trained")
+    ]
+    verdicts = judge([forced, copied, learnt, missed], rows)
+    assert {one.note for one in verdicts if one.hypothesis == "forced"} == {"forced: a stateless runtime keeps no name"}
+    assert count_claims(verdicts) == [
+        "4 distinct claims in 8 verdicts: 3 hold, 1 do not, 0 without a verdict",
+        "of those that hold: 1 forced by the contract, 1 fulfilled by the scripts alone, "
+        "1 by the models and not by the scripts",
+    ]
+
+
+def test_claims_about_state_in_a_stateless_runtime_are_forced():
+    forced = {one.name for one in read_hypotheses().hypothesis if one.forced}
+    assert {"no_name_lives_in_p_on_s", "nothing_to_bind_again_in_s_on_s"} <= forced

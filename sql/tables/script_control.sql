@@ -1,0 +1,114 @@
+-- The script control: each trained cell beside its contract's scripted teacher on the same runtime, without a model
+with settings as (
+    select distinct plan_digest, variant, base, visibility, header, bucket
+    from marts.evaluated_buckets
+    where plan_digest = $plan_digest and base <> 'teacher'
+),
+
+-- scripts of the same variant, else those of the study itself, as its teachers and rules are the same
+script_settings as (
+    select
+        settings.*,
+        scripts.variant as script_variant
+    from settings
+    inner join marts.evaluated_buckets as scripts using (plan_digest, visibility, header, bucket)
+    where scripts.base = 'teacher' and scripts.variant in (settings.variant, 'main')
+    qualify row_number() over (
+        partition by settings.variant, settings.base, visibility, header, bucket
+        order by scripts.variant = settings.variant desc
+    ) = 1
+),
+
+played as (
+    select
+        plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract, condition,
+        instance_id, coalesce(replicate, 0) as replicate, measured_on,
+        score, total_tokens, step_count, missing_name_count, imports_per_step, state_utilization,
+        cast(has_missing_name as integer) as has_missing_name
+    from marts.episode_metrics
+    where plan_digest = $plan_digest and purpose = 'evaluation' and is_counted and train_contract is not null
+),
+
+paired as (
+    select
+        script_settings.script_variant,
+        trained,
+        script
+    from script_settings
+    inner join played as trained using (plan_digest, variant, base, visibility, header, bucket)
+    inner join played as script
+        on script.base = 'teacher'
+        and (script.variant, script.visibility, script.header, script.bucket)
+        = (script_variant, trained.visibility, trained.header, trained.bucket)
+        and (script.train_contract, script.runtime_contract) = (trained.train_contract, trained.runtime_contract)
+        and (script.instance_id, script.replicate) = (trained.instance_id, trained.replicate)
+),
+
+means as (
+    select
+        trained.variant as variant,
+        trained.base as base,
+        trained.visibility as visibility,
+        trained.header as header,
+        trained.bucket as bucket,
+        trained.measured_on as measured_on,
+        trained.train_contract as train_a,
+        trained.runtime_contract as runtime_a,
+        trained.condition as condition,
+        min(script_variant) as script_variant,
+        count(*) as pair_count,
+        avg(
+            cast(
+                trained.step_count = script.step_count
+                and trained.missing_name_count = script.missing_name_count
+                and trained.score is not distinct from script.score as integer
+            )
+        ) * 100 as equal_pct,
+        {
+            'score': {'trained': avg(trained.score), 'script': avg(script.score)},
+            'total_tokens': {'trained': avg(trained.total_tokens), 'script': avg(script.total_tokens)},
+            'step_count': {'trained': avg(trained.step_count), 'script': avg(script.step_count)},
+            'missing_name_count': {
+                'trained': avg(trained.missing_name_count), 'script': avg(script.missing_name_count)
+            },
+            'has_missing_name': {'trained': avg(trained.has_missing_name), 'script': avg(script.has_missing_name)},
+            'imports_per_step': {'trained': avg(trained.imports_per_step), 'script': avg(script.imports_per_step)},
+            'state_utilization': {'trained': avg(trained.state_utilization), 'script': avg(script.state_utilization)}
+        } as metrics
+    from paired
+    group by all
+),
+
+listed as (
+    unpivot (select * exclude (metrics), unnest(metrics) from means)
+    on score, total_tokens, step_count, missing_name_count, has_missing_name, imports_per_step, state_utilization
+    into name metric value measured
+),
+
+-- the wider of the intervals: of resampled seeds and instances, and of Student's t over the seeds
+differences as (
+    select
+        variant, base, visibility, header, bucket, train_a, runtime_a, metric,
+        arg_max(low, high - low) as trained_minus_script_low,
+        arg_max(high, high - low) as trained_minus_script_high
+    from main.statistics
+    where plan_digest = $plan_digest
+        and analysis = 'trained_minus_script'
+        and interval_kind in ('percentile', 't over seeds')
+    group by all
+)
+
+select
+    variant, base, visibility, header, bucket, measured_on, condition, script_variant, pair_count, equal_pct, metric,
+    measured.trained as trained,
+    measured.script as script,
+    measured.trained - measured.script as trained_minus_script,
+    trained_minus_script_low, trained_minus_script_high,
+    measured.trained / max(measured.trained) filter (condition = 'P->P') over of_setting as trained_ratio_to_p_on_p,
+    measured.script / max(measured.script) filter (condition = 'P->P') over of_setting as script_ratio_to_p_on_p
+from listed
+left join differences using (variant, base, visibility, header, bucket, train_a, runtime_a, metric)
+window of_setting as (partition by variant, base, visibility, header, bucket, measured_on, metric)
+order by
+    variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
+    visibility desc, header desc, condition, metric
