@@ -49,11 +49,14 @@ def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) 
     setting = settings.row(0, named=True)
     own = cells.filter(*(pl.col(column) == setting[column] for column in GROUP_COLUMNS))
     tokens = own.select(pl.col(column).alias(name) for column, name in TOKEN_COLUMNS.items())
+    told = findings(settings)
+    if setting["no_verdict_reason"] is None:
+        told += robust_findings(own)
     least, most = WIDTHS
     console = Console(file=StringIO(), width=min(max(width, least), most), highlight=False)
     with console.capture() as capture:
         console.print(cells_text(cells_of(own), f"{describe_setting(**setting)} ({setting['measured_on']})"))
-        console.print(f"\n{' '.join([*findings(settings), *robust_findings(own)])}\n", markup=False)
+        console.print(f"\n{' '.join(told)}\n", markup=False)
         console.print(rich_table("tokens", tokens, title="Tokens per episode"))
         console.print(ELSEWHERE, markup=False)
     return capture.get()

@@ -44,24 +44,42 @@ def test_the_findings_print_the_mechanism_as_the_command_does():
     assert table in FINDINGS
 
 
+def _claims(results: str) -> tuple[list[dict[str, str]], re.Match[str], str]:
+    """Return the verdicts on kept results, and both lines that count their distinct claims."""
+    *lines, counts, fulfilled = run("hypotheses", "--results", results, "--format", "csv").splitlines()
+    counted = re.match(r"(\d+) distinct claims in (\d+) verdicts: (\d+) hold, (\d+) do not", counts)
+    assert counted is not None
+    return list(csv.DictReader(lines)), counted, fulfilled
+
+
 @pytest.mark.parametrize(
     ("results", "pages"), [("laptop_full", (README, FINDINGS)), ("laptop_injected", (FOUR_CONTRACTS,))]
 )
-def test_the_findings_count_the_verdicts_as_the_command_does(results, pages):
-    *_, counts = run("hypotheses", "--results", results, "--format", "csv").splitlines()
-    ((missed, kept),) = re.findall(r"^(\d+) does not hold; (\d+) holds$", counts)
+def test_the_findings_count_the_claims_as_the_command_does(results, pages):
+    _, counted, _ = _claims(results)
+    claims, _, held, missed = counted.groups()
+    verb = "does" if missed == "1" else "do"
     for text in pages:
-        assert f"{kept} hold, {missed} do not\n" in text
-        assert set(re.findall(r"Of the\s(\d+)\s*claims that hold", text)) <= {kept}
+        assert f"{claims} distinct claims: {held} hold, {missed} {verb} not\n" in text
 
 
-def test_findings_count_claims_as_trained_and_on_common_base():
-    *lines, _, _ = run("hypotheses", "--results", "laptop_full", "--format", "csv").splitlines()
-    claims = list(csv.DictReader(lines))
-    held = [claim for claim in claims if claim["verdict"] == "holds"]
-    common = [sum(claim["base"] == "common" for claim in some) for some in (held, claims)]
-    assert f"does too ({common[0]} of {common[1]} claims)" in FINDINGS
-    assert f"{sum(claim['visibility'] == 'as_trained' for claim in held)} are of prompts as trained" in FINDINGS
+def test_findings_count_what_the_scripts_and_the_contract_fulfil():
+    _, counted, fulfilled = _claims("laptop")
+    claims, _, held, _ = counted.groups()
+    assert claims == held
+    assert f"All {claims} claims that apply to `laptop` hold for the scripts alone" in FINDINGS
+    forced, by_scripts = re.findall(r"(\d+) (?:forced|fulfilled)", fulfilled)
+    assert int(forced) + int(by_scripts) == int(claims)
+    assert "six of them because the contract forces them" in FINDINGS
+    assert forced == "6"
+
+
+def test_findings_count_verdicts_as_trained_and_on_common_base():
+    verdicts, _, _ = _claims("laptop_full")
+    held = [one for one in verdicts if one["verdict"] == "holds"]
+    common = [sum(one["base"] == "common" for one in some) for some in (held, verdicts)]
+    assert f"does too ({common[0]} of {common[1]} verdicts)" in FINDINGS
+    assert f"{sum(one['visibility'] == 'as_trained' for one in held)} are of prompts as trained" in FINDINGS
 
 
 @pytest.mark.slow
