@@ -16,6 +16,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from carryover.flows.cli.errors import one_line
 from carryover.flows.cli.messages import silence_exit
 from carryover.flows.key_blocks import load_keys
+from carryover.tasks.plans.presets import DEFAULT_PLAN
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
@@ -92,8 +93,9 @@ def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":
     try:
         if (run_id := parameters.get("run_id") or parameters.get("study_run")) is not None:
             return landed_plan(run_id)
+        scale = parameters["scale"] or DEFAULT_PLAN
         if "overrides" in parameters:
-            return resolve_plan(parameters["scale"], parameters["overrides"])
-        return landed_plan(choose_study(resolve_plan(parameters["scale"])))
+            return resolve_plan(scale, parameters["overrides"])
+        return landed_plan(choose_study(resolve_plan(scale)))
     except UserError:
         return None

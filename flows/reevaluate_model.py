@@ -72,7 +72,7 @@ def reevaluate_model(
         message = summarize(verdicts)
         show_verdicts(plan, verdicts, message)
         say(message)
-        analyse_study(scale, limits=limits, run_id=run.run_id)
+        analyse_study(limits=limits, run_id=run.run_id)
         found = {verdict.verdict for verdict in verdicts}
         if "incomplete" in found:
             raise UserError(f"too few episodes of a cell ended to judge it: {message}")

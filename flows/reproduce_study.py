@@ -1,7 +1,7 @@
 """The whole study: every stage, from instances to printed tables."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_study
@@ -19,22 +19,24 @@ from carryover.tasks.analyse import merge_landing
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs, training_needs
-from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.presets import DEFAULT_PLAN, PlanName
 from carryover.tasks.plans.resolve import resolve_plan
-from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.stages.finished import is_analysed, is_finished
 from carryover.tasks.stages.runs import start_run
 
+TrainOn = Literal["here", "gpu_pool"]
+
 
 @flow("study")
 def reproduce_study(
-    scale: PlanName = "laptop",
+    scale: PlanName = DEFAULT_PLAN,
     overrides: Overrides = Overrides(),  # noqa: B008 - frozen
     limits: Limits = Limits(),  # noqa: B008 - frozen
-    train_on: Literal["here", "gpu_pool"] = "here",
+    train_on: TrainOn = "here",
     dry_run: bool = False,
 ) -> None:
     """Run the whole study at one scale and print its tables. Finished stages are reused.
@@ -49,56 +51,95 @@ def reproduce_study(
         dry_run: Print estimated episodes, tokens, cost and hours; run nothing.
     """
     plan = resolve_plan(scale, overrides)
-    if is_answered(plan, limits, dry_run=dry_run):
+    start = Start(plan.digest, limits, train_on, dry_run)
+    if start in _unanswered:
+        _unanswered.remove(start)
+    elif is_answered(plan, limits, train_on, dry_run=dry_run):
         if not dry_run:
             show_study(plan)
         return
-    if not limits.refresh and is_finished(plan):
-        analyse_study(scale, overrides, limits)
+    if is_to_be_played(plan, limits):
+        _play(plan, limits, train_on)
     else:
-        check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here", gpus_per_training=limits.gpus_per_training)
-        with start_run("reproduce_study", plan, limits) as run:
-            for stage in (generate_instances, collect_traces, prepare_training):
-                stage(scale, overrides, limits, run.run_id)
-            if train_on == "gpu_pool":
-                needs = training_needs(plan, limits.gpus_per_training)
-                own = limits.model_copy(update={"refresh": tuple({Stage.TRAINING}.intersection(limits.refresh))})
-                handed = {"overrides": overrides, "limits": own}
-                shown = {name: value.model_dump(mode="json", exclude_defaults=True) for name, value in handed.items()}
-                train_on_gpu_pool({"scale": scale, **shown, "run_id": run.run_id}, run.folders, needs)
-            else:
-                train_models(scale, overrides, limits, run.run_id)
-            for stage in (evaluate_models, analyse_study):
-                stage(scale, overrides, limits, run.run_id)
-        merge_landing(run)  # the run's own end
+        analyse_study(scale, overrides, limits)
     print_study(plan)
     show_study(plan)
 
 
-def is_answered(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> bool:
+def answer_study(parameters: Mapping[str, Any]) -> bool:
+    """Answer from landed results, without a Prefect server; `False` if the flow is to run.
+
+    Raise `UserError` with what the study needs and does not find, before a server starts.
+    """
+    plan = resolve_plan(parameters["scale"], parameters["overrides"])
+    start = Start(plan.digest, parameters["limits"], parameters["train_on"], parameters["dry_run"])
+    if is_answered(plan, start.limits, start.train_on, dry_run=start.dry_run):
+        return True
+    _unanswered.add(start)
+    return False
+
+
+class Start(NamedTuple):
+    """A start of the study, by its parameters."""
+
+    plan_digest: str
+    limits: Limits
+    train_on: TrainOn
+    dry_run: bool
+
+
+_unanswered: set[Start] = set()
+"""Starts that the command has looked at; the flow plays them without looking again."""
+
+
+def is_answered(plan: StudyPlan, limits: Limits, train_on: TrainOn = "here", *, dry_run: bool) -> bool:
     """Print the estimate of a dry run, or the tables of a finished plan; return whether that was all.
 
     The statistics of a finished plan are computed again once the analysis has changed. What it has landed is merged
     first: a run may have been killed between its end and its merge.
+
+    Raises:
+        UserError: Something is missing that the study needs: a key, an endpoint, memory, a GPU.
     """
     if dry_run:
         print_estimate(plan, limits)
         return True
-    is_done = not limits.refresh and is_finished(plan) and is_analysed(plan)
-    if is_done:
-        folders = name_folders()
-        merge(folders.landing, folders.warehouse, open_bar=progress_bar)
-        print_study(plan)
-    return is_done
-
-
-def answer_study(parameters: Mapping[str, Any]) -> bool:
-    """Answer without a Prefect server, or refuse for missing prerequisites before one starts."""
-    plan, limits = resolve_plan(parameters["scale"], parameters["overrides"]), parameters["limits"]
-    if is_answered(plan, limits, dry_run=parameters["dry_run"]):
-        return True
-    if limits.refresh or not is_finished(plan):
+    if is_to_be_played(plan, limits):
         load_keys(plan)
-        is_here = parameters["train_on"] == "here"
-        check_needs(plan, gpu_pool_lacks, trains_here=is_here, gpus_per_training=limits.gpus_per_training)
-    return False
+        trains_here = train_on == "here"
+        check_needs(plan, gpu_pool_lacks, trains_here=trains_here, gpus_per_training=limits.gpus_per_training)
+        return False
+    if not is_analysed(plan):
+        return False
+    folders = name_folders()
+    merge(folders.landing, folders.warehouse, open_bar=progress_bar)
+    print_study(plan)
+    return True
+
+
+def is_to_be_played(plan: StudyPlan, limits: Limits) -> bool:
+    """Tell whether a stage is asked for again, or the plan is not finished."""
+    return bool(limits.refresh) or not is_finished(plan)
+
+
+def _play(plan: StudyPlan, limits: Limits, train_on: TrainOn) -> None:
+    """Run every stage as a part of one run."""
+    with start_run("reproduce_study", plan, limits) as run:
+        for stage in (generate_instances, collect_traces, prepare_training):
+            stage(limits=limits, run_id=run.run_id)
+        if train_on == "gpu_pool":
+            _hand_training_over(run)
+        else:
+            train_models(limits=limits, run_id=run.run_id)
+        for stage in (evaluate_models, analyse_study):
+            stage(limits=limits, run_id=run.run_id)
+    merge_landing(run)  # the run's own end
+
+
+def _hand_training_over(run: Run) -> None:
+    """Train on the work pool, with the run's limits that concern training."""
+    needs = training_needs(run.plan, run.limits.gpus_per_training)
+    refresh = tuple({Stage.TRAINING}.intersection(run.limits.refresh))
+    limits = run.limits.model_copy(update={"refresh": refresh})
+    shown = limits.model_dump(mode="json", exclude_defaults=True)
+    train_on_gpu_pool({"limits": shown, "run_id": run.run_id}, run.folders, needs)

@@ -13,10 +13,11 @@ from carryover.flows.cli.messages import report_errors, say
 from carryover.flows.prefect_flow import flow
 from carryover.tasks.collect import collect_episodes, is_collected, note_episodes
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.presets import PlanName
+from carryover.tasks.plans.presets import DEFAULT_PLAN, PlanName
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import ShardSpec
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import interrupt
 from carryover.tasks.stages.caching import in_run
 from carryover.tasks.stages.runs import join_run, start_run
@@ -25,29 +26,31 @@ from carryover.tasks.stages.spending import close_meter
 STOPPED = (KeyboardInterrupt, TerminationSignal)
 """Exceptions that Ctrl-C and SIGTERM raise in a flow."""
 _ARGUMENTS = """Args:
-    scale: Name of the plan.
+    scale: Name of the plan; laptop by default. A run to join brings its own plan.
     overrides: Fields of the plan to change.
     limits: When to stop.
-    run_id: Run to join; a new one without it."""
+    run_id: Run to join, whose plan is played; a new run by default."""
 
 
 def stage_flow(shown_as: str, *, is_of_plans_source: bool = True) -> Callable[[Callable[[Run], None]], Flow[..., None]]:
-    """Return a decorator that makes a stage a flow, which opens the run that it plays in and takes a plan's name.
+    """Decorate a stage as a flow that opens its run.
 
     With `is_of_plans_source` a run that the stage joins must be of the source that is here.
     """
 
     def decorate(play: Callable[[Run], None]) -> Flow[..., None]:
         def stage(
-            scale: PlanName = "laptop",
+            scale: PlanName | None = None,
             overrides: Overrides = Overrides(),  # noqa: B008 - frozen
             limits: Limits = Limits(),  # noqa: B008 - frozen
             run_id: str | None = None,
         ) -> None:
             if run_id is None:
-                opened = start_run(play.__name__, resolve_plan(scale, overrides), limits)
-            else:
+                opened = start_run(play.__name__, resolve_plan(scale or DEFAULT_PLAN, overrides), limits)
+            elif scale is None and overrides == Overrides():
                 opened = join_run(play.__name__, run_id, limits, is_of_plans_source=is_of_plans_source)
+            else:
+                raise UserError(f"run {run_id} has a plan already; leave scale and overrides out")
             with opened as run:
                 play(run)
 

@@ -34,11 +34,10 @@ def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
             items += item_rows
             advance(1)
     LandingZone(run.landing).write({"instances": instances, "items": items}, run.run_id)
-    ids = [row.instance_id for row in instances]
-    note_instances(run, instance_set, ids)
-    return ids
+    return [row.instance_id for row in instances]
 
 
 def provide_instances(run: Run, instance_set: InstanceSetSpec) -> None:
     """Land the instances of a set, or take those of equal identity, and note them for the stages that play them."""
-    note_instances(run, instance_set, in_run(generate_instance_set, run, Stage.INSTANCES)(run, instance_set))
+    ids = in_run(generate_instance_set, run, Stage.INSTANCES)(run, instance_set)
+    note_instances(run, instance_set, ids)

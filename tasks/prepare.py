@@ -23,10 +23,8 @@ def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
 
 @task(task_run_name="data-{part.variant}", cache_policy=StageIdentity(identify=_identify))
 def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
-    """Prepare a part's training data and note them for the training; raise `UserError` as `gate_and_land`."""
-    data = gate_and_land(run, part, tokenizer)
-    note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
-    return data
+    """Prepare a part's training data; raise `UserError` as `gate_and_land`."""
+    return gate_and_land(run, part, tokenizer)
 
 
 def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
@@ -38,5 +36,10 @@ def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
     data = in_run(prepare_training_data, run, Stage.DATA)(run, part, tokenizer)
     if not has_objects(run.folders, data.digests.values()) or data.opened(run.folders).changed_files():
         data = in_run(prepare_training_data, run, Stage.DATA, is_there=False)(run, part, tokenizer)
-    note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)
+    note_training_data(run, part, tokenizer, data)
     return data.opened(run.folders)
+
+
+def note_training_data(run: Run, part: StudyPart, tokenizer: Path, data: TrainingData) -> None:
+    """Land that the plan has a part's training data, for the training."""
+    note_stage(run, Stage.DATA, part.variant, _identify(run, part, tokenizer), data)

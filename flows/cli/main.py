@@ -7,13 +7,13 @@ Commands import what they need when they are called: a core installation has no 
 """
 
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from carryover.flows.cli.errors import OneLineGroup
+from carryover.flows.cli.flow_commands import PASSED_ON, reevaluate, run_study, run_suites, stages
 from carryover.flows.cli.folders import choose_plan, find_folders, open_warehouse
 from carryover.flows.cli.screen import screen
 from carryover.tasks.analysis.queries import table_names, table_query
@@ -40,41 +40,12 @@ Results = Annotated[
 Format = Annotated[TableFormat, typer.Option("--format", help="How rows are printed.")]
 SCREEN_ROWS = 200
 """Rows of a query that are drawn for a screen: each takes milliseconds, and a warehouse has millions."""
-FLOW_OPTIONS: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-"""Settings of a command whose options are a flow's parameters: importing Prefect for every command takes seconds."""
-STAGES = {
-    "generate-instances": "Sample, validate and land the instance sets of a plan.",
-    "collect-traces": "Collect paired teacher traces under each contract.",
-    "prepare-training": "Check the teacher traces and prepare one dataset per contract.",
-    "train-models": "Train one model per contract and training seed.",
-    "evaluate-models": "Evaluate every model under both contracts.",
-    "analyse-study": "Merge the landing zone, compute statistics and check the merged tables.",
-}
-
-stages = typer.Typer(help="Run one stage of the study.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(stages, name="stage")
-
-
-def _add_flow(parent: typer.Typer, command: str, module: str, summary: str) -> None:
-    """Add a flow as a command; it and Prefect are imported when the command is called."""
-
-    def call(context: typer.Context) -> None:
-        from carryover.flows.cli.command import run_as_command
-
-        found = import_module(f"..{module}", __package__)
-        answer = getattr(found, "answer_study", None)
-        run_as_command(getattr(found, module), context.args, name=context.command_path, answer=answer)
-
-    parent.command(command, help=summary, context_settings=FLOW_OPTIONS)(call)
-
-
 cave = typer.Typer(help="CaveAgent's studies: suites under five arms.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(cave, name="cave")
-_add_flow(cave, "run", "compare_arms", "Play suites under five arms: an endpoint, trained small models or the oracle.")
-_add_flow(app, "run", "reproduce_study", "Run the whole study at one scale and print its result.")
-_add_flow(app, "reevaluate", "reevaluate_model", "Evaluate the models of a finished study again and judge them.")
-for _stage, _summary in STAGES.items():
-    _add_flow(stages, _stage, _stage.replace("-", "_"), _summary)
+app.add_typer(stages, name="stage")
+app.command("run", context_settings=PASSED_ON)(run_study)
+app.command("reevaluate", context_settings=PASSED_ON)(reevaluate)
+cave.command("run", context_settings=PASSED_ON)(run_suites)
 
 
 @app.command()

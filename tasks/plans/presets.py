@@ -25,6 +25,7 @@ PlanName = Literal[
     "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control",
     "pretrained", "paper", "paper_injected",
 ]  # fmt: skip
+DEFAULT_PLAN: PlanName = "laptop"
 
 PAPER_EVALUATION_SEEDS = {"easy": 123_456_789, "hard": 223_456_789}
 """First seed of a bucket's fixed evaluation instances: Easy's is the authors', Hard's lies apart from it."""

@@ -14,7 +14,6 @@ from carryover.tasks.analysis.questions import (
     readme_text,
 )
 from carryover.tasks.collect import collect_episodes
-from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -22,6 +21,7 @@ from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.stages.results import open_results
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.tables import TABLES
+from tests.tasks.made import make_instances
 
 README = readme_text()
 QUESTIONS = {question.number: question for question in read_questions(README)}
@@ -47,7 +47,7 @@ def traces(tmp_path_factory):
         patch.setenv("CARRYOVER_HOME", str(tmp_path_factory.mktemp("teachers")))
         with start_run("toy", resolve_plan("smoke", Overrides(train_count=12)), Limits()) as run:
             (part,) = run.plan.parts
-            generate_instance_set.fn(run, part.train_instances)
+            make_instances(run, part.train_instances)
             for shard in teacher_shards(run, part, None):
                 collect_episodes.fn(run, shard)
         with Warehouse.open(run.landing) as landed:

@@ -19,7 +19,6 @@ from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.protocol import ReplyNotKeptError
 from carryover.tasks.agent.study_speaker import ContractViolationError
 from carryover.tasks.collect import collect_episodes
-from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -29,6 +28,7 @@ from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.services.limits import LimitReachedError, Prices
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.tasks.made import make_instances
 
 COUNT = 4
 PLAN = resolve_plan("smoke", Overrides(train_count=COUNT))
@@ -103,7 +103,7 @@ def endpoint():
 
 
 def play(run, condition, client, **arguments):
-    generate_instance_set.fn(run, PART.train_instances)
+    make_instances(run, PART.train_instances)
     shard = teacher_shards(run, PART, None)[0]
     return collect_episodes.fn(run, shard.model_copy(update={"condition": condition, "client": client, **arguments}))
 

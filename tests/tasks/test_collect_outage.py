@@ -10,7 +10,6 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EndpointClientSpec, ScriptedClientSpec
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.collect import FAILURES_IN_A_ROW, collect_episodes
-from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -20,6 +19,7 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import LimitReachedError, Prices
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.spending import close_meter
+from tests.tasks.made import make_instances
 
 COUNT = FAILURES_IN_A_ROW + 5
 PLAN = resolve_plan("smoke", Overrides(train_count=COUNT))
@@ -72,7 +72,7 @@ def serve(*statuses):
 def collect(client, limits=Limits(), condition=PERSISTENT):  # noqa: B008 - frozen
     with start_run("toy", PLAN, limits) as run:
         shard = teacher_shards(run, PART, None)[0]
-        generate_instance_set.fn(run, PART.train_instances)
+        make_instances(run, PART.train_instances)
         return collect_episodes.fn(run, shard.model_copy(update={"condition": condition, "client": client}))
 
 
@@ -85,7 +85,7 @@ def test_down_endpoint_stops_the_run_after_few_episodes(home, status):
 
 def test_closed_meter_lets_a_run_resume_after_an_outage():
     with start_run("toy", PLAN, Limits()) as run:
-        generate_instance_set.fn(run, PART.train_instances)
+        make_instances(run, PART.train_instances)
         shard = teacher_shards(run, PART, None)[0]
         with serve(503) as client, pytest.raises(UserError, match="consecutive episodes failed"):
             collect_episodes.fn(run, shard.model_copy(update={"client": client}))

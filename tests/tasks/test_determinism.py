@@ -11,16 +11,15 @@ import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.collect import collect_episodes
-from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import script_shards, scripted_client, teacher_shards
-from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.tables import TABLES
+from tests.tasks.made import make_instances, make_training_data
 
 COUNTS = Overrides(train_count=6, evaluation_count=2)
 EPISODES = {row.TABLE for row in EPISODE_TABLES}
@@ -36,11 +35,11 @@ def run_without_models(home, concurrency: int) -> Run:
             (part,) = run.plan.parts
             client = scripted_client(part).model_copy(update={"concurrency": concurrency})
             for instance_set in run.plan.instance_sets():
-                generate_instance_set.fn(run, instance_set)
+                make_instances(run, instance_set)
             tokenizer = make_tokenizer(run, part)
             for shard in (*teacher_shards(run, part, tokenizer), *script_shards(run, part, tokenizer)):
                 collect_episodes.fn(run, shard.model_copy(update={"client": client}))
-            prepare_training_data.fn(run, part, tokenizer)
+            make_training_data(run, part, tokenizer)
     return run
 
 

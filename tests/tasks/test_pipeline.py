@@ -11,13 +11,11 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analyse import check_warehouse, compute_study_statistics, merge_landing
 from carryover.tasks.collect import Collected, collect_episodes
-from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.shards import evaluation_shards, script_shards, teacher_shards
-from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.serve import find_models, serve_models
 from carryover.tasks.sft.card import ContractMismatchError
@@ -25,6 +23,7 @@ from carryover.tasks.sft.training_log import LOG_NAME, read_log
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.traces.vocabulary import ContractName
 from carryover.tasks.train import find_trained, note_training, plan_training, train_model
+from tests.tasks.made import make_instances, make_training_data
 
 pytestmark = pytest.mark.slow
 TRAIN_COUNT, EVALUATION_COUNT = 12, 2
@@ -59,10 +58,10 @@ def study(home, told):
         with start_run("reproduce_study", resolve_plan("smoke", overrides), Limits()) as run:
             (part,) = run.plan.parts
             for instance_set in run.plan.instance_sets():
-                generate_instance_set.fn(run, instance_set)
+                make_instances(run, instance_set)
             tokenizer = make_tokenizer(run, part)
             collect_teacher(run, tokenizer)
-            prepare_training_data.fn(run, part, tokenizer)
+            make_training_data(run, part, tokenizer)
             for contract in part.teacher.contracts:
                 training = plan_training(run, part, contract, part.training_seeds[0], tokenizer)
                 note_training(run, training, train_model.fn(run, training))

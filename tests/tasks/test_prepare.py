@@ -6,12 +6,10 @@ from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.checks.suites import FailedChecksError
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.datasets.dataset_spec import ValidationSpec
-from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
-from carryover.tasks.prepare import prepare_training_data
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TokenizerSpec
@@ -19,6 +17,7 @@ from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.training_data import read_training_data
 from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.storage.conftest import build_row
+from tests.tasks.made import make_instances, make_training_data
 
 TRAIN_COUNT = 2
 
@@ -32,7 +31,7 @@ def tokenizer(tmp_path, monkeypatch):
 @pytest.fixture
 def run(tokenizer):
     with start_run("prepare_training", resolve_plan("smoke", Overrides(train_count=TRAIN_COUNT)), Limits()) as run:
-        generate_instance_set.fn(run, run.plan.parts[0].train_instances)
+        make_instances(run, run.plan.parts[0].train_instances)
         yield run
 
 
@@ -41,7 +40,7 @@ def test_without_traces_the_flow_that_makes_them_is_named(run, tokenizer):
     with pytest.raises(
         UserError, match=r"no teacher traces of plan smoke in .*; run `carryover stage collect-traces` first"
     ):
-        prepare_training_data.fn(run, part, tokenizer)
+        make_training_data(run, part, tokenizer)
 
 
 def collect_traces(run, part, tokenizer):
@@ -62,7 +61,7 @@ def test_incomplete_traces_are_not_trained_on(run, tokenizer):
     dead = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))
 
     def prepare():
-        return prepare_training_data.fn(run, part, tokenizer)
+        return make_training_data(run, part, tokenizer)
 
     persistent, stateless = teacher_shards(run, part, tokenizer)
     collect_episodes.fn(run, persistent)
@@ -86,7 +85,7 @@ def test_failed_gate_gives_reasons_and_leaves_no_data(run, tokenizer):
         rf"traces_stateless: .*yield broken by {TRAIN_COUNT}, 0 of {TRAIN_COUNT} valid \(zombie_loop {TRAIN_COUNT}\)"
     )
     with pytest.raises(UserError, match=reasons):
-        prepare_training_data.fn(run, strict, tokenizer)
+        make_training_data(run, strict, tokenizer)
     with pytest.raises(UserError, match="run `carryover stage prepare-training` first"):
         read_training_data(run, part)
     verdicts = zone.read("trace_verdicts").to_pylist()
@@ -107,7 +106,7 @@ def test_passed_trace_checks_land_although_example_checks_fail(run, tokenizer, m
 
     monkeypatch.setattr("carryover.tasks.stages.training_data.gate_examples", fail)
     with pytest.raises(FailedChecksError, match="too long"):
-        prepare_training_data.fn(run, part, tokenizer)
+        make_training_data(run, part, tokenizer)
     landed = LandingZone(run.landing).read("check_results")
     assert {name.partition("_")[0] for name in landed["suite"].to_pylist()} == {"traces", "examples"}
 
@@ -117,10 +116,10 @@ def test_a_gate_that_fails_takes_back_what_passed_before(run, tokenizer):
     # Two traces are too few to be matched by tokens.
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     collect_traces(run, part, tokenizer)
-    passed = prepare_training_data.fn(run, part, tokenizer).opened(run.folders)
+    passed = make_training_data(run, part, tokenizer).opened(run.folders)
     assert read_training_data(run, part) == passed
     with pytest.raises(UserError, match="yield broken by"):
-        prepare_training_data.fn(run, beyond_any(part), tokenizer)
+        make_training_data(run, beyond_any(part), tokenizer)
     with pytest.raises(UserError, match="run `carryover stage prepare-training` first"):
         read_training_data(run, part)
 
@@ -129,7 +128,7 @@ def test_changed_training_data_are_not_trained_on(run, tokenizer):
     (part,) = run.plan.parts
     part = part.model_copy(update={"dataset": part.dataset.model_copy(update={"matching": "episodes"})})
     collect_traces(run, part, tokenizer)
-    data = prepare_training_data.fn(run, part, tokenizer).opened(run.folders)
+    data = make_training_data(run, part, tokenizer).opened(run.folders)
     assert data.changed_files() == []
     path = data.paths["stateless"]
     path.write_bytes(path.read_bytes().replace(b"inspect", b"INSPECT"))

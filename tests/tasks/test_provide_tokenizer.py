@@ -4,7 +4,6 @@ import pytest
 
 from carryover.tasks.agent.client import EndpointClientSpec, open_client
 from carryover.tasks.agent.episode_spec import EndpointSpec
-from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -12,6 +11,7 @@ from carryover.tasks.provide_tokenizer import make_tokenizer
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import start_run
 from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
+from tests.tasks.made import make_instances
 
 NOBODY = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1", max_retries=0))
 """A teacher that is not there."""
@@ -22,7 +22,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
     with start_run("toy", resolve_plan("smoke", Overrides(train_count=2)), Limits()) as opened:
-        generate_instance_set.fn(opened, opened.plan.parts[0].train_instances)
+        make_instances(opened, opened.plan.parts[0].train_instances)
         yield opened
 
 

@@ -81,7 +81,7 @@ def cross_evaluate(plan: StudyPlan, adapters: dict[str, Path]) -> tuple[Speed, p
         for contract, adapter in adapters.items():
             name = training_name(part, contract, part.training_seeds[0])
             note_stage(run, Stage.TRAINING, name, "measured", TrainedFolder(path=adapter, digest=name))
-        evaluate_models("paper", run_id=run.run_id)
+        evaluate_models(run_id=run.run_id)
     episodes = LandingZone(run.landing).scan("episodes").filter(pl.col("plan_digest") == plan.digest).collect()
     ended = episodes["started_at"] + pl.Series(episodes["wall_seconds"] * 1e6).cast(pl.Duration("us"))
     read, written = episodes.select(

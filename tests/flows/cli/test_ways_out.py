@@ -11,14 +11,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from carryover.flows.cli.command import flow_options
-from carryover.flows.cli.main import STAGES, app
+from carryover.flows.cli.flow_commands import stages
+from carryover.flows.cli.main import app
 from tests.flows.flow_process import ROOT
 
 FLOWS = {
     ("run",): "reproduce_study",
     ("reevaluate",): "reevaluate_model",
     ("cave", "run"): "compare_arms",
-    **{("stage", stage): stage.replace("-", "_") for stage in STAGES},
+    **{("stage", str(stage.name)): str(stage.name).replace("-", "_") for stage in stages.registered_commands},
 }
 """Modules of the flows that are commands."""
 OF_OTHERS = {
