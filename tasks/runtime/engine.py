@@ -218,6 +218,10 @@ class Engine(ABC):
             return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
         raise RetrievalError(f"malformed answer to a question for the {kind} of variables")
 
+    def told(self) -> tuple[str, ...]:
+        """Return the notices for the model that are due, once: about what could not be brought back."""
+        return ()
+
     @property
     def has_folder(self) -> bool:
         """Whether blocks have a scratch folder."""

@@ -428,7 +428,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """Return the result of a block, with the notices still due."""
         active = self._state.active
         fields = {"active_globals": active, "last_step_globals": active, **fields}
-        fields["notices"] = (*self._untold, *fields.get("notices", ()))
+        fields["notices"] = (*self._untold, *fields.get("notices", ()), *self._state.engine.told())
         self._untold = ()
         return BlockResult(seconds=time.perf_counter() - started, **fields)
 

@@ -168,7 +168,8 @@ class EpisodeState:
         if snapshot.history is not self._history:
             raise ValueError("the snapshot is from another interpreter or from before `reload()`; take a new one")
         self._recall(snapshot.memory)
-        return self._recover(self.engine.thaw(snapshot.frozen))
+        recovered = self._recover(self.engine.thaw(snapshot.frozen))
+        return recovered._replace(notices=(*recovered.notices, *self.engine.told()))
 
     def branch(self) -> tuple["EpisodeState", Recovered]:
         """Return a second state that equals this one and changes by itself."""

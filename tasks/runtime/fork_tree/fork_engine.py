@@ -129,6 +129,14 @@ class ForkTreeEngine(Engine):
             self._give_turn_back()
         return worth
 
+    def told(self) -> tuple[str, ...]:
+        """Return the notices about what the live process shares with others and could not put back."""
+        if not isinstance(self._processes, LiveProcesses):
+            return ()
+        told = tuple(self._processes.told)
+        self._processes.told.clear()
+        return told
+
     def restart(self, installed: Sequence[Binding]) -> None:
         """Begin again with a new root."""
         self._let_go()

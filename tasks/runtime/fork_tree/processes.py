@@ -4,8 +4,10 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
+from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.engine import Recovery
 from carryover.tasks.runtime.output import Output
+from carryover.tasks.runtime.process.memory import shared_mappings
 from carryover.tasks.runtime.process.node import (
     Canaries,
     ForkState,
@@ -15,6 +17,9 @@ from carryover.tasks.runtime.process.node import (
     receive_handle,
 )
 from carryover.tasks.runtime.process.strays import end_strays
+
+_NAMED_LIMIT = 10_000
+"""Descriptors that a process may name."""
 
 
 class Fork:
@@ -170,6 +175,9 @@ class LiveProcesses:
         self._ahead: Fork | None = None
         self.is_resumed = False
         """Whether the live process has gone on from a copy, and not put its files back yet."""
+        self.told: list[str] = []
+        """Notices for the model about what could not be put back."""
+        self._is_branch = origin is not None
         if origin is None:
             self._live, _ = Fork(root).take()
             self._ahead = Fork(self._live)
@@ -244,6 +252,8 @@ class LiveProcesses:
         self._standby = frozen._replace(worth="complete")
         self.is_resumed = True
         self._live, state = frozen.process.fork(self._output)
+        self.told += _told_of_shared(self._live, is_branch=self._is_branch)
+        self._is_branch = False
         self.canaries = state.canaries
 
     def _take(self, fork: Fork) -> Frozen:
@@ -257,3 +267,21 @@ class LiveProcesses:
         count = self._live.thread_count()
         worth = "incomplete" if count > state.thread_count else "without_threads" if count > 1 else "complete"
         return Frozen(FrozenProcess(node), worth)
+
+
+def _told_of_shared(live: Node, *, is_branch: bool) -> list[str]:
+    """Let a process go on from a copy, and return notices about what it shares and could not put back."""
+    match live.ask(("resume",)):
+        case {"pipes": list(pipes), "changed": list(changed), "held": list(held)} if _are_numbers(*pipes, *changed):
+            named = pipes if is_branch else changed
+            notice = notices.PIPES_SHARED if is_branch else notices.PIPES_CHANGED
+        case answer:
+            raise NodeGoneError(f"not an answer about what is shared: {answer!r:.200}")
+    told = [notice.format(descriptors=", ".join(map(str, named)))] if named else []
+    addresses = {start for start, _ in held}
+    size = sum(size for start, size in shared_mappings(live.process_id()) if start not in addresses)
+    return [*told, notices.MEMORY_SHARED.format(size=size)] if size else told
+
+
+def _are_numbers(*values: object) -> bool:
+    return len(values) < _NAMED_LIMIT and all(type(value) is int for value in values)

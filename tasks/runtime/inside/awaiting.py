@@ -31,11 +31,17 @@ class Awaiting:
 
     def renew(self) -> None:
         """Give the loop a pipe of its own, as a process does that was just forked; its threads are gone."""
-        if self._loop is None:
+        if self._loop is None or self._loop.is_closed():
             return
         self._loop._close_self_pipe()
         self._loop._make_self_pipe()
         self._loop._default_executor = None
+
+    def descriptors(self) -> frozenset[int]:
+        """Return the loop's own descriptors."""
+        if self._loop is None or self._loop.is_closed():
+            return frozenset()
+        return frozenset((self._loop._ssock.fileno(), self._loop._csock.fileno()))
 
     def forget(self) -> None:
         """Let the loop go, with the tasks that wait in it."""

@@ -76,11 +76,16 @@ class Folder:
         if self.path is not None:
             self._remove_canary()
 
-    def end_block(self, canary: str) -> str | None:
-        """Note what a block has left and remember it by its word; return the kind of problem that prevents it."""
+    def end_block(self, canary: str, *, is_mapped: bool) -> str | None:
+        """Note what a block has left and remember it by its word; return the kind of problem that prevents it.
+
+        A file that is mapped may have changed without a sign.
+        """
         if self.path is None:
             return None
         try:
+            if is_mapped:
+                self._image = {}
             self._note()
             self._write(_CANARY, canary.encode(), 0o600)
             self._word = canary
@@ -107,8 +112,8 @@ class Folder:
             self._note()
             self._word = self.canary()
 
-    def restore(self) -> None:
-        """Make the folder what the image says."""
+    def restore(self, *, is_mapped: bool = False) -> None:
+        """Make the folder what the image says; a file that is mapped may have changed without a sign."""
         if self.path is None:
             return
         self._remove_canary()
@@ -118,7 +123,10 @@ class Folder:
             if wanted is None or wanted.kind != present[name][0]:
                 self._remove(name, present.pop(name)[0])
         for name in sorted(self._image):
-            if present.get(name) != (self._image[name].kind, self._image[name].sign):
+            is_same = present.get(name) == (self._image[name].kind, self._image[name].sign)
+            if is_same and is_mapped and self._image[name].kind == stat.S_IFREG:
+                is_same = self._read(name) == self._image[name].content
+            if not is_same:
                 self._image[name] = self._make(name, self._image[name])
         if self._word is not None:
             self._write(_CANARY, self._word.encode(), 0o600)
@@ -152,6 +160,10 @@ class Folder:
             return self._read(name)
         except OSError as error:
             raise FolderError(f"{name}: {error.strerror}") from error
+
+    def inodes(self) -> frozenset[int]:
+        """Return the inodes of the files in the image."""
+        return frozenset(entry.sign[0] for entry in self._image.values() if entry.kind == stat.S_IFREG)
 
     def sizes(self) -> dict[str, int]:
         """Return the size of each file by its name."""

@@ -48,6 +48,8 @@ class Server:
         self.has_output = True
         """Whether descriptors 1 and 2 lead to the host: a block may close them for good."""
         self.runner = StepRunner(seeder)
+        self._has_noted = False
+        """Whether no block has run since what forks share was noted."""
         self._children: list[int] = []
         self._unclaimed: list[int] = []
         self._outgoing: Any = None
@@ -111,6 +113,7 @@ class Server:
 
     def run(self, step: int, seed: str, source: str) -> None:
         """Run a block and report."""
+        self._has_noted = False
         report = self.runner.run(self.channel, step, seed, source)
         set_blocking(self.channel.fileno(), True)  # whatever the block told it
         self.channel.send(("done" if isinstance(report, dict) else "unfit", step, report))
@@ -138,6 +141,10 @@ class Server:
         else:
             self.runner.tidy()
             self.runner.forget(dropped)
+            if not self._has_noted:  # a frozen process forks too: what it has noted is of its own moment
+                own = {self.channel.fileno(), descriptor, *outputs}
+                self.runner.shared.note(self.runner.awaiting.descriptors().union(own))
+                self._has_noted = True
             # The oldest few that have ended are collected, the others in a later turn: of a thousand, few have.
             oldest, others = self._children[:_COLLECTED_AT_ONCE], self._children[_COLLECTED_AT_ONCE:]
             self._children = [*others, *(process for process in oldest if not _has_ended(process))]
@@ -315,9 +322,14 @@ class Server:
         try:
             if self.is_root:
                 self._sweep()
-            self.runner.folder.restore()
+            self.runner.folder.restore(is_mapped=self.runner.shared.has_mappings())
+            self.runner.shared.seek()
         except OSError as error:
             return _reason(error)
+
+    def answer_resume(self) -> dict[str, Any]:
+        """Go on from a copy: put back what this process shared with others, and tell what could not be."""
+        return self.runner.shared.resume(self.runner.folder.inodes())
 
     def answer_clear(self) -> None:
         """Empty the scratch folder where it forgets."""

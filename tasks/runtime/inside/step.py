@@ -20,6 +20,7 @@ from .folder import Folder
 from .framing import Channel
 from .namespace import drop_excess, hash_state, heal, user_values
 from .seeding import Seeder
+from .shared import Shared
 from .showing import Showing
 from .tools import StepTimeout, ToolError, ToolLine, make_stub
 
@@ -55,6 +56,7 @@ class StepRunner:
         """Value that the name `_` was bound to."""
         self.awaiting = Awaiting()
         self.folder = Folder()
+        self.shared = Shared()
         self._is_running = False
         self._is_tidy = False
         self._fitness = Fitness()
@@ -126,7 +128,7 @@ class StepRunner:
             pass
         self.line.close()
         canary = urandom(_CANARY_BYTES).hex()
-        problem = self._fitness.problem() or self.folder.end_block(canary)
+        problem = self._fitness.problem() or self.folder.end_block(canary, is_mapped=self.shared.has_mappings())
         if problem is not None:
             return problem
         report = self._report(result, error)

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any, NoReturn
 
-from . import awaiting
+from . import awaiting, shared
 from .capture import empty_input, redirect_output
 from .folder import FILE_COUNT_LIMIT, PRIVATE_PATH
 from .framing import Channel
@@ -83,6 +83,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
     sys.path.extend(settings["path"])
     seeder = Seeder()
     awaiting.install()
+    shared.track()
     for module in settings["preload"]:
         importlib.import_module(module)
     if settings["landlock"]:

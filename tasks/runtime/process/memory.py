@@ -96,3 +96,18 @@ def private_bytes(process: int) -> int:
     except OSError:
         return 0
     return (int(resident) - int(shared)) * _PAGE_BYTES
+
+
+def shared_mappings(process: int) -> list[tuple[int, int]]:
+    """Return address and size of each writable mapping that a process's forks share; none for one that has ended."""
+    found = []
+    try:
+        with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - hot path
+            for line in lines:
+                place, rights, *_ = line.split(maxsplit=2)
+                if rights.startswith("rw") and rights.endswith("s"):
+                    start, _, end = place.partition("-")
+                    found.append((int(start, 16), int(end, 16) - int(start, 16)))
+    except OSError:
+        return []
+    return found

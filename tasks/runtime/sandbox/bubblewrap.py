@@ -60,7 +60,7 @@ def command(*, keeps_root: bool) -> list[str]:
     targets = [*map(Path, (*SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
     for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
         words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
-    words += ["--perms", "0755", "--dir", SCRATCH_MOUNT]
+    words += ["--perms", "0755", "--dir", SCRATCH_MOUNT, "--symlink", SCRATCH_MOUNT, "/dev/shm"]
     for path in SYSTEM_LIBRARIES:
         words += ["--ro-bind-try", path, path]
     for directory in library_directories():

@@ -77,6 +77,12 @@ def open_files(request: pytest.FixtureRequest) -> Iterator[Open]:
 
 
 @pytest.fixture
+def open_fork_tree_files(fork_tree_with_files: Runtime) -> Iterator[Open]:
+    """Open interpreters with a scratch folder on the fork tree."""
+    yield from opener(fork_tree_with_files)
+
+
+@pytest.fixture
 def interpreter(open_one: Open, contract: Contract) -> Interpreter:
     """An interpreter of either contract on either backend."""
     return open_one(contract)

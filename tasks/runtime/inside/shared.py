@@ -1,0 +1,168 @@
+"""What forks share, noted before a fork: offsets of open files, shared memory, and the fill of pipes.
+
+A frozen process that goes on puts the offsets back, and has shared memory of its own with the content of then. What a
+pipe or another object of the kernel holds cannot be put back: it is named to the host where it has changed.
+"""
+
+import array
+import ctypes
+import mmap
+import select
+import stat
+from _weakref import ref
+from fcntl import ioctl
+from os import SEEK_CUR, SEEK_SET, fstat, lseek  # references of our own: a block may rebind what a module holds
+from typing import Any
+
+_LOWEST, _USUAL, _MOST = 3, 60, 4096
+_BYTES_WAITING = 0x541B  # FIONREAD
+_PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
+_SHARED_ANEW = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x10  # MAP_FIXED: in the place of the other
+_SIZE_LIMIT = 256 << 20
+"""Bytes of shared memory that are noted; more is named to the host."""
+_ACCESS_DEFAULT, _ACCESS_WRITE = 0, 2
+_Original = mmap.mmap
+_tracked: list[Any] = []
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)
+
+
+class _Tracked(_Original):
+    """A `mmap.mmap` that is found again if a block's forks would share it."""
+
+    def __new__(cls, fileno: int, length: int, *settings: Any, **named: Any) -> Any:
+        made = _Original.__new__(cls, fileno, length, *settings, **named)
+        flags = settings[0] if settings else named.get("flags", mmap.MAP_SHARED)
+        access = named.get("access", settings[2] if len(settings) > 2 else _ACCESS_DEFAULT)
+        if access == _ACCESS_WRITE or (access == _ACCESS_DEFAULT and flags & mmap.MAP_SHARED):
+            made.inode = fstat(fileno).st_ino if fileno >= 0 else None
+            _tracked.append(ref(made, _tracked.remove))
+        return made
+
+
+_Tracked.__name__ = _Tracked.__qualname__ = "mmap"
+_Tracked.__module__ = "mmap"
+
+
+def track() -> None:
+    """Let shared memory that blocks make be found again."""
+    mmap.mmap = _Tracked  # type: ignore[misc]
+
+
+class Shared:
+    """What a process shares with its forks, as it was before the last one."""
+
+    def __init__(self) -> None:
+        self._usual = _poll_of(_LOWEST, _USUAL)
+        self._others: Any = None
+        self._offsets: dict[int, int] = {}
+        self._fills: dict[int, tuple[int, int]] = {}
+        """Inode and fill of what has no offset."""
+        self._contents: list[tuple[Any, bytes]] = []
+
+    def note(self, own: frozenset[int]) -> None:
+        """Note all that a fork would share, but for descriptors of the runtime's own."""
+        self._offsets = {}
+        self._fills = {}
+        self._contents = _contents() if _tracked else []
+        for descriptor in self._open() - own:
+            try:
+                self._offsets[descriptor] = lseek(descriptor, 0, SEEK_CUR)
+            except OSError:
+                self._fills[descriptor] = fstat(descriptor).st_ino, _fill(descriptor)
+
+    def seek(self) -> None:
+        """Put the offsets of open files back."""
+        for descriptor, offset in self._offsets.items():
+            try:
+                lseek(descriptor, offset, SEEK_SET)
+            except OSError:
+                continue
+
+    def resume(self, files: frozenset[int]) -> dict[str, Any]:
+        """Put back what can be, and tell what cannot; mappings of `files`, by inode, follow their file."""
+        self.seek()
+        held = []
+        for made, content in self._contents:
+            mapping = made()
+            if mapping is None or mapping.closed:
+                continue
+            address = _address(mapping)
+            held.append([address, len(content)])
+            if mapping.inode not in files:
+                _replace(address, content)
+        pipes = []
+        changed = []
+        for descriptor, (inode, fill) in self._fills.items():
+            try:
+                is_same = fstat(descriptor).st_ino == inode
+            except OSError:  # closed as the fork began
+                continue
+            if is_same:
+                pipes.append(descriptor)
+            if is_same and _fill(descriptor) != fill:
+                changed.append(descriptor)
+        return {"pipes": pipes, "changed": changed, "held": held}
+
+    def has_mappings(self) -> bool:
+        """Tell whether a file may change without a sign, by shared memory."""
+        return bool(_tracked)
+
+    def _open(self) -> set[int]:
+        """Return the open descriptors: with one call, as most are closed."""
+        found = _opened(self._usual, _LOWEST, _USUAL)
+        if _USUAL - 1 in found or _USUAL - 2 in found:
+            if self._others is None:
+                self._others = _poll_of(_USUAL, _MOST)
+            found |= _opened(self._others, _USUAL, _MOST)
+        return found
+
+
+def _poll_of(first: int, last: int) -> Any:
+    poll = select.poll()
+    for descriptor in range(first, last):
+        poll.register(descriptor, 0)
+    return poll
+
+
+def _opened(poll: Any, first: int, last: int) -> set[int]:
+    closed = {descriptor for descriptor, event in poll.poll(0) if event & select.POLLNVAL}
+    return set(range(first, last)) - closed
+
+
+def _contents() -> list[tuple[Any, bytes]]:
+    left = _SIZE_LIMIT
+    found = []
+    for made in list(_tracked):
+        mapping = made()
+        if mapping is None or mapping.closed:
+            continue
+        left -= len(mapping)
+        if left >= 0:
+            found.append((made, _Original.__getitem__(mapping, slice(None))))
+    return found
+
+
+def _address(mapping: Any) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+
+
+def _replace(address: int, content: bytes) -> None:
+    """Map new shared memory in the place of another, with the content that it had."""
+    if _libc.mmap(address, len(content), _PROTECTION, _SHARED_ANEW, -1, 0) == address:
+        ctypes.memmove(address, content, len(content))
+
+
+def _fill(descriptor: int) -> int:
+    """Return how many bytes wait in a pipe, or whether another object of the kernel is ready."""
+    if stat.S_ISFIFO(fstat(descriptor).st_mode) or stat.S_ISSOCK(fstat(descriptor).st_mode):
+        waiting = array.array("i", [0])
+        try:
+            ioctl(descriptor, _BYTES_WAITING, waiting)
+        except OSError:
+            return 0
+        return waiting[0]
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return len(poll.poll(0))
