@@ -86,6 +86,11 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     def __exit__(self, *_raised: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        """Free what a dropped interpreter holds."""
+        with contextlib.suppress(Exception):
+            self.close()
+
     def run_block(self, code: str) -> BlockResult:
         """Run a block; whatever it does is an observation.
 

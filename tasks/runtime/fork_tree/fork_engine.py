@@ -18,6 +18,8 @@ from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import send_binding
 
+_SPARE_PROCESSES = 4
+"""The copy that the next step needs, and what a block is checked by."""
 _ROOM_BYTES = 16 << 20
 """For a small block and the copy of its state."""
 
@@ -25,7 +27,7 @@ _ROOM_BYTES = 16 << 20
 class Root(FrozenProcess):
     """An episode's root. It ends strays before itself: they may outlive it."""
 
-    def __init__(self, node: Node, folder: str | None) -> None:
+    def __init__(self, node: Node, folder: str | None = None) -> None:
         super().__init__(node)
         self.turn = FolderTurn()
         self._folder = folder
@@ -166,7 +168,18 @@ class ForkTreeEngine(Engine):
     def freeze_process(self) -> Frozen:
         """Return a copy of the live process."""
         assert isinstance(self._processes, LiveProcesses)
+        self._require_room()
         return self._processes.freeze()._replace(installed_count=len(self.installed))
+
+    def _require_room(self) -> None:
+        """Raise `ValueError` where one more frozen process would leave no room for the next step's."""
+        held = sum(max(1, node.thread_count()) for node in tuple(self._root.node.family))
+        limit = self.spec.process_limit
+        if held + _SPARE_PROCESSES > limit:
+            raise ValueError(
+                f"no room for another snapshot or branch: {held} processes and threads are there, process_limit is "
+                f"{limit}; close snapshots and branches, or raise it"
+            )
 
     def thaw(self, frozen: Frozen | FrozenFiles | None) -> Recovery:
         """Go on from a fork of the frozen state, with what was installed since."""

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 PRIVATE_PATH = "/tmp"
 FILE_COUNT_LIMIT = 4096
 _CANARY = ".canary"
-"""A file that is there between two blocks only."""
-_CANARY_LIMIT = 64
+"""A symbolic link to the word, made and read by one call each; it is there between two blocks only."""
+_WARM_UP_RUNS = 10
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK_BYTES = 1 << 20
@@ -58,6 +58,7 @@ class Folder:
         self._keeps = True
         self._limit_bytes = 0
         self._image: dict[str, Entry] = {}
+        self._has_canary = False
         self._word: str | None = None
         """Word of the last block, as the image has it."""
         self._placed: dict[str, bytes] = {}
@@ -71,9 +72,17 @@ class Folder:
         os.environ["HOME"] = os.environ["TMPDIR"] = path
         chdir(path)
 
+    def warm_up(self) -> None:
+        """Do what each block's process does, so that no fork copies memory for that."""
+        for _ in range(_WARM_UP_RUNS):
+            self.end_block("0", is_mapped=False)
+            self.canary()
+            self.begin_block()
+        self._word = None
+
     def begin_block(self) -> None:
         """Hide from a block how the folder remembers the last one."""
-        if self.path is not None:
+        if self.path is not None and self._has_canary:
             self._remove_canary()
 
     def end_block(self, canary: str, *, is_mapped: bool) -> str | None:
@@ -87,8 +96,7 @@ class Folder:
             if is_mapped:
                 self._image = {}
             self._note()
-            self._write(_CANARY, canary.encode(), 0o600)
-            self._word = canary
+            self._remember(canary)
         except (OSError, FolderError, MemoryError):
             return "folder"
         return None
@@ -98,19 +106,16 @@ class Folder:
         if self.path is None:
             return None
         try:
-            descriptor = open_file(f"{self.path}/{_CANARY}", _READ)
+            return readlink(f"{self.path}/{_CANARY}")
         except OSError:
             return None
-        try:
-            return read(descriptor, _CANARY_LIMIT).decode("ascii", "replace")
-        finally:
-            close(descriptor)
 
     def note(self) -> None:
         """Take all that is there into the image, as who runs no block does before one runs."""
         if self.path is not None and self._keeps:
             self._note()
             self._word = self.canary()
+            self._has_canary = self._word is not None
 
     def restore(self, *, is_mapped: bool = False) -> None:
         """Make the folder what the image says; a file that is mapped may have changed without a sign."""
@@ -129,19 +134,17 @@ class Folder:
             if not is_same:
                 self._image[name] = self._make(name, self._image[name])
         if self._word is not None:
-            self._write(_CANARY, self._word.encode(), 0o600)
+            self._remember(self._word)
         chdir(self.path)
 
     def forget(self) -> None:
         """Empty the folder where it forgets, but for what the host has put there."""
         if self.path is None or self._keeps:
             return
-        self._remove_canary()
         present = self._signs()
         for name in sorted(present, reverse=True):
             self._remove(name, present[name][0])
-        mkdir(f"{self.path}/{_CANARY}")  # else its time would tell whether there was anything to remove
-        rmdir(f"{self.path}/{_CANARY}")
+        self._remove_canary()  # last: else the folder's time would tell whether there was anything to remove
         chdir(self.path)
         for name, content in self._placed.items():
             self._place(name, content)
@@ -239,7 +242,7 @@ class Folder:
             for name in names:
                 status = lstat(f"{self.path}/{name}")
                 kind = stat.S_IFMT(status.st_mode)
-                if name == _CANARY and kind == stat.S_IFREG:
+                if name == _CANARY and kind == stat.S_IFLNK:
                     continue
                 if kind == stat.S_IFDIR:
                     found[name] = kind, (0, 0, status.st_mode)
@@ -280,7 +283,18 @@ class Folder:
         with contextlib.suppress(FileNotFoundError):
             unlink(path)
 
+    def _remember(self, word: str) -> None:
+        path = f"{self.path}/{_CANARY}"
+        self._has_canary = True
+        self._word = word
+        try:
+            symlink(word, path)
+        except FileExistsError:  # a block's
+            unlink(path)
+            symlink(word, path)
+
     def _remove_canary(self) -> None:
+        self._has_canary = False
         try:
             self._unlink(f"{self.path}/{_CANARY}")
         except IsADirectoryError:  # a block has made it, and it goes with what else the block has made

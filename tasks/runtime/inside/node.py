@@ -70,6 +70,7 @@ class Server:
         self.channel = channel
         self.runner.add_tools(tools)
         self.open_folder(folder)
+        self.runner.folder.warm_up()
         self.runner.tidy()
         self.serve()
 

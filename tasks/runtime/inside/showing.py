@@ -34,10 +34,10 @@ class Showing:
 
     def begin_block(self) -> None:
         """Forget the block before."""
-        if self.results or self._figures:
+        if self._size or self._figures:  # what is not written to is not copied by a fork
             self.results = []
             self._figures = []
-        self._size = 0
+            self._size = 0
 
     def display(self, *objects: Any, **_options: Any) -> None:
         """Print the text of each object, and show it in a richer form to whoever watches."""

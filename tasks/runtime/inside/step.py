@@ -118,7 +118,8 @@ class StepRunner:
         except BaseException as raised:  # noqa: BLE001 - whatever a block raises is an observation
             error = raised
         if getpid() == process:
-            error = error or self._show_figures()
+            failure = self._show_figures()
+            error = error or failure
         self._is_running = False
         if getpid() != process:
             _exit(0)  # a child that the block forked has run to the block's end: its parent reports
@@ -162,7 +163,8 @@ class StepRunner:
         lines = [*(f"{line}\n" for line in lines), last_line]  # carets are placed by the ends of lines
         _SOURCES[filename] = (len(source), None, lines, filename)
         compiled = compile_block(source, filename, self._features)
-        self._features |= compiled.features
+        if compiled.features:  # what is not written to is not copied by a fork
+            self._features = compiled.features
         self._is_running = True
         try:
             for statements in compiled.statements:

@@ -15,12 +15,17 @@ _LOOKED_AT_AGAIN = 32
 """Processes without a sign of having run that are looked at again each time."""
 
 
+_LIBRARIES_BYTES = 64 << 20
+"""Pages of files and shared memory together, below which no process is asked for the latter."""
+
+
 class _Signs(NamedTuple):
     """Counters that change when a process runs."""
 
     started: str
     ticks: int
     private_bytes: int
+    """Shared memory included, as if it were its own."""
 
 
 class Holdings:
@@ -76,7 +81,21 @@ def _signs(process: int) -> _Signs:
             fields = line.read().rpartition(")")[2].split()
     except OSError:
         return _Signs("", 0, 0)
-    return _Signs(fields[19], int(fields[11]) + int(fields[12]), private_bytes(process))
+    held = private_bytes(process) + _shared_bytes(process)
+    return _Signs(fields[19], int(fields[11]) + int(fields[12]), held)
+
+
+def _shared_bytes(process: int) -> int:
+    """Return the shared memory that a process has mapped, files aside; 0 where it is too little to matter."""
+    try:
+        with open(f"/proc/{process}/statm", encoding="ascii") as numbers:  # noqa: PTH123 - hot path
+            shared = int(numbers.read().split()[2]) * _PAGE_BYTES
+        if shared < _LIBRARIES_BYTES:
+            return 0
+        text = Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("RssShmem:")), 0)
 
 
 def _proportional_bytes(process: int) -> int:
