@@ -35,9 +35,12 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator["W
     from carryover.storage.warehouse.reader import Warehouse
     from carryover.tasks.analysis.claims import published_claims
     from carryover.tasks.stages.results import open_results
+    from carryover.tasks.stages.stale_results import describe_stale, stale_plans
 
     if results is not None:
         folder = find_results(results)
+        if stale := describe_stale(stale_plans(folder)):
+            typer.echo(stale, err=True)
         with open_results(folder, published_claims(folder.name)) as warehouse:
             yield warehouse
         return

@@ -28,7 +28,7 @@ OUTCOME = ("transcript_digest", "finish_reason", "score")
 """Columns equal in identical episodes: scores may change without a reply, if an environment or a scoring did."""
 LEAST_SHARE = 0.9
 """Share of the baseline's episodes, or of a first night's, below which nothing is said of a cell."""
-ENVIRONMENT = ("python", "system", "machine", "gpu", "packages")
+ENVIRONMENT = ("python", "system", "machine", "processor", "vector_instructions", "gpu", "packages")
 """Fields of a run's environment that can change a reply; its command line cannot."""
 PARTS = ("code", "prompt", "contract", "environment", "server", "weights")
 """Parts that decide an episode, beside its instance and its decoding seeds."""

@@ -18,6 +18,12 @@ PACKAGES = (
     "vllm",
 )  # fmt: skip
 """Packages whose versions can change a result."""
+PROCESSORS = Path("/proc/cpuinfo")
+"""File in which Linux describes the processors."""
+VECTOR_INSTRUCTIONS = ("amx_tile", "avx512_bf16", "avx512_vnni", "avx512f", "avx_vnni", "avx2", "avx", "asimd")
+"""Flags of processors, the widest first."""
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+"""Variables that limit the threads of libraries; a plan's own thread counts are in its settings."""
 DRIVER = Path("/proc/driver/nvidia/gpus")
 """Folder in which NVIDIA's driver describes its GPUs."""
 
@@ -32,11 +38,37 @@ def describe_environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": platform.platform(),
         "machine": platform.machine(),
+        "processor": processor_model(),
+        "vector_instructions": vector_instructions(),
         "processor_count": processor_count(),
+        "thread_limits": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpu": gpu_name(),
         "packages": dict(package_versions()),
     }
+
+
+def processor_model(description: Path = PROCESSORS) -> str | None:
+    """Return the processor's name as the system tells it; None where it tells none."""
+    return _first_value(description, "model name")
+
+
+def vector_instructions(description: Path = PROCESSORS) -> str | None:
+    """Return the widest vector instructions that libraries choose kernels by; None where the system tells none.
+
+    Processors of one kind round alike; those of another one train to other weights.
+    """
+    flags = (_first_value(description, "flags") or "").split()
+    return next((name for name in VECTOR_INSTRUCTIONS if name in flags), None)
+
+
+def _first_value(description: Path, field: str) -> str | None:
+    with suppress(OSError):
+        for line in description.read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == field:
+                return value.strip()
+    return None
 
 
 @cache

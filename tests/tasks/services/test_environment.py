@@ -4,7 +4,17 @@ import platform
 import sys
 from importlib import metadata
 
-from carryover.tasks.services.environment import command_line, describe_environment, gpu_name, processor_count
+import pytest
+
+from carryover.tasks.services.environment import (
+    THREAD_VARIABLES,
+    command_line,
+    describe_environment,
+    gpu_name,
+    processor_count,
+    processor_model,
+    vector_instructions,
+)
 
 
 def test_the_environment_names_python_machine_and_the_versions_that_matter():
@@ -35,6 +45,35 @@ def test_the_environment_is_json():
 def test_processors_are_counted_where_the_system_tells_of_no_affinity(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert processor_count() == (os.cpu_count() or 1)
+
+
+def describe_processor(folder, flags):
+    file = folder / "cpuinfo"
+    one = f"processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU @ 2.50GHz\nflags\t\t: {flags}\n\n"
+    file.write_text(one * 2)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("flags", "widest"),
+    [("fpu avx avx2 avx512f avx512_vnni", "avx512_vnni"), ("fpu avx avx2", "avx2"), ("fpu sse4_2", None)],
+)
+def test_a_processor_is_named_with_its_widest_instructions(tmp_path, flags, widest):
+    file = describe_processor(tmp_path, flags)
+    assert processor_model(file) == "Intel(R) Xeon(R) CPU @ 2.50GHz"
+    assert vector_instructions(file) == widest
+
+
+def test_a_system_without_a_description_names_no_processor(tmp_path):
+    assert processor_model(tmp_path / "absent") is None
+    assert vector_instructions(tmp_path / "absent") is None
+
+
+def test_limits_of_threads_are_recorded(monkeypatch):
+    for name in THREAD_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert describe_environment()["thread_limits"] == {"OMP_NUM_THREADS": "1"}
 
 
 def test_a_gpu_is_named_as_its_driver_names_it(tmp_path):

@@ -1,0 +1,52 @@
+"""Kept results whose plan is another one in this checkout: its source or its settings have changed since."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.presets import PLANS
+from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.plans.study_plan import StudyPlan
+from carryover.tasks.stages.results import KeptPlan, read_plans
+
+
+class StalePlan(NamedTuple):
+    """A plan that kept rows are of, beside the one of its name and parts that is here."""
+
+    plan_name: str
+    kept_digest: str
+    digest_here: str | None
+    """None where this checkout has no plan of that name and parts."""
+
+
+def stale_plans(folder: Path) -> list[StalePlan]:
+    """Return the plans of a folder of results that would get another digest here."""
+    found = ((kept, _plan_here(kept)) for kept in read_plans(folder))
+    return [
+        StalePlan(kept.plan_name, kept.plan_digest, None if here is None else here.digest)
+        for kept, here in found
+        if here is None or here.digest != kept.plan_digest
+    ]
+
+
+def describe_stale(stale: Iterable[StalePlan]) -> str | None:
+    """Return a sentence about the first stale plan and the count of the others; None without one."""
+    plans = list(stale)
+    if not plans:
+        return None
+    first = plans[0]
+    here = f"this checkout's is {first.digest_here}" if first.digest_here else "this checkout has no such plan"
+    more = f" ({len(plans) - 1} more plans of these results differ likewise)" if len(plans) > 1 else ""
+    return f"kept rows of {first.plan_name} are of plan {first.kept_digest}; {here}{more}"
+
+
+def _plan_here(kept: KeptPlan) -> StudyPlan | None:
+    if kept.plan_name not in PLANS:
+        return None
+    whole = resolve_plan(kept.plan_name)
+    wanted = tuple(part["name"] for part in kept.plan["parts"])
+    names = tuple(part.name for part in whole.parts)
+    if wanted == names:
+        return whole
+    return resolve_plan(kept.plan_name, Overrides(parts=wanted)) if set(wanted) <= set(names) else None

@@ -1,0 +1,65 @@
+"""Kept results say when their plan is another one here."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from carryover.flows.cli.folders import open_warehouse
+from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.stages.results import read_plans
+from carryover.tasks.stages.stale_results import describe_stale, stale_plans
+
+KEPT = sorted(entry for entry in Path(str(files("carryover.sql") / "results")).iterdir() if entry.is_dir())
+SMOKE = resolve_plan("smoke")
+
+
+def keep(folder: Path, *plans) -> Path:
+    """Write a folder of results that names plans, each with the digest that it is kept under."""
+    listed = [
+        {
+            "run_id": "run",
+            "plan_name": plan.name,
+            "plan_digest": digest,
+            "scale": plan.scale,
+            "plan": plan.model_dump(mode="json"),
+            "environment": {},
+            "started_at": "2026-01-01T00:00:00Z",
+            "finished_at": None,
+        }
+        for plan, digest in plans
+    ]
+    (folder / "plans.json").write_text(json.dumps(listed))
+    return folder
+
+
+def test_rows_of_the_plan_that_is_here_are_not_stale(tmp_path):
+    full = resolve_plan("laptop_full")
+    part = resolve_plan("laptop_full", Overrides(parts=(full.parts[1].name,)))
+    folder = keep(tmp_path, (SMOKE, SMOKE.digest), (full, full.digest), (part, part.digest))
+    assert stale_plans(folder) == []
+    assert describe_stale([]) is None
+
+
+def test_rows_of_another_plan_name_both_digests(tmp_path):
+    gone = SMOKE.model_copy(update={"name": "gone"})
+    folder = keep(tmp_path, (SMOKE, "0123456789abcdef"), (gone, "fedcba9876543210"))
+    first, second = stale_plans(folder)
+    told = "kept rows of smoke are of plan 0123456789abcdef; this checkout's is "
+    assert describe_stale([first]) == told + SMOKE.digest
+    assert describe_stale([second]) == "kept rows of gone are of plan fedcba9876543210; this checkout has no such plan"
+    both = describe_stale([first, second])
+    assert both == f"{told}{SMOKE.digest} (1 more plans of these results differ likewise)"
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
+def test_reading_kept_rows_says_when_they_are_stale(folder, capsys):
+    """It stays a notice: a change is made before its rows are made anew."""
+    kept = {plan.plan_digest for plan in read_plans(folder)}
+    stale = {plan.kept_digest for plan in stale_plans(folder)}
+    with open_warehouse(None, folder.name):
+        said = capsys.readouterr().err
+    assert stale <= kept
+    assert said == (f"{describe_stale(stale_plans(folder))}\n" if stale else "")
