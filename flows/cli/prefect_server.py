@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from prefect.client.orchestration import get_client
+import httpx
+from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
 from carryover.tasks.services.errors import UserError
@@ -82,8 +83,21 @@ def unavailable_server() -> str | None:
         local = _address(4200)  # the port of `prefect server start`
         return f"no Prefect server is configured: run `prefect server start` and export PREFECT_API_URL={local}"
     with get_client(sync_client=True) as client:
-        problem = client.api_healthcheck()
-    return None if problem is None else f"no answer from the Prefect server {url} ({' '.join(str(problem).split())})"
+        problem = client.api_healthcheck() or _refusal(client)
+    if problem is None:
+        return None
+    if isinstance(problem, httpx.HTTPStatusError) and problem.response.status_code == httpx.codes.UNAUTHORIZED:
+        return f"the Prefect server {url} asks for a password: export PREFECT_API_AUTH_STRING=user:password"
+    return f"no answer from the Prefect server {url} ({' '.join(str(problem).split())})"
+
+
+def _refusal(client: SyncPrefectClient) -> Exception | None:
+    """Return what keeps this client from the API of a healthy server, which tells its health to everyone."""
+    try:
+        client.api_version()
+    except httpx.HTTPError as error:
+        return error
+    return None
 
 
 if __name__ == "__main__":

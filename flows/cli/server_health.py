@@ -73,10 +73,6 @@ def server_lines(width: int) -> list[str]:
     try:
         with get_client(sync_client=True) as client:
             state = read_state(client, datetime.now(UTC))
-    except httpx.HTTPStatusError as error:
-        status = error.response.status_code
-        way_out = "; set PREFECT_API_AUTH_STRING=user:password" if status == httpx.codes.UNAUTHORIZED else ""
-        return [f"the Prefect server {url} answers HTTP {status}{way_out}"]
     except httpx.HTTPError as error:
         return [f"no answer from the Prefect server {url} ({' '.join(str(error).split())})"]
     return [clipped(line, width) for line in describe_server(url, state)]
@@ -135,7 +131,7 @@ def describe_run(run: FlowRun, state: ServerState) -> RunLine | None:
         return RunLine("running", name, _how_long(run, run.state, state.asked_at))
     if _is_late(run, run.state, state.asked_at):
         return RunLine("late", name, f"due {_at(run.expected_start_time)}; {_why_late(run, state.pools)}")
-    return RunLine("waiting", name, _why_waiting(run, run.state, deployment))
+    return RunLine("waiting", name, _why_waiting(run, run.state))
 
 
 def clipped(line: str, width: int) -> str:
@@ -171,11 +167,10 @@ def _why_late(run: FlowRun, pools: Mapping[str, Pool]) -> str:
     return f"the workers of the pool {pool.name} take no more runs"
 
 
-def _why_waiting(run: FlowRun, state: State, deployment: DeploymentResponse | None) -> str:
+def _why_waiting(run: FlowRun, state: State) -> str:
     match state.name:
         case "AwaitingConcurrencySlot":
-            whose = "its deployment" if deployment is None else deployment.name
-            return f"another run of {whose} is running"
+            return "the run before it is running"
         case "AwaitingRetry":
             return f"tries again at {_at(run.expected_start_time)}"
         case "Scheduled":

@@ -1,7 +1,9 @@
 import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
 from carryover.flows.cli.prefect_server import own_server, prefect_server, unavailable_server
 from carryover.flows.gpu_pool import gpu_pool_lacks
@@ -27,6 +29,37 @@ def test_silent_configured_server_is_named_with_the_way_out():
     message = rf"^no answer from the Prefect server {NOBODY} .*; start it, or unset PREFECT_API_URL"
     with temporary_settings({PREFECT_API_URL: NOBODY}), pytest.raises(UserError, match=message), prefect_server():
         raise AssertionError("nothing may run")
+
+
+@pytest.fixture
+def locked_server():
+    """The address of a server that tells everyone its health, and the rest for `me:secret`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            is_allowed = self.path == "/api/health" or self.headers["authorization"] == "Basic bWU6c2VjcmV0"
+            self.send_response(200 if is_allowed else 401)
+            self.send_header("content-length", "6")
+            self.end_headers()
+            self.wfile.write(b'"true"')
+
+        def log_message(self, format, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/api"
+    server.shutdown()
+    server.server_close()
+
+
+def test_server_with_a_password_is_named_with_the_variable(locked_server):
+    with temporary_settings({PREFECT_API_URL: locked_server}):
+        assert unavailable_server() == (
+            f"the Prefect server {locked_server} asks for a password: export PREFECT_API_AUTH_STRING=user:password"
+        )
+        with temporary_settings({PREFECT_API_AUTH_STRING: "me:secret"}):
+            assert unavailable_server() is None
 
 
 def test_an_unconfigured_server_is_named_with_what_to_export():

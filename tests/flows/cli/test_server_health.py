@@ -56,7 +56,7 @@ def scheduled(state, minutes_ago):
         (make_run(Cancelling(), start_time=NOW - timedelta(minutes=74)), "running", "for 1 h 14 min, Cancelling"),
         (make_run(Pending()), "waiting", "its worker starts it"),
         (scheduled(Scheduled(), 0), "waiting", "due now"),
-        (scheduled(AwaitingConcurrencySlot(), 30), "waiting", "another run of study is running"),
+        (scheduled(AwaitingConcurrencySlot(), 30), "waiting", "the run before it is running"),
         (scheduled(Late(), 30), "late", "due 11:30; the workers of the pool cpu take no more runs"),
         (scheduled(Scheduled(), 30), "late", "due 11:30; the workers of the pool cpu take no more runs"),
         (make_run(Failed(message="no\nkey"), end_time=NOW), "failed", "12:00 no key"),
