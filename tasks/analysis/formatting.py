@@ -67,21 +67,41 @@ def format_row(row: Mapping[str, Any]) -> dict[str, str]:
     A metric whose values are all whole, a count, has no decimals. A fraction is shown as a percentage, so that a
     column of several metrics holds no 0.94 beside 75.0.
     """
-    measured = [column for column, value in row.items() if isinstance(value, float) and not OF_ITS_OWN.search(column)]
-    unit, row = row.get("unit"), dict(row)
-    if unit == "fraction":
-        row |= {column: 100 * row[column] for column in measured} | {"unit": "percent"}
-    is_share = unit in ("fraction", "percent")
-    is_count = "metric" in row and not is_share and all(row[column].is_integer() for column in measured)
-    text = {column: format_value(column, value) for column, value in row.items()}
-    if is_share or is_count:
-        text |= {column: f"{row[column]:,.{int(is_share)}f}" for column in measured}
-    for low in [column for column in row if column == "low" or "_low" in column]:
-        high, estimate = low.replace("low", "high"), low.replace("_low", "").replace("low", "estimate")
-        if high in row and estimate in row:
-            ends = text.pop(low), text.pop(high)
-            text[estimate] += f" [{', '.join(ends)}]" if all(ends) and text[estimate] else ""
-    return text
+    values = dict(row)
+    measured = [name for name, value in row.items() if isinstance(value, float) and not OF_ITS_OWN.search(name)]
+    if row.get("unit") == "fraction":
+        values |= {name: 100 * row[name] for name in measured}
+        values["unit"] = "percent"
+    text = {name: format_value(name, value) for name, value in values.items()}
+    decimals = _shared_decimals(values, measured)
+    if decimals is not None:
+        text |= {name: f"{values[name]:,.{decimals}f}" for name in measured}
+    return _with_intervals(text)
+
+
+def _shared_decimals(values: Mapping[str, Any], measured: list[str]) -> int | None:
+    """Return the decimals of every measured value of a row: 1 of a share, none of a count, else no rule."""
+    if values.get("unit") == "percent":
+        return 1
+    is_count = "metric" in values and all(values[name].is_integer() for name in measured)
+    return 0 if is_count else None
+
+
+def _with_intervals(text: dict[str, str]) -> dict[str, str]:
+    """Return a row's texts with each interval beside its estimate, in place of the columns of its ends."""
+    told = dict(text)
+    for low in text:
+        if low != "low" and "_low" not in low:
+            continue
+        high = low.replace("low", "high")
+        estimate = low.replace("_low", "").replace("low", "estimate")
+        if high not in text or estimate not in text:
+            continue
+        del told[low]
+        del told[high]
+        if text[estimate] and text[low] and text[high]:
+            told[estimate] = f"{text[estimate]} [{text[low]}, {text[high]}]"
+    return told
 
 
 def format_value(column: str, value: Any) -> str:

@@ -66,33 +66,55 @@ class Sheet(NamedTuple):
         Every part begins with the first column, at most a third of the width where the table does not fit, and with the
         words after it that tell rows apart, as far as they leave a third. Headings and words wrap between words.
         """
-        words = list(zip(self.header, *self.rows, strict=True))
-        least = [max(len(word) for cell in cells for word in cell.split() or [""]) for cells in words]
-        whole = [max(map(len, cells[1:]), default=0) for cells in words]
-        widths = [max(low, high) for low, high in zip(least, whole, strict=True)]
-        if sum(widths) + COLUMN_GAP * len(widths) > width:
-            widths = [max(low, min(own, WRAPPED_FROM)) for low, own in zip(least, widths, strict=True)]
-            widths[0] = max(least[0], min(widths[0], width // 3))
-        keys, styles = 1, self.styles()
-        while (
-            keys < len(widths) - 1
-            and len({row[:keys] for row in self.rows}) < len(self.rows)
-            and styles[keys]
-            and sum(widths[: keys + 1]) + COLUMN_GAP * (keys + 1) <= 2 * width // 3
-        ):
-            keys += 1
+        widths = self._wanted_widths(width)
+        keys = self._key_count(widths, width)
         room = width - sum(widths[:keys]) - COLUMN_GAP * (keys + 1)
         widths = [*widths[:keys], *(min(own, room) for own in widths[keys:])]
-        starts, used = [keys], 0
-        for column, own in enumerate(widths[keys:], start=keys):
-            if used + own > room:
-                starts.append(column)
-                used = 0
-            used += own + COLUMN_GAP
-        for start, end in pairwise([*dict.fromkeys(starts), len(widths)]):
+        for start, end in pairwise([*_part_starts(widths, keys, room), len(widths)]):
             kept = [*range(keys), *range(start, end)]
-            header, *rows = (tuple(row[column] for column in kept) for row in (self.header, *self.rows))
-            yield Sheet(self.caption, header, tuple(rows)), [widths[column] for column in kept]
+            yield self._columns(kept), [widths[column] for column in kept]
+
+    def _wanted_widths(self, width: int) -> list[int]:
+        """Return the columns' widths: as wide as their cells, or where that is too wide, wrapped between words."""
+        columns = list(zip(self.header, *self.rows, strict=True))
+        least = [max(_longest_word(cell) for cell in cells) for cells in columns]
+        whole = [max(map(len, cells[1:]), default=0) for cells in columns]
+        widths = [max(low, high) for low, high in zip(least, whole, strict=True)]
+        if sum(widths) + COLUMN_GAP * len(widths) <= width:
+            return widths
+        wrapped = [max(low, min(own, WRAPPED_FROM)) for low, own in zip(least, widths, strict=True)]
+        wrapped[0] = max(least[0], min(wrapped[0], width // 3))
+        return wrapped
+
+    def _key_count(self, widths: Sequence[int], width: int) -> int:
+        """Return how many of the first columns every part repeats, so that its rows can be told apart."""
+        styles = self.styles()
+        for count in range(1, len(widths) - 1):
+            is_enough = len({row[:count] for row in self.rows}) == len(self.rows)
+            taken = sum(widths[: count + 1]) + COLUMN_GAP * (count + 1)
+            if is_enough or not styles[count] or taken > 2 * width // 3:
+                return count
+        return max(1, len(widths) - 1)
+
+    def _columns(self, kept: Sequence[int]) -> "Sheet":
+        header, *rows = (tuple(row[column] for column in kept) for row in (self.header, *self.rows))
+        return Sheet(self.caption, header, tuple(rows))
+
+
+def _longest_word(cell: str) -> int:
+    return max(map(len, cell.split()), default=0)
+
+
+def _part_starts(widths: Sequence[int], keys: int, room: int) -> list[int]:
+    """Return the first column of each part, beside the key columns: as many columns as the room holds."""
+    starts = [keys]
+    used = 0
+    for column, own in enumerate(widths[keys:], start=keys):
+        if used + own > room:
+            starts.append(column)
+            used = 0
+        used += own + COLUMN_GAP
+    return list(dict.fromkeys(starts))
 
 
 class TerminalTable(NamedTuple):
@@ -137,20 +159,35 @@ def render_table(
     terminal's.
     """
     if table_format == "csv":
-        dump = partial(json.dumps, default=str, ensure_ascii=False)
-        nested = [column for column in frame.iter_columns() if column.dtype.is_nested()]
-        texts = ([value if value is None else dump(value) for value in column.to_list()] for column in nested)
-        named = (pl.Series(column.name, text, pl.String) for column, text in zip(nested, texts, strict=True))
-        return frame.with_columns(named).write_csv()
-    parts, title = sheets(frame, name) if layout == "study" else [plain_sheet(frame)], title or name
-    if table_format == "rich":
-        console = Console(file=StringIO(), width=width)
-        with console.capture() as capture:
-            console.print(TerminalTable(title, parts))
-        return capture.get()
-    if table_format == "markdown":
-        return "\n\n".join([f"### {title}", *(map(_markdown, parts) if parts else [NO_ROWS])]) + "\n"
-    return "\n\n".join([_latex(name, title, sheet) for sheet in parts] or [f"% {title}: {NO_ROWS}"]) + "\n"
+        return _csv(frame)
+    parts = sheets(frame, name) if layout == "study" else [plain_sheet(frame)]
+    title = title or name
+    match table_format:
+        case "rich":
+            return _terminal_text(TerminalTable(title, parts), width)
+        case "markdown":
+            bodies = list(map(_markdown, parts)) or [NO_ROWS]
+            return "\n\n".join([f"### {title}", *bodies]) + "\n"
+        case _:
+            bodies = [_latex(name, title, sheet) for sheet in parts]
+            return "\n\n".join(bodies or [f"% {title}: {NO_ROWS}"]) + "\n"
+
+
+def _csv(frame: pl.DataFrame) -> str:
+    dump = partial(json.dumps, default=str, ensure_ascii=False)
+    texts = []
+    for column in frame.iter_columns():
+        if column.dtype.is_nested():
+            values = [value if value is None else dump(value) for value in column.to_list()]
+            texts.append(pl.Series(column.name, values, pl.String))
+    return frame.with_columns(texts).write_csv()
+
+
+def _terminal_text(table: TerminalTable, width: int) -> str:
+    console = Console(file=StringIO(), width=width)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
 
 
 def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> TerminalTable:
@@ -173,16 +210,22 @@ def sheets(frame: pl.DataFrame, name: str = "") -> list[Sheet]:
         return []
     section_columns = [column for column in SECTION_COLUMNS if column in frame.columns]
     if name == "mechanism":  # its rows are groups, so they stand on one sheet
-        settings = [describe_setting(**row) for row in frame.select(section_columns).iter_rows(named=True)]
-        measured_on = ", ".join(frame["measured_on"].unique(maintain_order=True))
-        return [_sheet(measured_on, "", frame.select(pl.Series("setting", settings), pl.exclude(section_columns)))]
+        return [_sheet_of_settings(frame, section_columns)]
+    if not section_columns:
+        return [_sheet("", "", frame)]
     laid_out = []
-    for group in frame.partition_by(section_columns, maintain_order=True) if section_columns else [frame]:
-        section = group.select(section_columns).row(0, named=True) if section_columns else {}
+    for group in frame.partition_by(section_columns, maintain_order=True):
+        section = group.select(section_columns).row(0, named=True)
         measured_on = str(section.pop("measured_on", None) or "")
         caption = ", ".join(f"{heading(key)} {value}" for key, value in section.items() if value is not None)
         laid_out.append(_sheet(measured_on, caption, group.drop(section_columns)))
     return laid_out
+
+
+def _sheet_of_settings(frame: pl.DataFrame, section_columns: Sequence[str]) -> Sheet:
+    settings = [describe_setting(**row) for row in frame.select(section_columns).iter_rows(named=True)]
+    measured_on = ", ".join(frame["measured_on"].unique(maintain_order=True))
+    return _sheet(measured_on, "", frame.select(pl.Series("setting", settings), pl.exclude(section_columns)))
 
 
 def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
@@ -194,16 +237,22 @@ def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
     rows = [format_row(row) for row in kept.iter_rows(named=True)]
     text = pl.DataFrame(rows, schema=dict.fromkeys(rows[0] if rows else kept.columns, pl.String))
     for label_columns in LABEL_COLUMNS:
-        if all(column in frame.columns for column in label_columns):
-            named = [column for column in label_columns if column in kept.columns]
-            labels = pl.Series("label", [_label(*row) for row in kept.select(named).rows()], pl.String)
-            labelled = text.drop(named, "qwen3_8b_split", strict=False).with_columns(labels)
-            words = [column for column in labelled.columns if column in WORD_COLUMNS]
-            names = [] if labels.is_unique().all() else words
+        if set(label_columns) <= set(frame.columns):
+            labelled, names = _label_rows(kept, text, label_columns)
             if labelled.select("label", *names).is_unique().all():
                 return _labelled_sheet(caption, measured_on, names, labelled, next(iter(splits), None))
     caption = ", ".join(part for part in (measured_on, caption) if part)
     return Sheet(caption, tuple(map(heading, text.columns)), tuple(text.rows()))
+
+
+def _label_rows(kept: pl.DataFrame, text: pl.DataFrame, label_columns: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+    """Return the text with the rows' cell or comparison as a label, and the columns that tell equal labels apart."""
+    named = [column for column in label_columns if column in kept.columns]
+    labels = pl.Series("label", [_label(*row) for row in kept.select(named).rows()], pl.String)
+    labelled = text.drop(named, "qwen3_8b_split", strict=False).with_columns(labels)
+    if labels.is_unique().all():
+        return labelled, []
+    return labelled, [column for column in labelled.columns if column in WORD_COLUMNS]
 
 
 def _labelled_sheet(
