@@ -53,33 +53,48 @@ def _cells(row: StageEstimate) -> list[str]:
 def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterator[str]:
     """Yield what a table of estimates rests on and what would change it."""
     yield f"Estimated from {'; '.join(dict.fromkeys(row.basis for row in rows))}."
-    if any(contract not in PAPER_CONTRACTS for part in plan.parts for contract in part.teacher.contracts):
+    contracts = {contract for part in plan.parts for contract in part.teacher.contracts}
+    if not contracts <= set(PAPER_CONTRACTS):
         yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
-    pace = [f"{plan.serving.max_concurrent} episodes of the models at a time"]
-    pace += [f"{part.teacher.endpoint.concurrency} of the teacher" for part in plan.parts if part.teacher.endpoint]
-    yield f"Hours are at {', '.join(dict.fromkeys(pace))}."
+    yield f"Hours are at {', '.join(_paces(plan))}."
     asked = sum(row.prompt_tokens + row.completion_tokens for row in rows)
     yield f"Endpoints are asked for about {asked:,} tokens, which is what --max-tokens-total counts."
     if limits.prices.is_free:
         yield 'The cost is unknown: give --prices, e.g. \'{"prompt": 0.5, "completion": 3}\'.'
     if any(row.training_tokens and not row.memory_bytes for row in rows):
         yield UNKNOWN_SHAPE
-    on_gpu = [row for row in rows if row.trainings]
-    sizes = [max(sizes) / GIB for sizes in zip(*(row.memory_bytes for row in on_gpu if row.memory_bytes), strict=True)]
+    yield from _gpu_notes(plan, [row for row in rows if row.trainings])
+
+
+def _paces(plan: StudyPlan) -> list[str]:
+    """Return how many episodes are played at a time, by whom."""
+    paces = [f"{plan.serving.max_concurrent} episodes of the models at a time"]
+    for part in plan.parts:
+        if part.teacher.endpoint is not None:
+            paces.append(f"{part.teacher.endpoint.concurrency} of the teacher")
+    return list(dict.fromkeys(paces))
+
+
+def _gpu_notes(plan: StudyPlan, on_gpu: list[StageEstimate]) -> Iterator[str]:
+    """Yield memory and hours of the trainings on GPUs; nothing where none runs on one."""
+    memories = [row.memory_bytes for row in on_gpu if row.memory_bytes]
+    sizes = [max(of_rows) / GIB for of_rows in zip(*memories, strict=True)]
     if sizes and sizes[0] > GPU_GIB:
         yield f"Warning: a training takes more than the {GPU_GIB} GiB of the paper's GPU; lower batch.max_length."
-    if hours := [each for row in on_gpu for each in row.trainings]:
-        beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
-        yield f"Training hours on H100 GPUs, one training on each: {beside}."
-        for count, size in [*zip(GPU_COUNTS, sizes, strict=False)][1:]:
-            shared = f"{sum(hours) / count:.1f} hours at best, {size:.1f} GiB on each"
-            yield f"Each training over {count} GPUs (--gpus-per-training {count}): {shared}."
-        kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
-        yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
+    hours = [each for row in on_gpu for each in row.trainings]
+    if not hours:
+        return
+    beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
+    yield f"Training hours on H100 GPUs, one training on each: {beside}."
+    for count, size in [*zip(GPU_COUNTS, sizes, strict=False)][1:]:
+        shared = f"{sum(hours) / count:.1f} hours at best, {size:.1f} GiB on each"
+        yield f"Each training over {count} GPUs (--gpus-per-training {count}): {shared}."
+    kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
+    yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
 
 
 def print_study(plan: StudyPlan) -> None:
-    """Print a finished plan on one screen: its 2x2, the sentence that it supports, and where the rest is."""
+    """Print a finished plan on one screen, and where the rest is."""
     folders = name_folders()
     console = screen()
     console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", markup=False)

@@ -6,6 +6,7 @@ added with its default. Numbered migrations, with a ledger of the ones applied, 
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -18,7 +19,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import transaction
-from carryover.storage.zone.schemas import create_table, default_literal, duckdb_columns
+from carryover.storage.zone.schemas import create_table, default_literal, duckdb_columns, row_model
 from carryover.tasks.traces.tables import TABLES
 
 _LEDGER = """
@@ -129,17 +130,21 @@ def _changes_to_tables(connection: DuckDBPyConnection) -> list[str]:
         held[table][column] = is_nullable
     statements = []
     for table in TABLES:
-        if table not in held:
+        if table in held:
+            statements += _changes_to_table(table, held[table])
+        else:
             statements.append(create_table(table))
-            continue
-        for name, duckdb_type, is_nullable in duckdb_columns(table):
-            if name not in held[table]:
-                default = default_literal(table, name)
-                statements.append(f"alter table main.{table} add column {name} {duckdb_type} default {default}")
-            elif is_nullable and not held[table][name]:
-                statements.append(f"alter table main.{table} alter column {name} drop not null")
-        # A column that no model declares any more gets no values.
-        for name in held[table].keys() - {column.name for column in duckdb_columns(table)}:
-            if not held[table][name]:
-                statements.append(f"alter table main.{table} alter column {name} drop not null")
     return statements
+
+
+def _changes_to_table(table: str, held: Mapping[str, bool]) -> Iterator[str]:
+    """Yield the statements for one table; `held` says of each of its columns whether it may be null."""
+    key = row_model(table).KEY
+    for name, duckdb_type, _ in duckdb_columns(table):
+        if name not in held:
+            default = default_literal(table, name)
+            yield f"alter table main.{table} add column {name} {duckdb_type} default {default}"
+    for name, is_nullable in held.items():
+        # What no model declares any more gets no values, either.
+        if not is_nullable and name not in key:
+            yield f"alter table main.{table} alter column {name} drop not null"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import LandingError
-from carryover.storage.zone.bundles import MANIFEST_FOLDER, Manifest, checksum
+from carryover.storage.zone.bundles import MANIFEST_FOLDER, BundleFile, Manifest, checksum
 from carryover.storage.zone.files import FileStore, FoundFile
 from carryover.storage.zone.landing import LandingZone, Manifests
 from carryover.storage.zone.objects import OBJECTS_FOLDER
@@ -108,17 +108,27 @@ def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
 
 def _why_unfit(manifest: Manifest, sizes: dict[str, int]) -> str | None:
     for file in manifest.files:
-        if file.table not in TABLES:
-            return f"table {file.table!r} is unknown to this version; upgrade Carryover"
-        if file.path not in sizes:
-            return f"{file.path}: file missing"
-        if sizes[file.path] != file.byte_count:
-            return f"{file.path}: torn, {sizes[file.path]} bytes instead of {file.byte_count}"
-        known = duckdb_columns(file.table)
-        if unknown := sorted(set(file.columns) - {column.name for column in known}):
-            return f"{file.path}: column {unknown[0]!r} is unknown to this version; upgrade Carryover"
-        if missing := [column.name for column in known if not column.is_nullable and column.name not in file.columns]:
-            return f"{file.path}: key column {missing[0]!r} is missing; land its run again with this version"
+        reason = _why_file_unfit(file, sizes)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _why_file_unfit(file: BundleFile, sizes: dict[str, int]) -> str | None:
+    """Return why a file cannot be read into its table: an unknown table or column, a lost size, a missing key."""
+    if file.table not in TABLES:
+        return f"table {file.table!r} is unknown to this version; upgrade Carryover"
+    if file.path not in sizes:
+        return f"{file.path}: file missing"
+    if sizes[file.path] != file.byte_count:
+        return f"{file.path}: torn, {sizes[file.path]} bytes instead of {file.byte_count}"
+    known = duckdb_columns(file.table)
+    unknown = set(file.columns) - {column.name for column in known}
+    if unknown:
+        return f"{file.path}: column {min(unknown)!r} is unknown to this version; upgrade Carryover"
+    missing = [column.name for column in known if not column.is_nullable and column.name not in file.columns]
+    if missing:
+        return f"{file.path}: key column {missing[0]!r} is missing; land its run again with this version"
     return None
 
 

@@ -8,7 +8,7 @@ import pyarrow.dataset as ds
 from duckdb import DuckDBPyRelation
 from duckdb.polars_io import duckdb_source
 
-from carryover.storage.zone.bundles import Manifest, share_episodes
+from carryover.storage.zone.bundles import BundleFile, Manifest, share_episodes
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.schemas import arrow_schema, column_default, nullable_schema, row_model
 from carryover.tasks.traces.rows import EPISODE_TABLES
@@ -66,7 +66,15 @@ def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl
         # Polars has readers of its own for some object stores; going through fsspec keeps one set of credentials.
         paths = [store.absolute(file.path) for file in files]
         frame = pl.scan_pyarrow_dataset(ds.dataset(paths, schema=schema, filesystem=store.filesystem, format="parquet"))
+    return frame.with_columns(_defaults(table, files))
+
+
+def _defaults(table: str, files: Sequence[BundleFile]) -> list[pl.Expr]:
+    """Return the columns that some of the files lack, with their defaults in place of null."""
     held = set.intersection(*(set(file.columns) for file in files))
-    defaults = {name: column_default(table, name) for name in schema.names if name not in held}
-    filled = [pl.col(name).fill_null(value) for name, value in defaults.items() if value is not None]
-    return frame.with_columns(filled) if filled else frame
+    filled = []
+    for name in nullable_schema(table).names:
+        default = None if name in held else column_default(table, name)
+        if default is not None:
+            filled.append(pl.col(name).fill_null(default))
+    return filled

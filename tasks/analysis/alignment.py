@@ -83,8 +83,7 @@ class Arms:
     ) -> None:
         """Lay out episodes; `scripts` are those of the scripted teachers, found as the arms `script_of` a cell."""
         own = _by_arm(episodes)
-        theirs = {} if scripts is None else _by_arm(scripts)
-        self._frames = own | {script_of(arm): frame for arm, frame in theirs.items() if arm.train is not None}
+        self._frames = own | _script_arms(scripts)
         instance_ids = pl.concat([frame["instance_id"] for frame in self._frames.values()]).unique().sort()
         self._layouts = {arm: _lay_out(frame, instance_ids) for arm, frame in self._frames.items()}
         self._tables: dict[tuple[ComparedArm, str], ArmTable] = {}
@@ -144,15 +143,23 @@ def align(tables: Sequence[ArmTable]) -> Aligned:
 
     An arm without training seeds (the base model) stands beside every seed of the others, replicate by replicate.
     """
-    seeded = [table for table in tables if any(seed is not None for seed, _ in table.draws)] or list(tables)
-    shared = [draw for draw in seeded[0].draws if all(_row_of(table, draw) is not None for table in tables)]
-    draws = tuple(sorted(shared, key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1])))
+    seeded = [table for table in tables if any(seed is not None for seed, _ in table.draws)]
+    draws = _shared_draws([*seeded, *tables])
     arms = []
     for table, columns in zip(tables, _shared_columns(tables), strict=True):
-        rows = [row for draw in draws if (row := _row_of(table, draw)) is not None]
+        rows = [row for row in (_row_of(table, draw) for draw in draws) if row is not None]
         arms.append(table.values[rows][:, columns])
     is_missing = np.isnan(np.stack(arms)).any(axis=0)
     return Aligned(draws, tuple(np.where(is_missing, np.nan, values) for values in arms))
+
+
+def _shared_draws(tables: Sequence[ArmTable]) -> tuple[Draw, ...]:
+    """Return the draws of the first table that every table has, by training seed and replicate."""
+    shared = []
+    for draw in tables[0].draws:
+        if all(_row_of(table, draw) is not None for table in tables):
+            shared.append(draw)
+    return tuple(sorted(shared, key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1])))
 
 
 def average_replicates(values: Values, training_seeds: Sequence[int | None]) -> Values:
@@ -171,6 +178,13 @@ def average_replicates(values: Values, training_seeds: Sequence[int | None]) -> 
 def script_of(arm: ComparedArm) -> ComparedArm:
     """Return the name of the arm that a contract's scripted teacher plays where a model trained on it plays `arm`."""
     return ComparedArm(f"script {arm.train}", arm.runtime)
+
+
+def _script_arms(scripts: pl.DataFrame | None) -> dict[ComparedArm, pl.DataFrame]:
+    """Return the scripted teachers' episodes by the name of their arm."""
+    if scripts is None:
+        return {}
+    return {script_of(arm): frame for arm, frame in _by_arm(scripts).items() if arm.train is not None}
 
 
 def _by_arm(episodes: pl.DataFrame) -> dict[ComparedArm, pl.DataFrame]:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from carryover.tasks.analysis.alignment import Arms, Values, means
-from carryover.tasks.analysis.intervals import difference, point_estimate, resample
+from carryover.tasks.analysis.alignment import Aligned, Arms, Values, means
+from carryover.tasks.analysis.intervals import Resamples, difference, point_estimate, resample
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.analysis.statistics_spec import Comparison, StatisticsSpec
 from carryover.tasks.traces.result_rows import StatisticRow
@@ -73,34 +73,46 @@ def equivalence_rows(
     With one training seed it is a pair of t-tests over instances. With several, seeds and instances are resampled, as
     for every other interval. Margins other than `equivalence_margin` are a sensitivity analysis of their own.
     """
-    aligned = [arms.align("score", one.a, one.b) for one in comparisons]
-    resamples = [
-        resample(scores, difference, spec) if scores.seed_count > 1 and scores.instance_count > 1 else None
-        for scores in aligned
-    ]
+    pairs = [_Pair(one, arms.align("score", one.a, one.b)) for one in comparisons]
+    resamples = [pair.resample(spec) for pair in pairs]
     for margin in dict.fromkeys((spec.equivalence_margin, *spec.sensitivity_margins)):
-        tests = [
-            two_one_sided_tests(np.subtract(*scores.per_instance()), margin=margin, alpha=spec.alpha)
-            if drawn is None
-            else two_one_sided_shares(drawn.statistics, margin=margin, alpha=spec.alpha, drawn=drawn.drawn)
-            for scores, drawn in zip(aligned, resamples, strict=True)
-        ]
-        corrected = holm([test.p_value for test in tests])
         is_main = margin == spec.equivalence_margin
-        for one, scores, drawn, test, p_holm in zip(comparisons, aligned, resamples, tests, corrected, strict=True):
+        analysis = "equivalence" if is_main else f"equivalence_within_{100 * margin:g}_points"
+        tests = [pair.test(drawn, margin, spec.alpha) for pair, drawn in zip(pairs, resamples, strict=True)]
+        corrected = holm([test.p_value for test in tests])
+        for pair, drawn, test, p_holm in zip(pairs, resamples, tests, corrected, strict=True):
             yield group.comparison_row(
-                "equivalence" if is_main else f"equivalence_within_{100 * margin:g}_points",
-                one,
+                analysis,
+                pair.comparison,
                 "score",
-                pair_count=scores.instance_count,
-                **means(scores),
-                estimate=point_estimate(scores, difference),
+                pair_count=pair.scores.instance_count,
+                **means(pair.scores),
+                estimate=point_estimate(pair.scores, difference),
                 confidence=1 - 2 * spec.alpha,
                 interval_kind="t" if drawn is None else "percentile",
                 p_holm=p_holm,
                 verdict=test.verdict(p_holm, spec.alpha),
                 **test._replace(method=f"equivalence, {test.method}")._asdict(),
             )
+
+
+class _Pair(NamedTuple):
+    """The scores of a comparison's two arms."""
+
+    comparison: Comparison
+    scores: Aligned
+
+    def resample(self, spec: StatisticsSpec) -> Resamples | None:
+        """Return the difference under every resample where there are several training seeds; else None."""
+        if self.scores.seed_count < 2 or self.scores.instance_count < 2:
+            return None
+        return resample(self.scores, difference, spec)
+
+    def test(self, drawn: Resamples | None, margin: float, alpha: float) -> Equivalence:
+        """Test whether the means are equal within a margin."""
+        if drawn is None:
+            return two_one_sided_tests(np.subtract(*self.scores.per_instance()), margin=margin, alpha=alpha)
+        return two_one_sided_shares(drawn.statistics, margin=margin, alpha=alpha, drawn=drawn.drawn)
 
 
 def smallest_detectable_difference(differences: Values, *, alpha: float, power: float) -> float | None:

@@ -180,19 +180,30 @@ def _reach(ends: Ends) -> list[list[float]] | None:
 
 
 def _plot_behaviour(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:
-    bucket, conditions = rows["bucket"][0], rows["condition"].to_list()
+    for axes, (letter, column, words) in zip(row, BEHAVIOUR_PANELS, strict=True):
+        _draw_bars(axes, rows, column, measured_on)
+        has_published = _draw_published(axes, rows[f"qwen3_8b_{column}"])
+        axes.set_ylabel(words)
+        axes.set_title(f"({letter}) {rows['bucket'][0]}")
+        axes.margins(y=0.25)
+        if letter == "a" and has_published:
+            axes.legend(loc="upper right", frameon=False)
+
+
+def _draw_bars(axes: "Axes", rows: pl.DataFrame, column: str, measured_on: str) -> None:
+    """Draw a bar per cell: the contract of training is its colour, a filled one runs persistent."""
+    conditions = rows["condition"].to_list()
     positions = list(range(len(conditions)))
     colours = [COLOURS.get(condition.partition("->")[0], OTHER_COLOUR) for condition in conditions]
     fills = [colour if name.endswith("->P") else "white" for colour, name in zip(colours, conditions, strict=True)]
-    for axes, (letter, column, words) in zip(row, BEHAVIOUR_PANELS, strict=True):
-        heights = [value or 0 for value in rows[column]]
-        axes.bar(positions, heights, color=fills, edgecolor=colours, linewidth=1.6, width=0.6, label=measured_on)
-        published = [(x, y) for x, y in zip(positions, rows[f"qwen3_8b_{column}"], strict=True) if y is not None]
-        if published:
-            axes.plot(*zip(*published, strict=True), "D", color="black", markersize=5, label="Qwen3-8B (published)")
-        axes.set_xticks(positions, [condition.replace("->", "→") for condition in conditions])
-        axes.set_ylabel(words)
-        axes.set_title(f"({letter}) {bucket}")
-        axes.margins(y=0.25)
-        if letter == "a" and published:
-            axes.legend(loc="upper right", frameon=False)
+    heights = [value or 0 for value in rows[column]]
+    axes.bar(positions, heights, color=fills, edgecolor=colours, linewidth=1.6, width=0.6, label=measured_on)
+    axes.set_xticks(positions, [condition.replace("->", "→") for condition in conditions])
+
+
+def _draw_published(axes: "Axes", values: pl.Series) -> bool:
+    """Mark the published values above the cells that have one; tell whether any has."""
+    published = [(position, value) for position, value in enumerate(values) if value is not None]
+    if published:
+        axes.plot(*zip(*published, strict=True), "D", color="black", markersize=5, label="Qwen3-8B (published)")
+    return bool(published)

@@ -90,7 +90,7 @@ def _shared_decimals(values: Mapping[str, Any], measured: list[str]) -> int | No
 def _with_intervals(text: dict[str, str]) -> dict[str, str]:
     """Return a row's texts with each interval beside its estimate, in place of the columns of its ends."""
     told = dict(text)
-    for low in text:
+    for low, low_end in text.items():
         if low != "low" and "_low" not in low:
             continue
         high = low.replace("low", "high")
@@ -99,8 +99,8 @@ def _with_intervals(text: dict[str, str]) -> dict[str, str]:
             continue
         del told[low]
         del told[high]
-        if text[estimate] and text[low] and text[high]:
-            told[estimate] = f"{text[estimate]} [{text[low]}, {text[high]}]"
+        if text[estimate] and low_end and text[high]:
+            told[estimate] = f"{text[estimate]} [{low_end}, {text[high]}]"
     return told
 
 

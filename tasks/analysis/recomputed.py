@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from carryover.tasks.analysis.published_tables import (
     PRINTED,
@@ -40,37 +40,62 @@ def recomputations() -> Iterator[Recomputation]:
 
 def _study_scores() -> Iterator[Recomputation]:
     """Yield what Table 2 repeats from Tables 7 to 10, and the differences of Tables 7 and 8."""
+    yield from _study_turns()
+    cells = {cell_label(row): row for row in _rows("table_2")}
+    means: dict[str, float] = {}
+    for file in ("table_7", "table_8"):
+        rows = _rows(file)
+        for row in rows:
+            if row["delta_published"] is not None:
+                claim = "difference {} against {}, {}".format(*_compared(row), row["split"])
+                yield of_rows(file, claim, [row], "delta_published", row["mean_a"] - row["mean_b"], within=0.005)
+        for label, printed in _means_by_cell(file, rows).items():
+            means.setdefault(label, printed.mean)
+            claim = "mean of {} is that of Table 2, {}".format(*label.split(", "))
+            score = cells[label]["score_pct"]
+            yield Recomputation(*PRINTED[file], claim, means[label], score, 0.05, tuple(printed.places))
+    for label, row in cells.items():
+        claim = f"score is the mean of Tables 7 and 8, {label}"
+        yield of_rows("table_2", claim, [row], "score_pct", means[label], within=0.05)
+
+
+def _study_turns() -> Iterator[Recomputation]:
+    """Yield Table 2's scores per token and steps, and the turns of Tables 9 and 10."""
     turns = {cell_label(row): row["total_turns"] for file in ("table_9", "table_10") for row in _rows(file)}
     cells = {cell_label(row): row for row in _rows("table_2")}
     for label, row in cells.items():
         computed = row["score_pct"] / (row["mean_total_tokens"] / 1000)
         yield of_rows("table_2", f"score per 1k tokens, {label}", [row], "score_per_1k_tokens", computed, within=0.005)
         if label in turns:
-            claim, mean = f"steps are the turns of Tables 9 and 10, {label}", turns[label] / row["n_tasks"]
-            yield of_rows("table_2", claim, [row], "mean_steps", mean, within=0.005)
+            claim = f"steps are the turns of Tables 9 and 10, {label}"
+            yield of_rows("table_2", claim, [row], "mean_steps", turns[label] / row["n_tasks"], within=0.005)
     for file in ("table_9", "table_10"):
         for row in _rows(file):
             cell = cells[cell_label(row)]
             claim = f"total turns are those of Table 2, {cell_label(row)}"
             yield of_rows(file, claim, [row], "total_turns", cell["n_tasks"] * cell["mean_steps"], within=0.5)
-    means: dict[str, float] = {}
-    for file in ("table_7", "table_8"):
-        printed_in: dict[str, list[Cell]] = {}
-        for row in _rows(file):
-            a, b = (arm_label(row[f"train_{side}"], row[f"runtime_{side}"]) for side in "ab")
-            if row["delta_published"] is not None:
-                claim = f"difference {a} against {b}, {row['split']}"
-                yield of_rows(file, claim, [row], "delta_published", row["mean_a"] - row["mean_b"], within=0.005)
-            for arm, column in ((a, "mean_a"), (b, "mean_b")):
-                label = f"{arm}, {row['split']}"
-                means.setdefault(label, row[column])
-                printed_in.setdefault(label, []).append(printed_cell(file, row, column))
-        for label, places in printed_in.items():
-            claim = "mean of {} is that of Table 2, {}".format(*label.split(", "))
-            yield Recomputation(*PRINTED[file], claim, means[label], cells[label]["score_pct"], 0.05, tuple(places))
-    for label, row in cells.items():
-        claim = f"score is the mean of Tables 7 and 8, {label}"
-        yield of_rows("table_2", claim, [row], "score_pct", means[label], within=0.05)
+
+
+class _PrintedMean(NamedTuple):
+    """A cell's mean score, and where a table of comparisons prints it."""
+
+    mean: float
+    places: list[Cell]
+
+
+def _means_by_cell(file: str, rows: list[dict[str, Any]]) -> dict[str, _PrintedMean]:
+    """Return the mean scores of Table 7 or 8 by cell, the first that is printed."""
+    found: dict[str, _PrintedMean] = {}
+    for row in rows:
+        for arm, column in zip(_compared(row), ("mean_a", "mean_b"), strict=True):
+            printed = found.setdefault(f"{arm}, {row['split']}", _PrintedMean(row[column], []))
+            printed.places.append(printed_cell(file, row, column))
+    return found
+
+
+def _compared(row: dict[str, Any]) -> list[str]:
+    """Return both arms of a comparison by their letters."""
+    return [arm_label(row[f"train_{side}"], row[f"runtime_{side}"]) for side in "ab"]
 
 
 def _study_counts() -> Iterator[Recomputation]:
@@ -111,7 +136,7 @@ def _study_training() -> Iterator[Recomputation]:
 
 
 def _cave_benchmarks() -> Iterator[Recomputation]:
-    """Yield the means and gains of Table 1; the sums, mean shares over three runs and gains of Table 2."""
+    """Yield the means and gains of Table 1, and what Table 2 repeats."""
     for row in _rows("cave_table_1"):
         where = f"{row['model']}, {row['domain']}"
         for arm in ("fc", "cave"):
@@ -119,23 +144,30 @@ def _cave_benchmarks() -> Iterator[Recomputation]:
             yield of_rows("cave_table_1", f"mean of three runs, {arm}, {where}", [row], f"{arm}_avg", mean, within=0.1)
         gain = row["cave_avg"] - row["fc_avg"]
         yield of_rows("cave_table_1", f"gain, {where}", [row], "delta_published", gain, within=0.1)
-    kinds = ("simple", "multiple", "parallel", "parallel_multiple")
+    yield from _cave_function_calls()
+
+
+def _cave_function_calls() -> Iterator[Recomputation]:
+    """Yield the sums of Table 2, its mean shares over three runs, and the gains in them."""
+    file = "cave_table_2"
     shares: dict[Any, float] = {}
-    for (model, arm), group in published_table("cave_table_2").group_by("model", "arm", maintain_order=True):
+    for (model, arm), group in published_table(file).group_by("model", "arm", maintain_order=True):
         rows = group.rows(named=True)
         for row in rows:
-            for what, words in (("correct", "correct answers"), ("total", "questions")):
-                claim = f"{words} add up, {model}, {arm}, {row['run']}"
-                total = sum(row[f"{kind}_{what}"] for kind in kinds)
-                yield of_rows("cave_table_2", claim, [row], f"overall_{what}", total, within=0)
+            yield from _cave_sums(row, f"{model}, {arm}, {row['run']}")
         share = 100 * sum(row["overall_correct"] for row in rows) / sum(row["overall_total"] for row in rows)
-        yield of_rows(
-            "cave_table_2", f"mean share correct, {model}, {arm}", rows, "avg_pct_published", share, within=0.05
-        )
-        against = shares.setdefault(model, rows[0]["avg_pct_published"])
+        yield of_rows(file, f"mean share correct, {model}, {arm}", rows, "avg_pct_published", share, within=0.05)
+        printed = rows[0]["avg_pct_published"]
+        against = shares.setdefault(model, printed)
         if arm != "function_calling":
-            gain = rows[0]["avg_pct_published"] - against
-            yield of_rows("cave_table_2", f"gain in mean share, {model}", rows, "avg_delta_published", gain, within=0.1)
+            claim = f"gain in mean share, {model}"
+            yield of_rows(file, claim, rows, "avg_delta_published", printed - against, within=0.1)
+
+
+def _cave_sums(row: dict[str, Any], where: str) -> Iterator[Recomputation]:
+    for what, words in (("correct", "correct answers"), ("total", "questions")):
+        total = sum(row[f"{kind}_{what}"] for kind in ("simple", "multiple", "parallel", "parallel_multiple"))
+        yield of_rows("cave_table_2", f"{words} add up, {where}", [row], f"overall_{what}", total, within=0)
 
 
 def _cave_states() -> Iterator[Recomputation]:

@@ -44,5 +44,8 @@ class StatisticGroup(NamedTuple):
 
 
 def averaged_over_seeds(method: str, seed_count: int) -> str:
-    """Return a method's words with what it counts where several models, one per training seed, played the instances."""
+    """Return the description of a test and its unit of analysis.
+
+    Where several models, one per training seed, played the instances, an instance counts once.
+    """
     return method if seed_count < 2 else f"{method}, one value per instance: its mean over {seed_count} training seeds"

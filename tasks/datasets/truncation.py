@@ -71,20 +71,26 @@ def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder
         if is_open and roles[-2:] != ["assistant", "user"]:
             return Truncation((), reason="fits_but_ends_with_user_unfixable")
         return Truncation(tuple(messages[:-1] if is_open else messages), is_truncated=is_open)
-    head_end = 1
-    while roles[head_end : head_end + 1] == ["system"]:
-        head_end += 1
-    head_end += roles[head_end : head_end + 1] == ["user"]
+    head_end = _head_end(roles)
     # The end is two messages, or the reply before a trailing observation.
     stop = len(messages) - is_open
     start = stop - 1 if is_open else max(stop - 2, head_end)
     if stop <= head_end or roles[stop - 1] != "assistant":
         return Truncation((), reason="trace_ends_with_user_unfixable")
-    head, end = messages[:head_end], messages[start:stop]
+    head = messages[:head_end]
+    end = messages[start:stop]
     left = budget.less([*head, *end])
     if min(left) < 0:
         return Truncation((), reason="trunc_head_tail_exceeds_limit")
     return Truncation((*head, *_backfill(messages[head_end:start], left, placeholder), *end), is_truncated=True)
+
+
+def _head_end(roles: Sequence[str]) -> int:
+    """Return how many messages open a trace: the system messages, and the task."""
+    end = 1
+    while roles[end : end + 1] == ["system"]:
+        end += 1
+    return end + (roles[end : end + 1] == ["user"])
 
 
 def _backfill(middle: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage) -> list[CostedMessage]:

@@ -257,26 +257,38 @@ class Compared(NamedTuple):
     models: list[StatisticRow]
     scripts: list[StatisticRow]
 
+    def outcome(self) -> Literal["holds", "does not hold"]:
+        """Tell whether the models keep every bound."""
+        return "holds" if all(criterion.holds(self.models) for criterion in self.criteria) else "does not hold"
+
+    def outcome_of_scripts(self) -> Literal["fulfilled", "not fulfilled", "not played"]:
+        """Tell whether the scripted teachers keep every bound."""
+        if not self.scripts:
+            return "not played"
+        is_kept = all(criterion.holds(self.scripts) for criterion in self.criteria)
+        return "fulfilled" if is_kept else "not fulfilled"
+
 
 def _verdict(hypothesis: Hypothesis, group: Group, compared: Compared, reason: str | None) -> Verdict:
-    criteria, shown, scripts = compared
-    verdict = "holds" if all(criterion.holds(shown) for criterion in criteria) else "does not hold"
-    by_script = "fulfilled" if all(criterion.holds(scripts) for criterion in criteria) else "not fulfilled"
+    shown = compared.models
+    lows = [row.low for row in shown if row.low is not None]
+    highs = [row.high for row in shown if row.high is not None]
+    forced = f"forced: {hypothesis.forced}" if hypothesis.forced else ""
     return Verdict(
         hypothesis.name,
         *group,
-        criteria=" and ".join(criterion.text for criterion in criteria),
+        criteria=" and ".join(criterion.text for criterion in compared.criteria),
         estimate=shown[0].estimate,
-        low=min((row.low for row in shown if row.low is not None), default=None),
-        high=max((row.high for row in shown if row.high is not None), default=None),
-        verdict=verdict if reason is None else "no verdict",
-        by_script=by_script if scripts else "not played",
-        note=reason or (f"forced: {hypothesis.forced}" if hypothesis.forced else ""),
+        low=min(lows, default=None),
+        high=max(highs, default=None),
+        verdict=compared.outcome() if reason is None else "no verdict",
+        by_script=compared.outcome_of_scripts(),
+        note=reason or forced,
     )
 
 
 def count_claims(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return lines that count distinct claims, those that hold apart by what fulfils them without a model."""
+    """Return lines that count distinct claims, by outcome and by what fulfils them."""
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         by_claim.setdefault(verdict.hypothesis, []).append(verdict)
@@ -296,7 +308,7 @@ def count_claims(verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def _outcome(verdicts: list[Verdict]) -> str:
-    """Return the outcome of a claim over its groups: it holds where it holds in every one that is judged."""
+    """Return the outcome of a claim: it holds if every judged group does."""
     outcomes = {verdict.verdict for verdict in verdicts} - {"no verdict"}
     if not outcomes:
         return "no verdict"
