@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from carryover.storage.warehouse.reader import Warehouse
 
 TITLE = "Contract lint"
+PAGE = ".html"
 QUICK_BYTES = 1_000_000
 """Size of files up to which no progress is shown."""
 FAILING = 2
@@ -67,50 +68,58 @@ def lint_warehouse(warehouse: "Warehouse", plan: str | None) -> Iterator[TraceLi
         yield from lint_traces(traces_of_rows(episodes.filter(chosen), turns, steps), tools=provided)
 
 
-def report_lint(
-    found: Iterable[TraceLint],
-    tally: Tally,
-    *,
-    against: str | None,
-    per_trace: bool,
-    format: LintFormat,
-    save: Sequence[Path],
-) -> int:
+class LintOutput(NamedTuple):
+    """Where findings go."""
+
+    format: LintFormat
+    per_trace: bool
+    """Whether a row per trace is printed instead of the summary."""
+    save: Sequence[Path]
+    """Files for the rows per trace, and pages."""
+
+
+def report_lint(found: Iterable[TraceLint], tally: Tally, against: str | None, output: LintOutput) -> int:
     """Print what was found and return the exit code; raise `UserError` where no code was read."""
     runtime = against or "stateless"
     summary = LintSummary(lost=lost_channels(runtime))
     page = PageRows()
-    rows = []
-    with ExitStack() as files:
-        writers = [files.enter_context(open_rows(path)) for path in save if path.suffix != ".html"]
-        for lint in summary.follow(found):
-            page.add(lint)
-            if per_trace:
-                rows.append(flat_row(lint))
-            for write in writers:
-                write(lint)
+    rows = _count(summary.follow(found), page, output)
     refuse_without_code(summary, tally)
     unread = tally.sentences()
-    written = html_page(TITLE, summary, page.rows(), unread)
-    for path in save:
-        if path.suffix == ".html":
-            path.write_text(written, encoding="utf-8")
     for sentence in unread:
         typer.echo(sentence, err=True)
-    if format == "html":
+    written = html_page(TITLE, summary, page.rows(), unread)
+    for path in output.save:
+        if path.suffix == PAGE:
+            path.write_text(written, encoding="utf-8")
+    if output.format == "html":
         typer.echo(written, nl=False)
     else:
-        _print(summary.sentence(runtime), rows if per_trace else summary.rows(), unread, format, per_trace=per_trace)
+        _print(summary.sentence(runtime), rows or summary.rows(), unread, output)
     return FAILING if against and summary.failing_count else 0
 
 
-def _print(verdict: str, rows: list[dict], unread: list[str], format: LintFormat, *, per_trace: bool) -> None:
-    if format == "json":
+def _count(found: Iterable[TraceLint], page: PageRows, output: LintOutput) -> list[dict[str, Any]]:
+    """Go through the findings, write the rows to save, and return those to print."""
+    rows = []
+    with ExitStack() as files:
+        writers = [files.enter_context(open_rows(path)) for path in output.save if path.suffix != PAGE]
+        for lint in found:
+            page.add(lint)
+            if output.per_trace:
+                rows.append(flat_row(lint))
+            for write in writers:
+                write(lint)
+    return rows
+
+
+def _print(verdict: str, rows: list[dict[str, Any]], unread: list[str], output: LintOutput) -> None:
+    if output.format == "json":
         typer.echo(json.dumps({"verdict": verdict, "rows": rows, "unread": unread}, indent=2))
-    elif format in ("rich", "markdown", "csv"):
-        typer.echo(verdict, err=format == "csv")
-        draw = episode_table if per_trace else contract_table
-        typer.echo(draw(rows, format, screen().width), nl=False)
+    elif output.format in ("rich", "markdown", "csv"):
+        typer.echo(verdict, err=output.format == "csv")
+        draw = episode_table if output.per_trace else contract_table
+        typer.echo(draw(rows, output.format, screen().width), nl=False)
 
 
 def _traces(files: list[Path], contract: str | None, tally: Tally) -> Iterator[Trace]:

@@ -283,14 +283,12 @@ def lint(
     from carryover.tasks.readers.tally import Tally
 
     tally = Tally()
-    report = partial(
-        linting.report_lint, tally=tally, against=against, per_trace=per_trace, format=format, save=save or ()
-    )
+    output = linting.LintOutput(format, per_trace, save or ())
     if files:
-        code = report(linting.lint_files(files, contract, tally))
+        code = linting.report_lint(linting.lint_files(files, contract, tally), tally, against, output)
     else:
         with open_warehouse(home) as warehouse:
-            code = report(linting.lint_warehouse(warehouse, plan))
+            code = linting.report_lint(linting.lint_warehouse(warehouse, plan), tally, against, output)
     raise typer.Exit(code)
 
 

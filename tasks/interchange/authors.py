@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
 from carryover.tasks.readers.outputs import read_outcome
-from carryover.tasks.traces.rows import StepRow
+from carryover.tasks.traces.rows import StepRow, TurnRow
 from carryover.tasks.traces.vocabulary import FinishReason
 
 FAMILY = "knapsack"
@@ -71,11 +71,7 @@ def summarise_results(documents: Sequence[AuthorsDocuments]) -> dict[str, Any]:
     an episode without a score counts as executed and unsolved, and in no metric. Times are seconds.
     """
     results = [document.result.get("result", {}) for document in documents]
-    metrics: dict[str, list[float]] = defaultdict(list)
-    for result in results:
-        for name, value in {**result.get("metrics", {}), "score": result.get("score")}.items():
-            if value is not None:
-                metrics[name].append(value)
+    metrics = _metrics_by_name(results)
     seconds = [document.result["finished_at"] - document.result["started_at"] for document in documents]
     summaries = [document.trace["summary"] for document in documents]
     solved = [result.get("is_solved") is True for result in results]
@@ -84,13 +80,23 @@ def summarise_results(documents: Sequence[AuthorsDocuments]) -> dict[str, Any]:
         "average_runtime": fmean(seconds),
         "average_steps": fmean(summary["num_steps"] for summary in summaries),
         "average_total_tokens": fmean(summary["token_usage"]["total_tokens"] for summary in summaries),
-        "metrics": {
-            name: {"mean": fmean(values), "median": median(values), "min": min(values), "max": max(values)}
-            for name, values in metrics.items()
-        },
+        "metrics": {name: _spread(values) for name, values in metrics.items()},
         "num_tasks_executed": len(documents),
         "num_tasks_solved": sum(solved),
     }
+
+
+def _metrics_by_name(results: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
+    metrics: dict[str, list[float]] = defaultdict(list)
+    for result in results:
+        for name, value in {**result.get("metrics", {}), "score": result.get("score")}.items():
+            if value is not None:
+                metrics[name].append(value)
+    return metrics
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    return {"mean": fmean(values), "median": median(values), "min": min(values), "max": max(values)}
 
 
 def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
@@ -116,18 +122,7 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
         "errors": [event["data"]["error"] for event in events if event["type"] == "ErrorEvent"],
         "token_usage": _usage(episode.prompt_tokens, episode.completion_tokens),
     }
-    instance = trace.instance
-    optimal_value = instance.optimal_value if instance else None
-    metrics = {
-        "agent_value": episode.value_taken,
-        "optimal_value": optimal_value,
-        "optimality_gap": None if optimal_value is None else optimal_value - episode.value_taken,
-        "weight_used": episode.weight_taken,
-        "capacity": instance.capacity if instance else None,
-        "items_taken_count": episode.taken_count,
-        "inspected_count": episode.inspected_count,
-    }
-    result = {"is_solved": episode.is_solved, "score": episode.score, "metrics": metrics}
+    result = {"is_solved": episode.is_solved, "score": episode.score, "metrics": _metrics(trace)}
     declared = {"runtime": episode.runtime_contract, "shown": episode.shown_contract, "trained": episode.train_contract}
     return AuthorsDocuments(
         trace={
@@ -147,6 +142,20 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
     )
 
 
+def _metrics(trace: RecordedTrace) -> dict[str, int | None]:
+    episode = trace.episode
+    optimal_value = trace.instance.optimal_value if trace.instance else None
+    return {
+        "agent_value": episode.value_taken,
+        "optimal_value": optimal_value,
+        "optimality_gap": None if optimal_value is None else optimal_value - episode.value_taken,
+        "weight_used": episode.weight_taken,
+        "capacity": trace.instance.capacity if trace.instance else None,
+        "items_taken_count": episode.taken_count,
+        "inspected_count": episode.inspected_count,
+    }
+
+
 def _events(trace: RecordedTrace, finished_at: datetime) -> Iterator[dict[str, Any]]:
     episode = trace.episode
     clock = episode.started_at
@@ -163,22 +172,26 @@ def _events(trace: RecordedTrace, finished_at: datetime) -> Iterator[dict[str, A
         steps: list[StepRow | None] = [*steps_of.get(turn.turn, [])]
         for step in steps or [None]:  # its block did not run: it has no code, and is not among `num_steps`
             clock += timedelta(seconds=step.execution_seconds if step else 0.0)
-            outcome = _outcome(step, turn.observation)
-            if outcome["error"]:
-                yield _event("ErrorEvent", clock, {"error": outcome["error"]})
-            data = {
-                "turn": turn.turn - 1,
-                "assistant_text": turn.assistant_text,
-                "code": step.code if step else None,
-                "interpreter_result": outcome,
-                "token_usage": usage,
-            }
-            yield _event("StepEvent", clock, data)
+            yield from _step_events(turn, step, clock)
     if episode.error_message:
         yield _event("ErrorEvent", finished_at, {"error": episode.error_message})
     if episode.finish_reason is not FinishReason.TIMEOUT:
         usage = _usage(episode.prompt_tokens, episode.completion_tokens)
         yield _event("FinishEvent", finished_at, {"reason": episode.finish_reason.value, "token_usage": usage})
+
+
+def _step_events(turn: TurnRow, step: StepRow | None, clock: datetime) -> Iterator[dict[str, Any]]:
+    outcome = _outcome(step, turn.observation)
+    if outcome["error"]:
+        yield _event("ErrorEvent", clock, {"error": outcome["error"]})
+    data = {
+        "turn": turn.turn - 1,
+        "assistant_text": turn.assistant_text,
+        "code": step.code if step else None,
+        "interpreter_result": outcome,
+        "token_usage": _usage(turn.prompt_tokens, turn.completion_tokens),
+    }
+    yield _event("StepEvent", clock, data)
 
 
 def _outcome(step: StepRow | None, observation: str | None) -> dict[str, Any]:

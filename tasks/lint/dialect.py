@@ -131,10 +131,7 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else _called(node)
-        is_import = called in ("import_module", "__import__")
-        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-        self.is_opaque = self.is_opaque or called == "get_ipython" or (is_import and any(map(_is_main, arguments)))
+        self.is_opaque = self.is_opaque or _reaches_main(node)
         name = _called(node)
         if name in ("exec", "eval") and len(node.args) == 1:
             statements = self._statements(node.args[0])
@@ -179,6 +176,15 @@ class _Rewriter(ast.NodeTransformer):
                 return None
         self.is_opaque = True
         return None
+
+
+def _reaches_main(node: ast.Call) -> bool:
+    """Tell whether a call gives the block's own namespace as an object: IPython's shell, or the module `__main__`."""
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else _called(node)
+    if called == "get_ipython":
+        return True
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return called in ("import_module", "__import__") and any(map(_is_main, arguments))
 
 
 def _called(node: ast.AST) -> str | None:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from carryover.tasks.lint.effects import python_effects
+from carryover.tasks.lint.literals import Constants
 from carryover.tasks.lint.shell import Effect, shell_effects
 from carryover.tasks.lint.statements import LintBlock, before_line, line_reading, read_block
 from carryover.tasks.readers.outputs import error_line, missing_name
@@ -31,38 +32,45 @@ class Executed(NamedTuple):
     runs_fresh_python: bool
     """Whether its Python ran in processes of its own, as `python -c` in a shell does."""
 
+    def with_names(self, names: LintBlock, effects: tuple[Effect, ...]) -> "Executed":
+        """Return the block with what it left, and with its state beyond names."""
+        return self._replace(names=names, effects=effects)
 
-def execute_on_paper(block: Block, tools: Collection[str], constants: dict[str, str]) -> Executed:
+
+def execute_on_paper(block: Block, tools: Collection[str], constants: Constants) -> Executed:
     """Return what a block did; `constants` are the texts that names hold, and are kept up to date."""
     cell = _SHELL_CELL.match(block.code)
-    is_shell = block.language == "shell" or cell is not None
-    missing = missing_name(block.error)
-    if is_shell:
-        code = block.code[cell.end() :] if cell else block.code
-        names, effects, has_python = _shell_block(code, tools)
-    else:
-        names = read_block(block.code, tools)
-        effects = tuple(python_effects(block.code, names.tree, constants))
-        has_python = False
-    written = names.binds | names.deletes | names.imported_names
-    if block.error is not None and not is_shell:
-        line = error_line(block.output, block.error)
-        if line is None and missing is not None:
-            line = line_reading(names, missing)
-        names = names if line is None else before_line(block.code, names, line, tools)
-    return Executed(
-        names=names,
-        written_names=written,
-        effects=effects,
-        language="shell" if is_shell else "python",
-        missing_name=missing,
-        has_outcome=block.output is not None or block.error is not None,
-        has_error=block.error is not None,
-        runs_fresh_python=has_python,
+    if block.language == "shell" or cell is not None:
+        return _executed_shell(block, block.code[cell.end() :] if cell else block.code, tools)
+    names = read_block(block.code, tools)
+    return _executed(block, names).with_names(
+        _until_error(block, names, tools), tuple(python_effects(block.code, names.tree, constants))
     )
 
 
-def _shell_block(code: str, tools: Collection[str]) -> tuple[LintBlock, tuple[Effect, ...], bool]:
+def _executed(block: Block, names: LintBlock) -> Executed:
+    return Executed(
+        names=names,
+        written_names=names.binds | names.deletes | names.imported_names,
+        effects=(),
+        language="python",
+        missing_name=missing_name(block.error),
+        has_outcome=block.output is not None or block.error is not None,
+        has_error=block.error is not None,
+        runs_fresh_python=False,
+    )
+
+
+def _until_error(block: Block, names: LintBlock, tools: Collection[str]) -> LintBlock:
+    """Return a block's names; one that raised leaves what came before the statement."""
+    missing = missing_name(block.error)
+    line = None if block.error is None else error_line(block.output, block.error)
+    if line is None and missing is not None:
+        line = line_reading(names, missing)
+    return names if line is None else before_line(block.code, names, line, tools)
+
+
+def _executed_shell(block: Block, code: str, tools: Collection[str]) -> Executed:
     shell = shell_effects(code)
     programs = [read_block(program, tools) for program in shell.programs]
     effects = list(shell.effects)
@@ -74,4 +82,5 @@ def _shell_block(code: str, tools: Collection[str]) -> tuple[LintBlock, tuple[Ef
         reads=frozenset(SHELL_NAME + name for name in shell.reads).union(*(each.reads for each in programs)),
         imported_names=frozenset[str]().union(*(each.imported_names for each in programs)),
     )
-    return names, tuple(effects), bool(programs)
+    executed = _executed(block, names).with_names(names, tuple(effects))
+    return executed._replace(language="shell", runs_fresh_python=bool(programs))

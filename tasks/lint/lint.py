@@ -1,11 +1,11 @@
-"""The lint of one trace: what its code assumes about the interpreter, and what the outcomes show about it."""
+"""The lint of one trace: what its code assumes, and what its outcomes show."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from carryover.tasks.lint.effects import Carried, StateWalk
 from carryover.tasks.lint.executed import SHELL_NAME, Executed, execute_on_paper
 from carryover.tasks.lint.runtime import InferredRuntime, infer_runtime
+from carryover.tasks.lint.state import Carried, StateWalk
 from carryover.tasks.lint.statements import words_of
 from carryover.tasks.lint.verdict import Taken, episode_sentence
 from carryover.tasks.lint.walk import HISTORY, NameWalk, count_lexemes, star_names
@@ -102,12 +102,12 @@ def lint_trace(trace: Trace, *, tools: Collection[str] | None = None) -> TraceLi
     executed = followed.executed
     tokens = sum(count_lexemes(reply.text) for reply in trace.replies) + _called_tokens(trace)
     count = max(len(executed), 1)
-    unjudged_count = sum(not block.names.is_judged for block in executed)
+    unjudged_count = _count_unjudged(executed)
     unread_count = sum(len(reply.unread) for reply in trace.replies)
+    first_block, first_name = followed.first or (None, None)
     idiom = _idiom(followed, unjudged_count + unread_count)
     names = tuple(sorted({name.removeprefix(SHELL_NAME) for name in walk.carried}))
     state = followed.state
-    first = followed.first
     runtime = _runtime(trace, followed)
     return TraceLint(
         trace_id=trace.trace_id,
@@ -127,19 +127,19 @@ def lint_trace(trace: Trace, *, tools: Collection[str] | None = None) -> TraceLi
         redefinitions_per_block=walk.redefinition_count / count,
         token_count=tokens,
         restated_token_count=walk.restated_token_count,
-        restated_share=walk.restated_token_count / tokens if tokens else 0.0,
+        restated_share=walk.restated_token_count / max(tokens, 1),
         contradiction=_contradiction(trace.declared_contract, names, has_restating_block=walk.has_restating_block),
         layout=trace.layout,
         language=_language(executed),
-        verdict=episode_sentence(idiom, Taken(first, names, state, tuple(sorted(set(walk.early)))), runtime),
-        first_block=first[0] if first else None,
-        first_name=first[1] if first else None,
+        verdict=episode_sentence(idiom, Taken(followed.first, names, state, tuple(sorted(set(walk.early)))), runtime),
+        first_block=first_block,
+        first_name=first_name,
         carried_files=_names_of(state, "files"),
         carried_environment=_names_of(state, "environment"),
-        carried_directory=any(each.channel == "directory" for each in state),
+        carried_directory=bool(_names_of(state, "directory")),
         carried_packages=_names_of(state, "packages"),
-        carried_processes=any(each.channel == "processes" for each in state),
-        carried_figures=any(each.channel == "figures" for each in state),
+        carried_processes=bool(_names_of(state, "processes")),
+        carried_figures=bool(_names_of(state, "figures")),
         runtime=runtime.runtime,
         runtime_confidence=runtime.confidence,
         observed_read_count=runtime.observed_count,
@@ -166,24 +166,60 @@ def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Follow
     executed = tuple(execute_on_paper(block, tools or (), constants) for block in blocks)
     unbound = _never_bound(executed)
     starred = star_names([each.names for each in executed], unbound)
-    walk = NameWalk((unbound if tools is None else frozenset(tools)) - starred)
-    state_walk = StateWalk()
-    state: dict[Carried, None] = {}
-    first: tuple[int, str] | None = None
-    observed = 0
-    failed = 0
-    for number, (each, block) in enumerate(zip(executed, blocks, strict=True), start=1):
-        carried = walk.enter(each.names, starred if each.names.has_star_import else frozenset(), is_forced=failed > 0)
-        taken = state_walk.enter(each.effects)
-        state.update((found, None) for found in taken)
-        found_names = sorted(name.removeprefix(SHELL_NAME) for name in carried) or sorted(map(_described, taken))
-        if first is None and found_names:
-            first = (number, found_names[0])
-        walk.seen |= words_of(block.code) | words_of(block.output or "")
-        is_failed = each.missing_name in carried
-        failed += is_failed
-        observed += int(is_failed) if each.has_error else len(carried) if each.has_outcome else 0
-    return _Followed(executed, walk, tuple(state), first, observed, failed)
+    following = _Following(NameWalk((unbound if tools is None else frozenset(tools)) - starred), starred)
+    for each, block in zip(executed, blocks, strict=True):
+        following.enter(each, block)
+    return _Followed(
+        executed,
+        following.names,
+        tuple(following.carried_state),
+        following.first,
+        following.observed_count,
+        following.failed_count,
+    )
+
+
+class _Following:
+    """Names and state of a trace while its blocks are gone through."""
+
+    def __init__(self, names: NameWalk, starred: frozenset[str]) -> None:
+        self.names = names
+        self.carried_state: dict[Carried, None] = {}
+        self.first: tuple[int, str] | None = None
+        self.observed_count = 0
+        self.failed_count = 0
+        self._starred = starred
+        self._state = StateWalk()
+        self._number = 0
+
+    def enter(self, block: Executed, source: Block) -> None:
+        """Go through one block."""
+        self._number += 1
+        starred = self._starred if block.names.has_star_import else frozenset[str]()
+        carried = self.names.enter(block.names, starred, is_forced=self.failed_count > 0)
+        taken = self._state.enter(block.effects)
+        self.carried_state.update((found, None) for found in taken)
+        self._note_first(carried, taken)
+        self._note_outcome(block, carried)
+        self.names.seen |= words_of(source.code) | words_of(source.output or "")
+
+    def _note_first(self, carried: frozenset[str], taken: list[Carried]) -> None:
+        found = sorted(name.removeprefix(SHELL_NAME) for name in carried) or sorted(map(_described, taken))
+        if found and self.first is None:
+            self.first = (self._number, found[0])
+
+    def _note_outcome(self, block: Executed, carried: frozenset[str]) -> None:
+        """Count reads of earlier names with a known outcome: of a block that raised, the missing one."""
+        if block.has_error:
+            is_missed = block.missing_name in carried
+            self.observed_count += is_missed
+            self.failed_count += is_missed
+        elif block.has_outcome:
+            self.observed_count += len(carried)
+
+
+def _count_unjudged(executed: tuple[Executed, ...]) -> int:
+    return sum(not block.names.is_judged for block in executed)
 
 
 def _never_bound(executed: tuple[Executed, ...]) -> frozenset[str]:
@@ -196,13 +232,20 @@ def _never_bound(executed: tuple[Executed, ...]) -> frozenset[str]:
 def _idiom(followed: _Followed, unjudged_count: int) -> Idiom:
     """Return how a trace treats its interpreter."""
     walk = followed.walk
-    if walk.carried or walk.early or followed.state:
-        return "mixed" if walk.has_restating_block and (walk.carried or walk.early) else "needs_persistence"
-    if not followed.executed:
-        return "unjudged" if unjudged_count else "no_code"
+    reads_names = bool(walk.carried or walk.early)
+    if reads_names and walk.has_restating_block:
+        return "mixed"
+    if reads_names or followed.state:
+        return "needs_persistence"
     if unjudged_count:
         return "unjudged"
-    return "single_block" if len(followed.executed) < 2 else "stateless_safe"
+    match len(followed.executed):
+        case 0:
+            return "no_code"
+        case 1:
+            return "single_block"
+        case _:
+            return "stateless_safe"
 
 
 def _contradiction(declared: str | None, names: tuple[str, ...], *, has_restating_block: bool) -> str | None:

@@ -1,8 +1,9 @@
-"""Shell blocks: the variables that they set and read, the state beyond them, and the Python that they run."""
+"""Shell blocks: their variables, the state beyond them, and the Python that they run."""
 
 import re
 import shlex
-from typing import Literal, NamedTuple
+from itertools import takewhile
+from typing import Literal, NamedTuple, Protocol
 
 Channel = Literal["files", "environment", "directory", "packages", "processes", "figures"]
 
@@ -15,7 +16,7 @@ _PYTHON_INLINE = re.compile(
 _PYTHON_STDIN = re.compile(r"\bpython[\d.]*\s*(?:-\s*)?$")
 _SEPARATOR = re.compile(r"(?:&&|\|\||;|\||(?<![<>&])&(?![&>])|\n)")
 _VARIABLE = re.compile(r"(?<!\\)\$\{?(?P<name>[A-Za-z_]\w*)")
-_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)\+?=")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _FUNCTION = re.compile(r"^\s*(?:function\s+)?(?P<name>[A-Za-z_][\w-]*)\s*\(\)\s*\{", re.MULTILINE)
 _REDIRECTION = re.compile(r"(?<![\d&])\d?(?P<sign>>>?|<)\s*(?P<path>[^\s;&|<>()]+)")
 _LOCAL_SERVER = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b:?\d*")
@@ -26,7 +27,9 @@ _WITHOUT_DIRECTORY = frozenset({
     "curl", "wget", "ps", "pushd", "popd", "sudo", "test", "[", "python", "python3", "node",
 })  # fmt: skip
 """Commands that do not read the working directory by themselves."""
-_WRITING = frozenset({"touch", "mkdir", "tee"})
+_SCRIPT_RUNNERS = ("python", "python3", "node")
+_WHOLE_KINDS: dict[str, Literal["set", "clear"]] = {"touch": "set", "mkdir": "set", "tee": "set", "rm": "clear"}
+"""Commands that do the same to all of their operands."""
 _COPYING = frozenset({"cp", "mv", "ln"})
 _JOB_COMMANDS = frozenset({"jobs", "fg", "bg", "kill", "pkill", "wait", "disown"})
 _MODULE_OF = {
@@ -63,19 +66,17 @@ def uses_local_server(text: str) -> bool:
 
 
 def shell_effects(code: str) -> ShellBlock:
-    """Return what a shell block does; a command that cannot be split into words is read by its first one."""
+    """Return what a shell block does; a command that cannot be split into words is read by its spaces."""
     programs: list[str] = []
     plain = _without_programs(code, programs)
-    bound: dict[str, None] = {}
-    read: dict[str, None] = {}
-    effects: list[Effect] = []
+    reading = _Reading()
     for function in _FUNCTION.finditer(plain):
-        bound[function["name"]] = None
+        reading.bound[function["name"]] = None
     for command in _SEPARATOR.split(plain):
-        _read_command(command.strip(), bound, read, effects)
+        reading.enter(command.strip())
     if _BACKGROUND.search(plain) or "nohup " in plain:
-        effects.append(Effect("processes", "set", "background process"))
-    return ShellBlock(tuple(effects), frozenset(bound), frozenset(read), tuple(programs))
+        reading.note("processes", "set", "background process")
+    return ShellBlock(tuple(reading.effects), frozenset(reading.bound), frozenset(reading.read), tuple(programs))
 
 
 def _without_programs(code: str, programs: list[str]) -> str:
@@ -95,83 +96,135 @@ def _without_programs(code: str, programs: list[str]) -> str:
     return _PYTHON_INLINE.sub(inline, _HEREDOC.sub(heredoc, code))
 
 
-def _read_command(command: str, bound: dict[str, None], read: dict[str, None], effects: list[Effect]) -> None:
-    if not command or command.startswith("#"):
-        return
-    for variable in _VARIABLE.finditer(_without_single_quotes(command)):
-        if variable["name"] not in bound:
-            read[variable["name"]] = None
-            effects.append(Effect("environment", "read", variable["name"]))
-    for redirection in _REDIRECTION.finditer(command):
-        if not redirection["path"].startswith(("/dev/", "&", "$", "(")):
-            kind = "read" if redirection["sign"] == "<" else "set"
-            effects.append(Effect("files", kind, _plain(redirection["path"])))
-    words = _words(_REDIRECTION.sub(" ", command))
-    while words and _ASSIGNMENT.match(words[0]):
-        _assign(words.pop(0), bound, effects, is_exported=False, is_for_command=len(words) > 0)
-    if words:
-        _run(words, bound, read, effects)
+class _Reading:
+    """A shell block, read command by command."""
+
+    def __init__(self) -> None:
+        self.bound: dict[str, None] = {}
+        self.read: dict[str, None] = {}
+        self.effects: list[Effect] = []
+
+    def enter(self, command: str) -> None:
+        """Read one command."""
+        if not command or command.startswith("#"):
+            return
+        self._read_variables(command)
+        self._read_redirections(command)
+        words = _words(_REDIRECTION.sub(" ", command))
+        assigned = list(takewhile(_ASSIGNMENT.match, words))
+        words = words[len(assigned) :]
+        if words:  # the assignments before it are the command's alone
+            self._run(words)
+            return
+        for word in assigned:
+            self._assign(word)
+
+    def note(self, channel: Channel, kind: Literal["set", "read", "clear"], name: str) -> None:
+        """Note an effect."""
+        self.effects.append(Effect(channel, kind, name))
+
+    def _read_variables(self, command: str) -> None:
+        for variable in _VARIABLE.finditer(_without_single_quotes(command)):
+            if variable["name"] not in self.bound:
+                self.read[variable["name"]] = None
+                self.note("environment", "read", variable["name"])
+
+    def _read_redirections(self, command: str) -> None:
+        for redirection in _REDIRECTION.finditer(command):
+            if not redirection["path"].startswith(("/dev/", "&", "$", "(")):
+                self.note("files", "read" if redirection["sign"] == "<" else "set", _plain(redirection["path"]))
+
+    def _assign(self, word: str, *, is_exported: bool = False) -> None:
+        name, sign, _ = word.partition("=")
+        name = name.removesuffix("+")
+        if not name.isidentifier():
+            return
+        if sign:
+            self.bound[name] = None
+        if is_exported:
+            self.note("environment", "set", name)
+
+    def _run(self, words: list[str]) -> None:
+        name = words[0].rpartition("/")[2]
+        operands = [word for word in words[1:] if not word.startswith("-")]
+        builtin = _BUILTINS.get(name)
+        if builtin is not None:
+            builtin(self, operands, is_export=name == "export")
+            return
+        if name not in self.bound:
+            self.read[name] = None
+        packages = _installed(words)
+        for package in packages:
+            self.note("packages", "set", package)
+        if not packages:
+            self._run_program(name, operands)
+
+    def _run_program(self, name: str, operands: list[str]) -> None:
+        if name in _JOB_COMMANDS or uses_local_server(" ".join(operands)):
+            self.note("processes", "read", name)
+        for path, kind in _paths_of(name, operands):
+            self.note("files", kind, _plain(path))
+        if _needs_directory(name, operands):
+            self.note("directory", "read", "")
+
+    def declare(self, operands: list[str], *, is_export: bool) -> None:
+        """Read `export`, `declare` and the like."""
+        for word in operands:
+            self._assign(word, is_exported=is_export)
+
+    def unset(self, operands: list[str], *, is_export: bool) -> None:
+        """Read `unset`."""
+        for word in operands:
+            self.note("environment", "clear", word)
+
+    def bind(self, operands: list[str], *, is_export: bool) -> None:
+        """Read `alias`, `read` and the head of a loop."""
+        self.bound.update((word.partition("=")[0], None) for word in operands[:1])
+
+    def change_directory(self, operands: list[str], *, is_export: bool) -> None:
+        """Read `cd` and `pushd`."""
+        self.note("directory", "set", operands[0] if operands else "~")
+
+    def source(self, operands: list[str], *, is_export: bool) -> None:
+        """Read `source`, which may activate a virtual environment."""
+        for path in operands[:1]:
+            self.note("files", "read", _plain(path))
+            if path.endswith("activate"):
+                self.note("environment", "set", "VIRTUAL_ENV")
 
 
-def _run(words: list[str], bound: dict[str, None], read: dict[str, None], effects: list[Effect]) -> None:
-    name = words[0].rpartition("/")[2]
-    rest = [word for word in words[1:] if not word.startswith("-")]
-    match name:
-        case "export" | "declare" | "typeset" | "readonly":
-            for word in rest:
-                _assign(word, bound, effects, is_exported=name == "export", is_for_command=False)
-        case "unset":
-            effects.extend(Effect("environment", "clear", word) for word in rest)
-        case "alias":
-            bound.update((word.partition("=")[0], None) for word in rest)
-        case "read" | "for" if rest:
-            bound[rest[0]] = None
-        case "cd" | "pushd":
-            effects.append(Effect("directory", "set", rest[0] if rest else "~"))
-        case "source" | "." if rest:
-            effects.append(Effect("files", "read", _plain(rest[0])))
-            if rest[0].endswith("activate"):
-                effects.append(Effect("environment", "set", "VIRTUAL_ENV"))
-        case "conda" | "mamba" if rest[:1] == ["activate"]:
-            effects.append(Effect("environment", "set", "CONDA_PREFIX"))
-        case _:
-            if name not in bound:
-                read[name] = None
-            _run_program(name, rest, words, effects)
+class _Builtin(Protocol):
+    """Reads a builtin of the shell with its operands."""
+
+    def __call__(self, reading: _Reading, operands: list[str], *, is_export: bool) -> None: ...
 
 
-def _run_program(name: str, rest: list[str], words: list[str], effects: list[Effect]) -> None:
-    packages = _installed(words)
-    if packages:
-        effects.extend(Effect("packages", "set", package) for package in packages)
-        return
-    if name in _JOB_COMMANDS or uses_local_server(" ".join(rest)):
-        effects.append(Effect("processes", "read", name))
-    if name in _COPYING and len(rest) > 1:
-        effects.extend(Effect("files", "read", _plain(path)) for path in rest[:-1])
-        effects.append(Effect("files", "set", _plain(rest[-1])))
-    elif name in _WRITING:
-        effects.extend(Effect("files", "set", _plain(path)) for path in rest)
-    elif name == "rm":
-        effects.extend(Effect("files", "clear", _plain(path)) for path in rest)
-    elif name != "echo":
-        effects.extend(Effect("files", "read", _plain(word)) for word in rest if "$" not in word and "://" not in word)
-    has_relative_path = any("/" in word or "." in word for word in rest if not word.startswith(("/", "~", "http")))
-    if name not in _WITHOUT_DIRECTORY or (name in ("python", "python3", "node") and has_relative_path):
-        effects.append(Effect("directory", "read", ""))
+_BUILTINS: dict[str, _Builtin] = {
+    **dict.fromkeys(("export", "declare", "typeset", "readonly"), _Reading.declare),
+    **dict.fromkeys(("alias", "read", "for"), _Reading.bind),
+    **dict.fromkeys(("cd", "pushd"), _Reading.change_directory),
+    **dict.fromkeys(("source", "."), _Reading.source),
+    "unset": _Reading.unset,
+}
 
 
-def _assign(
-    word: str, bound: dict[str, None], effects: list[Effect], *, is_exported: bool, is_for_command: bool
-) -> None:
-    found = _ASSIGNMENT.match(word)
-    name = found["name"] if found else word
-    if is_for_command or not name.isidentifier():
-        return
-    if found:
-        bound[name] = None
-    if is_exported:
-        effects.append(Effect("environment", "set", name))
+def _paths_of(name: str, operands: list[str]) -> list[tuple[str, Literal["set", "read", "clear"]]]:
+    """Return the paths among a command's operands: any of them may be a file that it reads."""
+    if name == "echo":
+        return []
+    if name in _WHOLE_KINDS:
+        return [(path, _WHOLE_KINDS[name]) for path in operands]
+    read = [word for word in operands if not re.search(r"\$|://", word)]
+    if name in _COPYING and len(operands) > 1:
+        return [*((path, "read") for path in read[:-1]), (operands[-1], "set")]
+    return [(path, "read") for path in read]
+
+
+def _needs_directory(name: str, operands: list[str]) -> bool:
+    if name not in _WITHOUT_DIRECTORY:
+        return True
+    relative = [word for word in operands if not word.startswith(("/", "~", "http"))]
+    return name in _SCRIPT_RUNNERS and any("/" in word or "." in word for word in relative)
 
 
 def _installed(words: list[str]) -> list[str]:

@@ -80,12 +80,7 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
         return LintBlock()
     state = _follow(parsed.events)
     events = [event for event in parsed.events if event.kind != "read" or event.sequence in state.outer]
-    groups: list[list[tuple[ast.stmt, ast.stmt]]] = []  # each statement as it is written, and in plain Python
-    for pair in zip(plain.original.body, plain_tree.body, strict=True):
-        if groups and _first_line(pair[0]) <= _last_line(groups[-1][-1][0]):
-            groups[-1].append(pair)
-        else:
-            groups.append([pair])
+    groups = _by_line(plain.original, plain_tree)
     return LintBlock(
         is_judged=not plain.is_opaque,
         statements=tuple(_statement(plain.source, group, events) for group in groups),
@@ -101,7 +96,7 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
 
 
 def before_line(code: str, block: LintBlock, line: int, tools: Collection[str]) -> LintBlock:
-    """Return a block with what it leaves when the statement at a line raises: the bindings of those before it."""
+    """Return a block with what it leaves when the statement at a line raises."""
     starts = [statement.first_line for statement in block.statements if statement.first_line <= line]
     if not starts:
         return block
@@ -126,26 +121,44 @@ class _Followed(NamedTuple):
 
 
 def _follow(events: Collection[NameEvent]) -> _Followed:
-    bound_anywhere = {event.name for event in events if event.kind == "bind"}
-    bound: set[str] = set()
-    deleted: set[str] = set()
-    dead: set[str] = set()
-    outer: set[int] = set()
+    following = _Following(frozenset(event.name for event in events if event.kind == "bind"))
     for event in events:
-        if event.kind == "bind" and not event.is_deferred:
-            bound.add(event.name)
-            deleted.discard(event.name)
-        elif event.kind == "read" and event.name.startswith(DELETED):
+        if event.kind == "bind":
+            following.bind(event)
+        elif event.kind == "read":
+            following.read(event)
+    return _Followed(frozenset(following.outer), frozenset(following.deleted), frozenset(following.dead))
+
+
+class _Following:
+    """The bindings of a block while its events are gone through."""
+
+    def __init__(self, bound_anywhere: frozenset[str]) -> None:
+        self.outer: set[int] = set()
+        self.deleted: set[str] = set()
+        self.dead: set[str] = set()
+        self._bound: set[str] = set()
+        self._bound_anywhere = bound_anywhere
+
+    def bind(self, event: NameEvent) -> None:
+        """Bind a name, unless in a function, which runs later."""
+        if not event.is_deferred:
+            self._bound.add(event.name)
+            self.deleted.discard(event.name)
+
+    def read(self, event: NameEvent) -> None:
+        """Read a name, or the marker of a deleted or guarded one."""
+        if event.name.startswith(DELETED):
             name = event.name.removeprefix(DELETED)
-            bound.discard(name)
-            deleted.add(name)
-        elif event.kind == "read" and event.name in deleted and not event.is_deferred:
-            dead.add(event.name)
-            outer.add(event.sequence)
-        elif event.kind == "read" and not event.name.startswith(GUARDED):
-            served = bound_anywhere if event.is_deferred else bound
-            outer |= {event.sequence} if event.name not in served else set()
-    return _Followed(frozenset(outer), frozenset(deleted), frozenset(dead))
+            self._bound.discard(name)
+            self.deleted.add(name)
+        elif event.name in self.deleted and not event.is_deferred:
+            self.dead.add(event.name)
+            self.outer.add(event.sequence)
+        elif not event.name.startswith(GUARDED):
+            served = self._bound_anywhere if event.is_deferred else self._bound
+            if event.name not in served:
+                self.outer.add(event.sequence)
 
 
 def _statement(code: str, group: list[tuple[ast.stmt, ast.stmt]], events: Collection[NameEvent]) -> Statement:
@@ -162,6 +175,17 @@ def _statement(code: str, group: list[tuple[ast.stmt, ast.stmt]], events: Collec
         is_declaration=all(isinstance(node, _DECLARING) or _literal(node) is not None for node in nodes),
         first_line=_first_line(nodes[0]),
     )
+
+
+def _by_line(original: ast.Module, plain: ast.Module) -> list[list[tuple[ast.stmt, ast.stmt]]]:
+    """Return the statements, each as it is written and in plain Python; those that share a line are together."""
+    groups: list[list[tuple[ast.stmt, ast.stmt]]] = []
+    for pair in zip(original.body, plain.body, strict=True):
+        if groups and _first_line(pair[0]) <= _last_line(groups[-1][-1][0]):
+            groups[-1].append(pair)
+        else:
+            groups.append([pair])
+    return groups
 
 
 def _imports(tree: ast.AST) -> frozenset[tuple[str, str]]:

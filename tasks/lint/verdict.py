@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from carryover.tasks.lint.effects import Carried
 from carryover.tasks.lint.runtime import FRESH_PROCESS, InferredRuntime
+from carryover.tasks.lint.state import Carried
 
 _SHOWN = 3
 """Names that a sentence lists before it counts the rest."""

@@ -36,7 +36,7 @@ class NameWalk:
         self.has_restating_block = False
 
     def enter(self, block: LintBlock, starred: frozenset[str], *, is_forced: bool) -> frozenset[str]:
-        """Count and return what a block takes from the ones before it, then add what it leaves.
+        """Count and return what a block takes from earlier ones, then add what it leaves.
 
         `starred` are the names that its `import *` binds. A block that repeats what an earlier one left is a habit,
         unless it is forced to: names were lost before.
@@ -82,7 +82,7 @@ class NameWalk:
 
 
 def star_names(blocks: Collection[LintBlock], unbound: frozenset[str]) -> frozenset[str]:
-    """Return the names that only `import *` can have bound: nothing binds them, and nothing reads them before it."""
+    """Return the names that only `import *` can have bound, since no block binds or reads them before it."""
     before: set[str] = set()
     for block in blocks:
         if block.has_star_import:

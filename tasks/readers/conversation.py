@@ -13,6 +13,11 @@ _ROLE_KEYS = ("role", "from", "source", "author", "type")
 _TEXT_KEYS = ("content", "value", "text", "message")
 _CALL_PARTS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call")
 _RESULT_PARTS = ("tool_call_response",)
+_THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
+_ANSWERING_ROLES = ("tool", "function", "ipython", "computer", "observation")
+_ID_KEYS = ("tool_use_id", "tool_call_id", "call_id", "id")
+_RESULT_KEYS = ("content", "response", "result", "output")
+_ARGUMENT_KEYS = ("arguments", "input", "args", "parameters")
 
 RunRule = Literal["all", "first", "single"]
 """Which blocks of a reply's text the source's framework runs; `single` runs none of several."""
@@ -35,11 +40,15 @@ def role_of(message: Mapping[str, Any]) -> str:
 def text_of(message: Mapping[str, Any]) -> str:
     """Return a message's text: its parts joined; empty where it has none."""
     content = next((message[key] for key in _TEXT_KEYS if message.get(key) is not None), message.get("parts"))
-    if isinstance(content, list):
-        content = [part for part in content if not _is_of(part, "thinking", "reasoning", "redacted_thinking")]
-    if isinstance(content, list) and any(_is_of(part, "text") and "content" in part for part in content):
-        return "".join(str(part.get("content") or part.get("text") or "") for part in content if _is_of(part, "text"))
-    return text_of_parts(content)
+    if not isinstance(content, list):
+        return text_of_parts(content)
+    return text_of_parts([_spoken(part) for part in content if not _is_of(part, *_THOUGHTS)])
+
+
+def _spoken(part: Any) -> Any:
+    """Return a part; one of OpenTelemetry's, whose text stands under `content`, as its text."""
+    is_plain = _is_of(part, "text") and isinstance(part.get("content"), str)
+    return part["content"] if is_plain else part
 
 
 def opening_of(messages: Iterable[Mapping[str, Any]]) -> tuple[OpeningMessage, ...]:
@@ -90,6 +99,28 @@ class _Draft:
         blocks = [self._answered(index, block) for index, block in enumerate(self.code.blocks)]
         return Reply(self.text, tuple(blocks), observation, self.code.unread, self.code.other_calls, **self.tokens)
 
+    @property
+    def names_calls(self) -> bool:
+        """Whether its calls have identifiers, or are of tools that run no code."""
+        return bool(self.code.other_calls) or any(block.call_id for block in self.code.blocks)
+
+    def take(self, call_id: str, outcome: Outcome) -> bool:
+        """Take the result of a call by its identifier; tell whether it is one of this reply."""
+        for index, block in enumerate(self.code.blocks):
+            if call_id and block.call_id == call_id and index not in self.outcomes:
+                self.outcomes[index] = outcome
+                return True
+        return False
+
+    def take_next(self, outcome: Outcome) -> None:
+        """Take a result without an identifier: of the first block that has none, else more of the last one."""
+        free = [index for index in range(len(self.code.blocks)) if index not in self.outcomes]
+        if free:
+            self.outcomes[free[0]] = outcome
+        elif self.outcomes:
+            last = max(self.outcomes)
+            self.outcomes[last] = read_outcome(self.outcomes[last].output + outcome.output)
+
     def _answered(self, index: int, block: Block) -> Block:
         outcome = self.outcomes.get(index)
         if outcome is None:
@@ -100,7 +131,7 @@ class _Draft:
 def _draft(message: Mapping[str, Any], runs: RunRule) -> _Draft:
     text = text_of(message)
     calls = calls_of(message)
-    tokens = _tokens(message)
+    tokens = tokens_of(message)
     if calls:
         return _Draft(text, code_in_calls(calls), is_by_call=True, tokens=tokens)
     code = code_in_text(text)
@@ -126,55 +157,55 @@ def read_call(call: Any) -> ToolCall:
     """Return a call by name and arguments; of what is not written as a call, neither is known."""
     if not isinstance(call, Mapping):
         return ToolCall("", None)
-    call_id = str(call.get("id") or call.get("tool_call_id") or call.get("call_id") or "")
     named = call.get("function")
     held = named if isinstance(named, Mapping) else call
-    name = str(held.get("name") or held.get("function_name") or (named if isinstance(named, str) else "") or "")
-    arguments = next((held[key] for key in ("arguments", "input", "args", "parameters") if key in held), None)
-    return ToolCall(name, arguments, call_id)
+    name = held.get("name") or held.get("function_name") or named
+    return ToolCall(name if isinstance(name, str) else "", _first(held, _ARGUMENT_KEYS), _identifier(call))
+
+
+def _identifier(held: Mapping[str, Any]) -> str:
+    return str(next((held[key] for key in _ID_KEYS if held.get(key)), ""))
+
+
+def _first(held: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    return next((held[key] for key in keys if key in held), None)
 
 
 def _answers(message: Mapping[str, Any]) -> list[Answer]:
-    """Return the results in a message: a tool's message, or parts that are results."""
+    """Return the results in a message: parts that are results, or all of a tool's message."""
     content = message.get("content")
-    parts = content if isinstance(content, list) else message.get("parts")
-    answers = []
-    for part in parts if isinstance(parts, list) else ():
-        kind = str(part.get("type", "")) if isinstance(part, Mapping) else ""
-        if kind.endswith("tool_result") or kind in _RESULT_PARTS:
-            call_id = str(part.get("tool_use_id") or part.get("tool_call_id") or part.get("id") or "")
-            held = next((part[key] for key in ("content", "response", "result", "output") if key in part), "")
-            answers.append(Answer(call_id, held, bool(part.get("is_error"))))
-    if not answers and role_of(message) in ("tool", "function", "ipython", "computer", "observation"):
-        error = message.get("error")
-        held = {"content": text_of(message), "error": error} if error else content
-        answers.append(Answer(str(message.get("tool_call_id") or ""), held))
-    return answers
+    parts = content if isinstance(content, list) else message.get("parts") or ()
+    answers = [
+        Answer(_identifier(part), _first(part, _RESULT_KEYS), bool(part.get("is_error")))
+        for part in parts
+        if _is_result(part)
+    ]
+    if answers or role_of(message) not in _ANSWERING_ROLES:
+        return answers
+    error = message.get("error")
+    held = {"content": text_of(message), "error": error} if error else content
+    return [Answer(str(message.get("tool_call_id") or ""), held)]
+
+
+def _is_result(part: Any) -> bool:
+    kind = str(part.get("type", "")) if isinstance(part, Mapping) else ""
+    return kind.endswith("tool_result") or kind in _RESULT_PARTS
 
 
 def _deliver(answer: Answer, drafts: Sequence[_Draft]) -> None:
-    """Give a result to its call: the one of its identifier, else the first of the last reply without one."""
+    """Give a result to the call of its identifier, else to the first of the last reply without one."""
     outcome = read_outcome(answer.content)
     if answer.is_error and outcome.error is None:
         outcome = outcome._replace(error=outcome.output or "ToolError")
-    for draft in reversed(drafts):
-        for index, block in enumerate(draft.code.blocks):
-            if index not in draft.outcomes and answer.call_id and block.call_id == answer.call_id:
-                draft.outcomes[index] = outcome
-                return
-    if not drafts or any(block.call_id for block in drafts[-1].code.blocks if answer.call_id):
+    if any(draft.take(answer.call_id, outcome) for draft in reversed(drafts)):
         return
-    last = drafts[-1]
-    free = [index for index in range(len(last.code.blocks)) if index not in last.outcomes]
-    if free and not (answer.call_id and last.code.other_calls):
-        last.outcomes[free[0]] = outcome
-    elif last.outcomes and not answer.call_id:
-        place = max(last.outcomes)
-        last.outcomes[place] = read_outcome(last.outcomes[place].output + outcome.output)
+    if drafts and not (answer.call_id and drafts[-1].names_calls):
+        drafts[-1].take_next(outcome)
 
 
-def _tokens(message: Mapping[str, Any]) -> dict[str, int]:
-    usage = message.get("usage") or message.get("metrics")
+def tokens_of(message: Mapping[str, Any]) -> dict[str, int]:
+    """Return the tokens of a reply as fields of `Reply`; empty where nobody counted them."""
+    usage = message.get("usage") or message.get("metrics") or message.get("token_usage")
     if not isinstance(usage, Mapping):
         return {}
     prompt = usage.get("prompt_tokens", usage.get("input_tokens"))

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from carryover.tasks.readers.source_code import ends_episode
-from carryover.tasks.readers.trace import Trace
+from carryover.tasks.readers.trace import Reply, Trace
 from carryover.tasks.services.syntax import calls_finish
 from carryover.tasks.traces.vocabulary import FinishReason
 
@@ -31,21 +31,25 @@ class Ending(NamedTuple):
 
 
 def ending_of(trace: Trace) -> Ending:
-    """Return how an episode ended: as its source says, else as its last reply shows.
-
-    A reply without a block is an answer; a block without a reply after it is taken for the last that was allowed.
-    """
+    """Return how an episode ended: as its source says, else as its last reply shows."""
     word = trace.finish_reason
     if word is not None and word.lower() not in _UNINFORMATIVE:
-        if word in list(FinishReason):
-            return Ending(FinishReason(word))
-        known = _WORDS.get(word.lower())
-        return Ending(known) if known else Ending(FinishReason.OTHER, f"finish reason {word!r}")
-    last = trace.replies[-1] if trace.replies else None
-    if last is None:
-        return Ending(FinishReason.OTHER)
+        return _told_ending(word)
+    return Ending(_shown_ending(trace.replies[-1]) if trace.replies else FinishReason.OTHER)
+
+
+def _told_ending(word: str) -> Ending:
+    if word in list(FinishReason):
+        return Ending(FinishReason(word))
+    known = _WORDS.get(word.lower())
+    return Ending(known) if known else Ending(FinishReason.OTHER, f"finish reason {word!r}")
+
+
+def _shown_ending(last: Reply) -> FinishReason:
+    """Return an ending: a reply without a block is an answer, a block is the last that was allowed."""
+    if last.is_model_error:
+        return FinishReason.ERROR
     if any(block.language == "python" and calls_finish(block.code) for block in last.blocks):
-        return Ending(FinishReason.FINISH_TOOL)
-    if not last.blocks or any(map(ends_episode, last.other_calls)):
-        return Ending(FinishReason.ERROR if last.is_model_error else FinishReason.ANSWER)
-    return Ending(FinishReason.MAX_TURNS)
+        return FinishReason.FINISH_TOOL
+    is_answer = not last.blocks or any(map(ends_episode, last.other_calls))
+    return FinishReason.ANSWER if is_answer else FinishReason.MAX_TURNS

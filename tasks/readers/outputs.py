@@ -25,6 +25,7 @@ _BLOCK_LINE = re.compile(r'(?:File "<[^>\n]*>", line |Cell In\[\d+\], line |^-+>
 _ERROR_KEYS = ("error", "exception", "traceback")
 _OUTPUT_KEYS = ("output", "stdout", "logs", "content", "text")
 _EXIT_KEYS = ("return_code", "returncode", "exit_code", "exitCode")
+_OUTCOME_KEYS = {*_ERROR_KEYS, *_OUTPUT_KEYS, *_EXIT_KEYS, "stderr", "result", "outputs"}
 
 
 class Outcome(NamedTuple):
@@ -49,14 +50,16 @@ def read_outcome(content: Any) -> Outcome:
 
 def text_of_parts(content: Any) -> str:
     """Return the text of a message's content: a string, or the parts of it that hold text."""
-    if isinstance(content, str):
-        return content
     if isinstance(content, Mapping):
         return str(content.get("text") or content.get("content") or "")
-    if not isinstance(content, list):
-        return ""
-    texts = [part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | Mapping)]
-    return "".join(text for text in texts if isinstance(text, str))
+    if isinstance(content, list):
+        return "".join(map(_text_of_part, content))
+    return content if isinstance(content, str) else ""
+
+
+def _text_of_part(part: Any) -> str:
+    held = part.get("text") if isinstance(part, Mapping) else part
+    return held if isinstance(held, str) else ""
 
 
 def find_error(text: str) -> str | None:
@@ -118,17 +121,17 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
     nested = held.get("observation")
     if isinstance(nested, Mapping):
         held = nested
-    if not any(key in held for key in (*_ERROR_KEYS, *_OUTPUT_KEYS, *_EXIT_KEYS, "stderr", "result", "outputs")):
+    if not _OUTCOME_KEYS & held.keys():
         return Outcome(text, find_error(text))
-    outputs = [text_of_parts(held[key]) for key in _OUTPUT_KEYS if held.get(key)]
     stderr = str(held.get("stderr") or "")
+    output = "\n".join(filter(None, [*(text_of_parts(held.get(key)) for key in _OUTPUT_KEYS), stderr]))
     told = next((held[key] for key in _ERROR_KEYS if held.get(key)), None)
-    error = None if told is None else _told_error(told)
-    output = "\n".join([*outputs, *([stderr] if stderr else [])])
-    if error is None:
-        error = find_error(output) or _exit_error(held, stderr)
-    result = held.get("result")
-    return Outcome(output, error, result if result is None or isinstance(result, str) else json.dumps(result))
+    error = _told_error(told) if told is not None else find_error(output) or _exit_error(held, stderr)
+    return Outcome(output, error, _as_text(held.get("result")))
+
+
+def _as_text(result: Any) -> str | None:
+    return result if result is None or isinstance(result, str) else json.dumps(result)
 
 
 def _told_error(told: Any) -> str:

@@ -46,6 +46,11 @@ class Record(NamedTuple):
     """Path of the file, in a folder or in a zip."""
 
 
+def shared_name(records: Sequence[Record]) -> str:
+    """Return the name of records that are one trace: that of their file, without their numbers."""
+    return records[0].name.rpartition("-")[0] or records[0].name
+
+
 class Reader(Protocol):
     """Reads one layout. A module with these names is a reader, and so is any object."""
 

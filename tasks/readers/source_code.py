@@ -15,6 +15,8 @@ _BLOCK = re.compile(
     r"|<(?P<tag>execute(?:_(?:i?python|bash))?|code|python|tool_code)>(?P<tagged>.*?)</(?P=tag)>",
     re.DOTALL | re.MULTILINE,
 )
+_WRITTEN_CALL = re.compile(r"<function=|<invoke |_call>")
+_WRITTEN_BLOCK = re.compile(r"```|~~~|</")
 _XML_CALL = re.compile(r"<function=(?P<name>[^>\s]+)>(?P<body>.*?)(?:</function>|\Z)", re.DOTALL)
 _XML_PARAMETER = re.compile(r"<parameter=(?P<key>[^>\s]+)>\n?(?P<value>.*?)\n?</parameter>", re.DOTALL)
 _INVOKE = re.compile(r'<invoke name="(?P<name>[^"]+)">(?P<body>.*?)</invoke>', re.DOTALL)
@@ -62,26 +64,30 @@ class FoundCode(NamedTuple):
 
 def code_in_text(text: str) -> FoundCode:
     """Return the code of a reply's text: calls written as XML or JSON, else fenced and tagged blocks."""
-    if "<function=" in text or "<invoke " in text or "_call>" in text:
-        calls = list(_calls_in_text(text))
-        if calls:
-            return code_in_calls(calls)
-    if "```" not in text and "~~~" not in text and "</" not in text:
-        return FoundCode()
-    blocks: list[Block] = []
-    unread: list[str] = []
-    for found in _BLOCK.finditer(text):
-        language = (found["language"] or "").strip().strip("{.}").partition(" ")[0].lower()
-        if found["tag"] == "execute_bash":
-            language = "bash"
-        if language in _OTHER_CODE:
-            unread.append(f"a block of {language}")
-        elif language in (*_PYTHON_TAGS, *_SHELL_TAGS):
-            kind: Language = "shell" if language in _SHELL_TAGS else "python"
-            blocks.append(
-                Block(_outdent(found["fenced"] or found["tagged"] or "", found["indent"] or ""), language=kind)
-            )
-    return FoundCode(tuple(block for block in blocks if block.code), tuple(unread))
+    calls = list(_calls_in_text(text)) if _WRITTEN_CALL.search(text) else []
+    if calls:
+        return code_in_calls(calls)
+    found = list(_BLOCK.finditer(text)) if _WRITTEN_BLOCK.search(text) else []
+    blocks = [_block_in_text(each) for each in found]
+    languages = map(_language_of_block, found)
+    unread = [f"a block of {language}" for language in languages if language in _OTHER_CODE]
+    return FoundCode(tuple(block for block in blocks if block is not None), tuple(unread))
+
+
+def _block_in_text(found: re.Match[str]) -> Block | None:
+    """Return a fenced or tagged block; null for an empty one, and for one of another language."""
+    language = _language_of_block(found)
+    code = _outdent(found["fenced"] or found["tagged"] or "", found["indent"] or "")
+    if not code or language not in (*_PYTHON_TAGS, *_SHELL_TAGS):
+        return None
+    return Block(code, language="shell" if language in _SHELL_TAGS else "python")
+
+
+def _language_of_block(found: re.Match[str]) -> str:
+    """Return the language that a fence or a tag names; empty for a fence without one, which counts as Python."""
+    if found["tag"] is not None:
+        return "bash" if found["tag"] == "execute_bash" else "python"
+    return found["language"].strip().strip("{.}").partition(" ")[0].lower()
 
 
 def code_in_calls(calls: list[ToolCall]) -> FoundCode:
@@ -140,9 +146,12 @@ def _block_of(call: ToolCall, arguments: Any) -> Block | None:
         return None
     source = _first_source(arguments, _SOURCE_KEYS)
     if source is not None:
-        is_for_shell = _SHELL_TOOL.search(call.name) and not _PYTHON_TOOL.search(call.name)
-        is_shell = is_for_shell or _language_of(arguments) in _SHELL_TAGS
-        return Block(_outdent(source), language="shell" if is_shell else "python", call_id=call.call_id)
+        return Block(_outdent(source), language=_language_of_call(call, arguments), call_id=call.call_id)
+    return _block_of_other_arguments(call, arguments)
+
+
+def _block_of_other_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> Block | None:
+    """Return the command of a shell, or the only text of an interpreter's call."""
     if any(key in arguments for key in (*_SOURCE_KEYS, *_FILE_KEYS)):
         return None
     command = _first_source(arguments, _SHELL_KEYS)
@@ -150,6 +159,11 @@ def _block_of(call: ToolCall, arguments: Any) -> Block | None:
         return Block(command, language="shell", call_id=call.call_id)
     texts = [value for value in arguments.values() if isinstance(value, str)]
     return _bare_source(call, texts[0]) if len(texts) == 1 else None
+
+
+def _language_of_call(call: ToolCall, arguments: Mapping[str, Any]) -> Language:
+    is_for_shell = _SHELL_TOOL.search(call.name) and not _PYTHON_TOOL.search(call.name)
+    return "shell" if is_for_shell or _language_of(arguments) in _SHELL_TAGS else "python"
 
 
 def _bare_source(call: ToolCall, text: str) -> Block | None:

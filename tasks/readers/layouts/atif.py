@@ -55,8 +55,11 @@ def _trace(document: Mapping[str, Any], name: str) -> Trace:
 def _messages(step: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a step as a message and the results of its calls, matched by `source_call_id`."""
     role = "assistant" if step["source"] == "agent" else step["source"]
-    message = {"role": role, "content": step.get("message"), "metrics": step.get("metrics")}
-    message["tool_calls"] = [{**call, "id": call.get("tool_call_id")} for call in step.get("tool_calls") or ()]
+    message = {
+        "role": role,
+        "content": step.get("message"),
+        "metrics": step.get("metrics"),
+        "tool_calls": step.get("tool_calls"),
+    }
     results = (step.get("observation") or {}).get("results") or ()
-    return [message, *({"role": "tool", "tool_call_id": result.get("source_call_id") or "",
-                        "content": result.get("content")} for result in results)]  # fmt: skip
+    return [message, *({**result, "role": "tool", "tool_call_id": result.get("source_call_id")} for result in results)]

@@ -43,13 +43,16 @@ def _messages(node: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if not message:
         return
     role = message["author"]["role"]
-    content = message.get("content") or {}
-    text = content.get("text") or "".join(part for part in content.get("parts") or () if isinstance(part, str))
+    text = _text(message.get("content") or {})
     recipient = message.get("recipient") or "all"
     if role == "assistant" and recipient != "all":
         call = {"name": recipient, "arguments": text, "id": message.get("id")}
         yield {"role": role, "content": "", "tool_calls": [call]}
-    elif role == "tool" and message["author"].get("name") in (None, "python"):
-        yield {"role": "tool", "content": text}
-    elif text:
-        yield {"role": "user" if role == "tool" else role, "content": text}
+    elif role == "tool" and message["author"].get("name") not in (None, "python"):
+        yield {"role": "user", "content": text}
+    elif text or role == "tool":
+        yield {"role": role, "content": text}
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    return content.get("text") or "".join(part for part in content.get("parts") or () if isinstance(part, str))

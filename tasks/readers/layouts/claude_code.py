@@ -5,20 +5,12 @@ from itertools import groupby
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
-from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.reader import Record, shared_name
 from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "a session of Claude Code"
 JOINS_RECORDS = True
-_BOOKKEEPING = (
-    "summary",
-    "file-history-snapshot",
-    "queue-operation",
-    "permission-mode",
-    "progress",
-    "system",
-    "ai-title",
-)
+_BOOKKEEPING = ("summary", "file-history-snapshot", "queue-operation", "permission-mode", "progress", "system")
 
 
 def detect(record: Any) -> bool:
@@ -34,9 +26,9 @@ def detect(record: Any) -> bool:
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield one trace per session and side chain; each command of its shell runs in a process of its own."""
     lines = [record.content for record in records if _is_message(record.content)]
-    name = records[0].name.rpartition("-")[0] or records[0].name
+    name = shared_name(records)
     for (session, is_side_chain), group in groupby(sorted(lines, key=_conversation), key=_conversation):
-        messages = list(_messages(list(group)))
+        messages = _messages(list(group))
         trace_id = (session or name) + ("-sidechain" if is_side_chain else "")
         yield chat_trace({}, messages, trace_id, trace_id=trace_id, has_fresh_processes=True)
 
@@ -49,14 +41,15 @@ def _conversation(line: Mapping[str, Any]) -> tuple[str, bool]:
     return str(line.get("sessionId") or line.get("session_id") or ""), bool(line.get("isSidechain"))
 
 
-def _messages(lines: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages; parts of one reply that stand on several lines are joined."""
-    seen: Mapping[str, Any] | None = None
+def _messages(lines: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages; parts of one reply that stand on several lines are joined."""
+    messages: list[dict[str, Any]] = []
     for line in lines:
-        message = line["message"]
-        same = seen is not None and message.get("id") is not None and message.get("id") == seen.get("id")
-        if same and seen is not None and isinstance(seen["content"], list) and isinstance(message["content"], list):
-            seen["content"].extend(message["content"])
-            continue
-        seen = {**message, "content": list(message["content"])} if isinstance(message["content"], list) else message
-        yield seen
+        message = dict(line["message"])
+        last = messages[-1] if messages else {}
+        is_same = message.get("id") is not None and message.get("id") == last.get("id")
+        if is_same and isinstance(message["content"], list) and isinstance(last["content"], list):
+            last["content"] = [*last["content"], *message["content"]]
+        else:
+            messages.append(message)
+    return messages

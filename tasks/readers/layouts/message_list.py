@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
-from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.reader import Record, shared_name
 from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "a list of messages"
@@ -21,5 +21,4 @@ def detect(record: Any) -> bool:
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield the one trace that the messages are."""
-    name = records[0].name.rpartition("-")[0] or records[0].name
-    yield chat_trace({}, [record.content for record in records], name)
+    yield chat_trace({}, [record.content for record in records], shared_name(records))

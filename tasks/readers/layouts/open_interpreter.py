@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from carryover.tasks.readers.conversation import opening_of
-from carryover.tasks.readers.outputs import read_outcome
-from carryover.tasks.readers.reader import Record
-from carryover.tasks.readers.trace import Block, Reply, Trace
+from carryover.tasks.readers.described import chat_trace
+from carryover.tasks.readers.reader import Record, shared_name
+from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "messages of open-interpreter"
 JOINS_RECORDS = True
-_SHELL = ("shell", "bash", "sh", "zsh")
 _TYPES = ("message", "code", "console", "image", "file", "confirmation", "review")
 
 
@@ -33,40 +31,23 @@ def _is_message(record: Any) -> bool:
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield one trace of bare messages, or one per record that holds messages."""
     if "messages" not in records[0].content:
-        name = records[0].name.rpartition("-")[0] or records[0].name
-        yield _trace([record.content for record in records], name)
+        messages = [record.content for record in records]
+        yield chat_trace({}, map(_plain, filter(_is_told, messages)), shared_name(records))
         return
     for record in records:
-        yield _trace(record.content["messages"], str(record.content.get("id") or record.name))
+        messages = record.content["messages"]
+        yield chat_trace(record.content, map(_plain, filter(_is_told, messages)), record.name)
 
 
-def _trace(messages: list[Mapping[str, Any]], name: str) -> Trace:
-    replies: list[Reply] = []
-    for message in messages:
-        content = message.get("content")
-        if message["role"] == "assistant":
-            replies.append(_reply(message, str(content or "")))
-        elif _is_output(message) and replies and replies[-1].blocks:
-            replies[-1] = _answered(replies[-1], str(content or ""))
-    return Trace(trace_id=name, replies=tuple(replies), opening=opening_of(messages))
+def _is_told(message: Mapping[str, Any]) -> bool:
+    """Tell whether a message is no bookkeeping, such as the line of code that runs."""
+    return message["type"] != "console" or message.get("format", "output") == "output"
 
 
-def _is_output(message: Mapping[str, Any]) -> bool:
-    return message["type"] == "console" and message.get("format", "output") == "output"
-
-
-def _reply(message: Mapping[str, Any], content: str) -> Reply:
-    if message["type"] != "code":
-        return Reply(content)
-    language = str(message.get("format") or "python").lower()
-    if language in ("python", "ipython", *_SHELL):
-        kind = "shell" if language in _SHELL else "python"
-        return Reply(content, (Block(content, language=kind),))
-    return Reply(content, unread=(f"a block of {language}",))
-
-
-def _answered(reply: Reply, printed: str) -> Reply:
-    (block,) = reply.blocks
-    outcome = read_outcome((block.output or "") + printed)
-    answered = block._replace(output=outcome.output, error=outcome.error, result=outcome.result)
-    return reply._replace(blocks=(answered,), observation=reply.observation + printed)
+def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message as one of a chat: code as a call, what the computer says as its result."""
+    content = str(message.get("content") or "")
+    if message["type"] == "code":
+        arguments = {"code": content, "language": message.get("format") or "python"}
+        return {"role": "assistant", "content": "", "tool_calls": [{"name": "execute", "arguments": arguments}]}
+    return {"role": "tool" if message["role"] == "computer" else message["role"], "content": content}

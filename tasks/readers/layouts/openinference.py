@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
-from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.reader import Record, shared_name
 from carryover.tasks.readers.spans import attributes_of, join_turns, traces_of_spans
 from carryover.tasks.readers.trace import Trace
 
@@ -26,7 +26,7 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield one trace per trace of spans."""
     for trace_id, spans in traces_of_spans([record.content for record in records]).by_trace().items():
         turns = [_turn(attributes_of(span)) for span in spans if attributes_of(span).get(_KIND) == "LLM"]
-        name = records[0].name.rpartition("-")[0] or records[0].name
+        name = shared_name(records)
         if turns:
             yield chat_trace({}, join_turns(turns), trace_id or name, trace_id=trace_id or name)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
-from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.reader import Record, shared_name
 from carryover.tasks.readers.spans import attributes_of, join_turns, traces_of_spans
 from carryover.tasks.readers.trace import Trace
 
@@ -14,6 +14,7 @@ JOINS_RECORDS = True
 _IN = "gen_ai.input.messages"
 _OUT = "gen_ai.output.messages"
 _TOOL = "gen_ai.tool.name"
+_MODEL = "gen_ai.request.model"
 
 
 def detect(record: Any) -> bool:
@@ -24,15 +25,21 @@ def detect(record: Any) -> bool:
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield one trace per trace of spans: from its messages, else from the spans of the tools that it executed."""
+    name = shared_name(records)
     for trace_id, spans in traces_of_spans([record.content for record in records]).by_trace().items():
         held = [attributes_of(span) for span in spans]
-        turns = [(_messages(each.get(_IN)), _messages(each.get(_OUT))) for each in held if _OUT in each]
-        has_calls = any(part.get("type") == "tool_call" for _, out in turns for each in out for part in each["parts"])
-        messages = join_turns(turns) if has_calls else [m for each in held if _TOOL in each for m in _executed(each)]
-        name = trace_id or records[0].name.rpartition("-")[0] or records[0].name
-        model = next((str(each["gen_ai.request.model"]) for each in held if "gen_ai.request.model" in each), None)
-        if messages or turns:
-            yield chat_trace({}, messages or join_turns(turns), name, trace_id=name, model_name=model)
+        messages = _conversation(held)
+        if messages:
+            model = next((str(each[_MODEL]) for each in held if _MODEL in each), None)
+            yield chat_trace({}, messages, name, trace_id=trace_id or name, model_name=model)
+
+
+def _conversation(held: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    spoken = join_turns((_messages(each.get(_IN)), _messages(each[_OUT])) for each in held if _OUT in each)
+    if any(part.get("type") == "tool_call" for message in spoken for part in message["parts"]):
+        return spoken
+    executed = [message for each in held if _TOOL in each for message in _executed(each)]
+    return executed or spoken
 
 
 def _messages(held: Any) -> list[dict[str, Any]]:

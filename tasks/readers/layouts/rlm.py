@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.readers.outputs import read_outcome, text_of_parts
-from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.reader import Record, shared_name
 from carryover.tasks.readers.trace import Block, Reply, Trace
 
 LAYOUT = "an RLM log"
@@ -29,7 +29,7 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
         if content.get("type") == "metadata" and runs[-1]:
             runs.append([])
         runs[-1] += [content, *content["iterations"]] if "iterations" in content else [content]
-    name = records[0].name.rpartition("-")[0] or records[0].name
+    name = shared_name(records)
     for number, run in enumerate(runs, start=1):
         yield _trace(run, name if len(runs) == 1 else f"{name}-{number}")
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from carryover.tasks.readers.conversation import read_call
+from carryover.tasks.readers.conversation import read_call, tokens_of
 from carryover.tasks.readers.outputs import read_outcome, text_of_parts
-from carryover.tasks.readers.reader import Record
-from carryover.tasks.readers.source_code import code_in_calls, code_in_text
+from carryover.tasks.readers.reader import Record, shared_name
+from carryover.tasks.readers.source_code import FoundCode, code_in_calls, code_in_text
 from carryover.tasks.readers.trace import Block, OpeningMessage, Reply, Trace
 
 LAYOUT = "smolagents' memory"
@@ -27,7 +27,7 @@ def detect(record: Any) -> bool:
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield one trace of bare steps, or one per record that holds steps. All code of a step ran."""
     if "steps" not in records[0].content:
-        yield _trace([record.content for record in records], records[0].name.rpartition("-")[0] or records[0].name, {})
+        yield _trace([record.content for record in records], shared_name(records), {})
         return
     for record in records:
         yield _trace(record.content["steps"], record.name, record.content)
@@ -44,15 +44,17 @@ def _trace(steps: list[Mapping[str, Any]], name: str, run: Mapping[str, Any]) ->
 
 
 def _reply(step: Mapping[str, Any]) -> Reply:
-    text = text_of_parts(step.get("model_output") or step.get("model_output_message") or "")
+    text = text_of_parts(step.get("model_output") or step.get("model_output_message"))
     outcome = read_outcome({"output": step.get("observations") or "", "error": step.get("error")})
-    code = step.get("code_action")
-    found = code_in_calls([read_call(call) for call in step.get("tool_calls") or ()])
-    if not code and not found.blocks:
-        found = found._replace(blocks=code_in_text(text).blocks)
-    blocks = (Block(code),) if code else found.blocks
-    ran = tuple(block._replace(output=outcome.output, error=outcome.error) for block in blocks)
-    usage = step.get("token_usage") or {}
-    tokens = {"prompt_tokens": usage.get("input_tokens") or 0, "completion_tokens": usage.get("output_tokens") or 0}
+    found = _code(step, text)
+    ran = tuple(block._replace(output=outcome.output, error=outcome.error) for block in found.blocks)
     error = None if ran else outcome.error
-    return Reply(text, ran, outcome.output, found.unread, found.other_calls, error=error, **tokens)
+    return Reply(text, ran, outcome.output, found.unread, found.other_calls, error=error, **tokens_of(step))
+
+
+def _code(step: Mapping[str, Any], text: str) -> FoundCode:
+    """Return the code of a step: as recorded, else that of its calls, else of its text."""
+    if step.get("code_action"):
+        return FoundCode((Block(step["code_action"]),))
+    called = code_in_calls([read_call(call) for call in step.get("tool_calls") or ()])
+    return called if called.blocks else called._replace(blocks=code_in_text(text).blocks)

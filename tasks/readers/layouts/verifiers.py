@@ -23,14 +23,13 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
         content = record.content
         messages = [node["message"] for node in _path(content["nodes"])]
         task = content.get("task") or {}
-        rewards = [each for each in (content.get("rewards") or {}).values() if isinstance(each, Mapping)]
-        yield chat_trace(
-            content,
-            messages,
-            record.name,
-            instance_id=str(task.get("key") or task.get("hash") or "") or None,
-            score=sum(each["score"] * each.get("weight", 1.0) for each in rewards) if rewards else None,
-        )
+        instance_id = str(task.get("key") or task.get("hash") or "") or None
+        yield chat_trace(content, messages, record.name, instance_id=instance_id, score=_score(content))
+
+
+def _score(content: Mapping[str, Any]) -> float | None:
+    rewards = [each for each in (content.get("rewards") or {}).values() if isinstance(each, Mapping)]
+    return sum(each["score"] * each.get("weight", 1.0) for each in rewards) if rewards else None
 
 
 def _path(nodes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

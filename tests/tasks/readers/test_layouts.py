@@ -1,11 +1,16 @@
 """Every layout is known by its content, and read with its blocks, outcomes and ending."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.readers import layouts
+from carryover.tasks.readers.reader import all_readers
 from carryover.tasks.readers.reading import read_traces
 from carryover.tasks.readers.tally import Tally
 from tests.tasks.readers.made_up_layouts import BLOCKS, COMMANDS, PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
@@ -107,3 +112,38 @@ def test_subagents_of_a_trajectory_are_traces(tmp_path):
     inner = {**document, "session_id": "inner"}
     traces, _ = read(tmp_path, json.dumps({**document, "subagent_trajectories": [inner]}).encode())
     assert [trace.trace_id for trace in traces] == ["s", "inner"]
+
+
+def test_a_reader_is_at_most_sixty_lines():
+    files = [path for path in Path(layouts.__file__).parent.glob("*.py")]
+    assert len(files) > 20
+    assert [path.name for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 60] == []
+
+
+def test_every_reader_is_asked_and_keeps_the_protocol():
+    names = {path.stem for path in Path(layouts.__file__).parent.glob("[a-z]*.py")}
+    readers = all_readers()
+    assert {reader.__name__.rpartition(".")[2] for reader in readers} == names
+    assert len({reader.LAYOUT for reader in readers}) == len(readers)
+
+
+def test_a_reader_of_an_other_package_is_asked_first(tmp_path):
+    package = tmp_path / "site"
+    (package / "mine-1.0.dist-info").mkdir(parents=True)
+    (package / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (package / "mine-1.0.dist-info" / "entry_points.txt").write_text("[carryover.readers]\nmine = mine_reader\n")
+    (package / "mine_reader.py").write_text(
+        "from carryover.tasks.readers.described import chat_trace\n"
+        "LAYOUT = 'mine'\nJOINS_RECORDS = False\n"
+        "def detect(record):\n    return 'mine' in record\n"
+        "def read(records):\n"
+        "    for record in records:\n        yield chat_trace(record.content, record.content['mine'], record.name)\n"
+    )
+    (tmp_path / "a.json").write_text('{"mine": [{"role": "assistant", "content": "```\\nx = 1\\n```"}]}')
+    program = "import sys, carryover; print(carryover.lint(sys.argv[1]).traces[0].layout)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])}
+    said = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "a.json")],
+        capture_output=True, text=True, check=True, env=environment,
+    )  # fmt: skip
+    assert said.stdout == "mine\n"

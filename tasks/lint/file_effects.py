@@ -1,0 +1,104 @@
+"""Files that calls of Python write and read."""
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import Literal, NamedTuple
+
+from carryover.tasks.lint.literals import Constants, argument, keyword, text_of
+from carryover.tasks.lint.shell import Effect
+
+Kind = Literal["set", "read", "clear"]
+_OPENERS = ("", "io", "codecs", "gzip", "bz2", "lzma", "builtins")
+_ON_PATH: dict[str, Kind] = {"write_text": "set", "write_bytes": "set", "touch": "set", "mkdir": "set",
+                             "read_text": "read", "read_bytes": "read", "unlink": "clear"}  # fmt: skip
+"""Methods of a path."""
+_WRITING = (
+    "to_csv", "to_json", "to_parquet", "to_excel", "to_pickle", "to_feather", "to_html", "to_markdown", "to_netcdf",
+    "write_csv", "write_json", "write_parquet", "write_ipc", "write_ndjson", "savefig", "save", "savez", "savetxt",
+    "imwrite", "makedirs", "write_image", "write_html", "tofile", "imsave",
+)  # fmt: skip
+"""Functions whose first argument is a path; of `torch.save`, the second."""
+_COPYING = ("dump", "urlretrieve", "copy", "copyfile", "copytree", "move", "rename", "replace")
+"""Functions whose second argument is a path, and mostly the first one."""
+_READING = ("load", "loadtxt", "genfromtxt", "imread", "fromfile", "scan_csv", "scan_parquet", "ExcelFile")
+
+
+class Called(NamedTuple):
+    """A call, with the name and the owner of what is called."""
+
+    node: ast.Call
+    owner: str
+    name: str
+
+
+def file_effects(called: Called, constants: Constants) -> Iterator[Effect]:
+    """Yield what a call does to files whose paths are known, and that a relative path needs the working directory."""
+    handler = _HANDLERS.get(called.name) or (_reads_first if called.name.startswith("read_") else None)
+    if handler is None:
+        return
+    for path, kind in handler(called, constants):
+        if not path or "://" in path or "\n" in path:
+            continue
+        if kind == "read" and not path.startswith(("/", "~")):
+            yield Effect("directory", "read", "")
+        yield Effect("files", kind, str(PurePosixPath(path)))
+
+
+Paths = list[tuple[str | None, Kind]]
+
+
+def _opens(called: Called, constants: Constants) -> Paths:
+    """Return the path of `open(path, mode)` or of `path.open(mode)`."""
+    is_function = called.owner in _OPENERS and not _is_method_of_path(called, constants)
+    path = argument(called.node, 0, constants) if is_function else _owner_path(called, constants)
+    mode = argument(called.node, 1 if is_function else 0, constants) or keyword(called.node, "mode", constants) or "r"
+    return [(path, "set" if mode[:1] in ("w", "a", "x") else "read")]
+
+
+def _is_method_of_path(called: Called, constants: Constants) -> bool:
+    return isinstance(called.node.func, ast.Attribute) and _owner_path(called, constants) is not None
+
+
+def _owner_path(called: Called, constants: Constants) -> str | None:
+    function = called.node.func
+    return text_of(function.value, constants) if isinstance(function, ast.Attribute) else None
+
+
+def _acts_on_path(called: Called, constants: Constants) -> Paths:
+    path = _owner_path(called, constants)
+    if path is None and called.owner == "os":
+        path = argument(called.node, 0, constants)
+    return [(path, _ON_PATH[called.name])]
+
+
+def _writes(called: Called, constants: Constants) -> Paths:
+    return [(argument(called.node, 1 if called.owner == "torch" else 0, constants), "set")]
+
+
+def _copies(called: Called, constants: Constants) -> Paths:
+    first = argument(called.node, 0, constants)
+    second = argument(called.node, 1, constants)
+    if called.name == "urlretrieve" or called.owner == "joblib":
+        return [(second, "set")]
+    return [(first, "read"), (second, "set")] if called.owner in ("shutil", "os") else []
+
+
+def _reads_first(called: Called, constants: Constants) -> Paths:
+    return [(argument(called.node, 0, constants), "read")]
+
+
+def _connects(called: Called, constants: Constants) -> Paths:
+    """Return a database's file, which is read if it is there, and made."""
+    path = argument(called.node, 0, constants)
+    return [(path, "read"), (path, "set")] if called.owner == "sqlite3" and path != ":memory:" else []
+
+
+_HANDLERS: dict[str, Callable[[Called, Constants], Paths]] = {
+    "open": _opens,
+    "connect": _connects,
+    **dict.fromkeys(_ON_PATH, _acts_on_path),
+    **dict.fromkeys(_WRITING, _writes),
+    **dict.fromkeys(_COPYING, _copies),
+    **dict.fromkeys(_READING, _reads_first),
+}

@@ -1,0 +1,46 @@
+"""State beyond names, followed from block to block."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from carryover.tasks.lint.shell import Effect
+
+Key = tuple[str, str]
+
+
+class Carried(NamedTuple):
+    """A read of state that an earlier block left."""
+
+    channel: str
+    name: str
+
+
+class StateWalk:
+    """State beyond names, block after block."""
+
+    def __init__(self) -> None:
+        self._left: set[Key] = set()
+
+    def enter(self, effects: Iterable[Effect]) -> list[Carried]:
+        """Return what a block takes from earlier ones, then add what it leaves."""
+        own: set[Key] = set()
+        cleared: set[Key] = set()
+        carried: dict[Carried, None] = {}
+        for effect in effects:
+            key = _key(effect)
+            match effect.kind:
+                case "set":
+                    own.add(key)
+                    cleared.discard(key)
+                case "clear":
+                    own.discard(key)
+                    cleared.add(key)
+                case "read" if key in self._left - cleared and key not in own:
+                    carried[Carried(effect.channel, effect.name)] = None
+        self._left = (self._left - cleared) | own
+        return list(carried)
+
+
+def _key(effect: Effect) -> Key:
+    """Return what an effect is about: one working directory, and any process for all of them."""
+    return (effect.channel, "" if effect.channel in ("directory", "processes") else effect.name)

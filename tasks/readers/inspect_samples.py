@@ -1,0 +1,43 @@
+"""What an Inspect sample says beside its messages: score, ending, tokens, and texts that the log keeps apart."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_ATTACHMENT = "attachment://"
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Inspect's own values of correct, partial, incorrect and no answer."""
+_LIMITS = {"message": "max_turns", "turn": "max_turns", "token": "max_tokens", "time": "timeout", "working": "timeout"}
+
+
+def with_attachments(value: Any, attachments: Mapping[str, str]) -> Any:
+    """Return messages with the texts that the log keeps apart."""
+    if isinstance(value, str) and value.startswith(_ATTACHMENT):
+        return attachments.get(value.removeprefix(_ATTACHMENT), value)
+    if isinstance(value, list):
+        return [with_attachments(each, attachments) for each in value]
+    if isinstance(value, Mapping):
+        return {key: with_attachments(each, attachments) for key, each in value.items()}
+    return value
+
+
+def score_of(scores: Mapping[str, Any]) -> float | None:
+    """Return the first score that is a number, or a letter of Inspect's."""
+    for score in scores.values():
+        value = score.get("value") if isinstance(score, Mapping) else score
+        if isinstance(value, int | float):
+            return float(value)
+        if isinstance(value, str) and value in _LETTERS:
+            return _LETTERS[value]
+    return None
+
+
+def ending_of(sample: Mapping[str, Any]) -> str | None:
+    """Return why a sample ended, where the log says so."""
+    limit = (sample.get("limit") or {}).get("type")
+    return "error" if sample.get("error") else _LIMITS.get(limit, limit)
+
+
+def tokens_of(sample: Mapping[str, Any], kind: str) -> int | None:
+    """Return a sample's tokens over all models; null where nobody counted them."""
+    usage = sample.get("model_usage")
+    return sum(each.get(kind) or 0 for each in usage.values()) if usage else None
