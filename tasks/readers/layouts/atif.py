@@ -15,10 +15,9 @@ def detect(record: Any) -> bool:
     """Tell whether a record declares the format, or has its steps."""
     if not isinstance(record, Mapping) or not isinstance(record.get("steps"), list):
         return False
-    steps = record["steps"]
-    return str(record.get("schema_version", "")).startswith("ATIF") or (
-        bool(steps) and isinstance(steps[0], Mapping) and {"step_id", "source"} <= steps[0].keys()
-    )
+    first = record["steps"][0] if record["steps"] else None
+    has_steps = isinstance(first, Mapping) and {"step_id", "source"} <= first.keys()
+    return has_steps or str(record.get("schema_version", "")).startswith("ATIF")
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
@@ -55,11 +54,6 @@ def _trace(document: Mapping[str, Any], name: str) -> Trace:
 def _messages(step: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a step as a message and the results of its calls, matched by `source_call_id`."""
     role = "assistant" if step["source"] == "agent" else step["source"]
-    message = {
-        "role": role,
-        "content": step.get("message"),
-        "metrics": step.get("metrics"),
-        "tool_calls": step.get("tool_calls"),
-    }
     results = (step.get("observation") or {}).get("results") or ()
-    return [message, *({**result, "role": "tool", "tool_call_id": result.get("source_call_id")} for result in results)]
+    answers = [{**result, "role": "tool", "tool_call_id": result.get("source_call_id")} for result in results]
+    return [{**step, "role": role, "content": step.get("message")}, *answers]

@@ -115,7 +115,7 @@ def test_subagents_of_a_trajectory_are_traces(tmp_path):
 
 
 def test_a_reader_is_at_most_sixty_lines():
-    files = [path for path in Path(layouts.__file__).parent.glob("*.py")]
+    files = list(Path(layouts.__file__).parent.glob("*.py"))
     assert len(files) > 20
     assert [path.name for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 60] == []
 
