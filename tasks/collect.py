@@ -90,7 +90,7 @@ def is_collected(run: Run, shard: ShardSpec) -> bool:
 
 
 def note_episodes(run: Run, shard: ShardSpec) -> None:
-    """Land that the plan has the shard's episodes, and which of them it reuses from other plans."""
+    """Record which episodes a plan has and reuses."""
     zone = LandingZone(run.landing)
     note_stage(run, shard.stage, shard.name, shard.stage_digest)
     note_reuse(run, zone, landed_episode_ids(run, zone, shard))
@@ -101,7 +101,10 @@ class _Keeper:
 
     def __init__(self, run: Run, shard: ShardSpec, meter: Meter, batch: BatchedLanding, advance: Advance) -> None:
         self.errors: list[str] = []
-        self._run_id, self._meter, self._batch, self._advance = run.run_id, meter, batch, advance
+        self._run_id = run.run_id
+        self._meter = meter
+        self._batch = batch
+        self._advance = advance
         is_endpoint = isinstance(shard.client, EndpointClientSpec)
         self._is_billed = is_endpoint and (shard.is_billed or run.plan.is_billed(shard.condition.purpose))
         self._failures_in_a_row = 0
@@ -116,11 +119,7 @@ class _Keeper:
         """Land an episode and count what it spent; raise `UserError` if too many in a row failed for the endpoint."""
         row = recorded.episode
         self._batch.add(recorded.rows)
-        spent = Spent()
-        if row.token_source == "server":  # a scripted policy asks an endpoint for nothing, and no reply is paid twice
-            turns = [turn for turn in recorded.turns if not turn.is_replayed]
-            spent = Spent(*(sum(getattr(turn, kind) for turn in turns) for kind in Spent._fields))
-        self._meter.add(spent, is_billed=self._is_billed)
+        self._meter.add(_spent(recorded), is_billed=self._is_billed)
         if row.finish_reason is FinishReason.ERROR:
             self.errors.append(row.error_message or "no message")
         self._advance(1)
@@ -133,9 +132,18 @@ class _Keeper:
             )
 
 
+def _spent(recorded: RecordedEpisode) -> Spent:
+    """Return the tokens that an endpoint was asked for: a script asks for none, and no reply is paid twice."""
+    if recorded.episode.token_source != "server":
+        return Spent()
+    turns = [turn for turn in recorded.turns if not turn.is_replayed]
+    return Spent(*(sum(getattr(turn, kind) for turn in turns) for kind in Spent._fields))
+
+
 def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[EpisodePlace]) -> _Keeper:
     """Play episodes and land them, batch after batch."""
-    condition, meter = shard.condition, share_meter(run, zone)
+    condition = shard.condition
+    meter = share_meter(run, zone)
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
 
     async def play() -> None:

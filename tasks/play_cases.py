@@ -56,7 +56,8 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
 
 
 async def _play_all(plan: SuitePlan, episodes: list[CaseEpisode], setting: Setting) -> list[Played]:
-    client, free = plan.open_client(), asyncio.Semaphore(plan.concurrency)
+    client = plan.open_client()
+    free = asyncio.Semaphore(plan.concurrency)
     setting = setting._replace(speakers=plan.open_speakers())
 
     async def play_one(episode: CaseEpisode) -> Played:

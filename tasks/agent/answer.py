@@ -15,8 +15,10 @@ class BadAnswerError(ValueError):
 
 def _check_text(value: object) -> str | None:
     # JSON may hold lone surrogates, which Pydantic's own strings refuse.
-    if value is None or isinstance(value, str):
-        return None if value is None else encodable(value)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return encodable(value)
     raise ValueError("Input should be a valid string")
 
 
@@ -56,32 +58,50 @@ class _ChatCompletion(BaseModel):
 
 
 def read_answer(body: bytes) -> Completion:
-    """Return what a chat completion says, without its time; one with text and no finish reason counts as finished.
+    """Return a chat completion's content, without its time; text without a finish reason counts as finished.
 
     Raise `BadAnswerError` for invalid JSON, and without a choice with a message, usage, or both text and reason.
     """
-    try:
-        parsed = _ChatCompletion.model_validate(json.loads(body))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place, value = ".".join(map(str, first["loc"])), json.dumps(first["input"])[:200]
-        if (place == "usage" and first["input"] is None) or first["type"] == "missing":
-            raise BadAnswerError(f"without {place}") from None
-        named = f"with a bad {place} {value}: {first['msg']}" if place else f"with no chat completion: {value}"
-        raise BadAnswerError(named) from None
-    except ValueError:
-        raise BadAnswerError(f"with invalid JSON: {body[:200].decode(errors='replace')!r}") from None
-    choice, usage = parsed.choices[0], parsed.usage
-    text, calls = choice.message.content or "", choice.message.tool_calls or []
+    parsed = _parse(body)
+    choice = parsed.choices[0]
+    usage = parsed.usage
+    text = choice.message.content or ""
+    calls = choice.message.tool_calls or []
     if choice.finish_reason is None and not text and not calls:
         raise BadAnswerError("without finish_reason and without text")
-    details = usage.prompt_tokens_details
     return Completion(
         text=text,
         finish_reason=choice.finish_reason or "stop",
         prompt_tokens=usage.prompt_tokens,
-        cached_prompt_tokens=0 if details is None else details.cached_tokens or 0,
+        cached_prompt_tokens=_cached_tokens(usage),
         completion_tokens=usage.completion_tokens,
         model_seconds=0.0,
         tool_calls=tuple(FunctionCall(call.id, call.function.name, call.function.arguments) for call in calls),
     )
+
+
+def _parse(body: bytes) -> _ChatCompletion:
+    try:
+        return _ChatCompletion.model_validate(json.loads(body))
+    except ValidationError as error:
+        raise BadAnswerError(_complaint(error)) from None
+    except ValueError:
+        raise BadAnswerError(f"with invalid JSON: {body[:200].decode(errors='replace')!r}") from None
+
+
+def _complaint(error: ValidationError) -> str:
+    """Return the first thing that is wrong with an answer."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    value = json.dumps(first["input"])[:200]
+    has_no_usage = place == "usage" and first["input"] is None
+    if has_no_usage or first["type"] == "missing":
+        return f"without {place}"
+    if place:
+        return f"with a bad {place} {value}: {first['msg']}"
+    return f"with no chat completion: {value}"
+
+
+def _cached_tokens(usage: _Usage) -> int:
+    details = usage.prompt_tokens_details
+    return 0 if details is None else details.cached_tokens or 0

@@ -111,7 +111,9 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
 
 def open_speaker(context: EpisodeContext, episode: PlannedEpisode, environment: Environment) -> StudySpeaker:
     """Return the speaker of an episode, with the opening messages written."""
-    condition, family, spec = context.condition, context.family, context.spec
+    condition = context.condition
+    family = context.family
+    spec = context.spec
     instance_id = episode.instance.instance_id
     shown = condition.shown_contract
     variation = PLAIN
@@ -148,7 +150,8 @@ def episode_limits(spec: EpisodeSpec) -> Limits:
 
 def declare_contract(context: EpisodeContext) -> str:
     """Return the declaration as canonical JSON; it names no run, so equal episodes declare the same."""
-    condition, spec = context.condition, context.spec
+    condition = context.condition
+    spec = context.spec
     shown = condition.shown_contract
     content = {
         **spec.model_dump(exclude={"stateless_scope"}),

@@ -101,7 +101,8 @@ class FaultInjector:
 
     def after_step(self, result: BlockResult) -> str | None:
         """Return the fault that the step met as `drop:NAME` or `fail:TOOL`, or none."""
-        armed, self._armed = self._armed, None
+        armed = self._armed
+        self._armed = None
         if armed is None:
             return None
         kind, _, target = armed.partition(":")

@@ -159,7 +159,8 @@ class EpisodeMachine:
 
     async def _respond(self, replied: Replied) -> Observed:
         """Let a reply act and tell the model, unless the episode is over; raise `Stopped` for an answer."""
-        reply, completion = replied.reply, replied.completion
+        reply = replied.reply
+        completion = replied.completion
         refusal = self._refusal(reply, completion)
         if refusal is not None:
             text = None if self._is_final() else self._speaker.refuse(refusal.text)

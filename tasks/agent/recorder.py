@@ -1,4 +1,4 @@
-"""Rows of an episode, made of its events as they come: also what raised each error, and whether it was injected."""
+"""Rows of an episode, made of its events as they come."""
 
 import json
 import re
@@ -242,7 +242,7 @@ class EpisodeRecorder:
         return ToolCallRow(**self._ids, step=step, call=number, is_injected=is_injected, **call._asdict())
 
     def _record_call_error(self, call: ToolCallRow) -> None:
-        """Record an error that the block caught; one that it did not catch is the block's own."""
+        """Record an error that the block caught; an uncaught error is the block's own."""
         if call.error_type is None or not call.is_caught:
             return
         is_cap = call.error_type == "ToolCallLimitError"

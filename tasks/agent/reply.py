@@ -1,7 +1,6 @@
 """Reading of a reply, the same for every loop: its first fenced block, or its native calls."""
 
 import re
-import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -25,7 +24,8 @@ PYTHON_FENCE = Fences(
 )
 """An agent's: tagged as Python, on lines of their own, so that backticks inside a string do not end a block."""
 
-_OPENED_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_BEFORE_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?")
+_OPENED_THOUGHT = re.compile(r"^[ \t]*<think>.*?(?:</think>|\Z)", re.DOTALL | re.MULTILINE)
 _CLOSED_THOUGHT = re.compile(r"^[ \t]*</think>[ \t]*\r?$", re.MULTILINE)
 """Ends a thought whose opening tag stands in the chat template, so that the reply lacks it."""
 
@@ -54,14 +54,14 @@ def read_reply(text: str, fences: Fences = ANY_FENCE) -> Reply:
     """Return the first block of a reply, with the number of its blocks.
 
     A block inside a thought (`<think>`) does not count. The history keeps the text as the model wrote it; the code has
-    plain line ends, and loses the indentation of a fence in a list.
+    plain line ends, and loses the indentation of an indented fence.
     """
     blocks = list(_find_blocks(text, fences))
     whole = [block for block in blocks if block.end is not None]
     if not whole:
         return Reply(code=None, block_count=0, kept_text=text, is_unclosed=bool(blocks))
     first = whole[0]
-    return Reply(code=_plain_code(first.body), block_count=len(whole), kept_text=text[: first.end])
+    return Reply(code=first.code, block_count=len(whole), kept_text=text[: first.end])
 
 
 def without_thought(text: str) -> str:
@@ -71,7 +71,7 @@ def without_thought(text: str) -> str:
 
 
 class _Block(NamedTuple):
-    body: str
+    code: str
     end: int | None
     """Place after the closing fence; None without one."""
 
@@ -86,9 +86,10 @@ def _find_blocks(text: str, fences: Fences) -> Iterator[_Block]:
             continue
         closing = fences.closing.search(text, opening.end())
         if closing is None:
-            yield _Block(text[opening.end() :], end=None)
+            yield _Block("", end=None)
             return
-        yield _Block(text[opening.end() : closing.start()], end=closing.end())
+        body = text[opening.end() : closing.start()]
+        yield _Block(_plain_code(body, _indentation(text, opening)), end=closing.end())
         place = closing.end()
 
 
@@ -100,9 +101,16 @@ def _start_of_speech(text: str) -> int:
     return closed.end()
 
 
-def _plain_code(body: str) -> str:
-    code = body.replace("\r\n", "\n").strip("\n")
-    is_indented = code[:1] in (" ", "\t")
-    if is_indented:
-        code = textwrap.dedent(code)
-    return code.strip()
+def _plain_code(body: str, indentation: int) -> str:
+    """Return a block's code with plain line ends, without the indentation that its fence has."""
+    lines = body.replace("\r\n", "\n").split("\n")
+    indented = re.compile(rf"[ \t]{{0,{indentation}}}")
+    return "\n".join(indented.sub("", line, count=1) for line in lines).strip()
+
+
+def _indentation(text: str, opening: re.Match[str]) -> int:
+    """Return the column of a fence, which in a list item is that of the item's text."""
+    fence = text.index("```", opening.start())
+    start = text.rfind("\n", 0, fence) + 1
+    is_alone = _BEFORE_FENCE.fullmatch(text, start, fence) is not None
+    return fence - start if is_alone else 0

@@ -1,4 +1,4 @@
-"""The part of a loop that differs: who speaks next, what a reply may hold, what the observation looks like."""
+"""The part of a loop that differs: prompts, actions and observations."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable

@@ -1,15 +1,14 @@
-"""Ends of an episode: their reasons, and the faults that are an end and no crash."""
+"""Ends of an episode: reasons, and faults of the runtime."""
 
 from collections.abc import Mapping
 
 from carryover.tasks.agent.events import Event
 from carryover.tasks.agent.protocol import ContextOverflowError
 from carryover.tasks.runtime.engine import StateLostError
-from carryover.tasks.runtime.process.node import NodeGoneError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.traces.vocabulary import FinishReason
 
-RUNTIME_FAULTS = (OSError, EOFError, NodeGoneError, SandboxStartError, StateLostError)
+RUNTIME_FAULTS = (OSError, EOFError, SandboxStartError, StateLostError)
 """Errors of a runtime out of processes, files or memory: they end an episode, and neither worker nor caller."""
 
 

@@ -155,7 +155,8 @@ class StudySpeaker(Speaker):
 
     def observe(self, reply: Reply, acted: Acted) -> str:
         """Tell what a block came to, and that others were dropped."""
-        result, error = acted.result, acted.result.error
+        result = acted.result
+        error = acted.result.error
         note = None
         if reply.block_count > 1:
             note = self.fill("more_blocks", count=reply.block_count)

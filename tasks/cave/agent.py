@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from carryover.tasks.agent.machine import EpisodeMachine
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.runtime_stream import RuntimeStream
+from carryover.tasks.agent.stops import RUNTIME_FAULTS
 from carryover.tasks.cave import background
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import SemanticStream
@@ -210,7 +212,8 @@ class Agent:
         except BaseException:
             agent.close()
             raise
-        agent.loop_state, agent.text = saved.loop_state, SemanticStream(saved.entries, saved.question)
+        agent.loop_state = saved.loop_state
+        agent.text = SemanticStream(saved.entries, saved.question)
         agent.loop_state.notes += agent.restored.notes()
         if saved.loop_state.is_running:
             agent.loop_state.is_running = False
@@ -218,9 +221,10 @@ class Agent:
         return agent
 
     def close(self) -> None:
-        """End the interpreter, unless it is a peer's, and with the runtime that this agent opened its branches."""
+        """End the interpreter, unless it is a peer's, with the runtime and the branches that this agent opened."""
         while self._closers:
-            self._closers.pop(0)()
+            with suppress(*RUNTIME_FAULTS):  # a sandbox that has died needs no end
+                self._closers.pop(0)()
 
     def __enter__(self) -> Self:
         """Return the agent itself."""
@@ -240,8 +244,12 @@ class Agent:
 
     def _derived(self, name: str, runtime: RuntimeStream) -> "Agent":
         other = copy(self)
-        other.runtime, other.text, other.loop_state = runtime, SemanticStream(), LoopState(name)
-        other._closers, other._save_file, other.restored = [], None, None
+        other.runtime = runtime
+        other.text = SemanticStream()
+        other.loop_state = LoopState(name)
+        other._closers = []
+        other._save_file = None
+        other.restored = None
         return other
 
     def _use_skill(self, name: str, file: str = SKILL_FILE) -> str:

@@ -55,7 +55,8 @@ class SavedAgent:
         if not records or records[0].get("version") != _VERSION:
             raise ValueError(f"{path} is not an agent saved with version {_VERSION}")
         entries: list[Entry] = []
-        inputs, done = [], []
+        inputs = []
+        done = []
         for record in records:
             entries[record["kept"] :] = [Entry(*entry) for entry in record["entries"]]
             inputs += [_read_input(content) for content in record["inputs"]]
@@ -141,29 +142,51 @@ def bring_about(
     types: Mapping[str, type],
 ) -> Restored:
     """Inject what was injected and run the journal again; return how that went."""
-    missing = []
-    for entry, binding in saved.inputs:
-        is_host_function = binding.message[0] == "tool"
-        given = functions.get(entry.name) if is_host_function else types.get(entry.name)
-        if given is not None and entry.kind != "variable":
-            interpreter.inject(entry.name, given, description=entry.description)
-        else:
-            interpreter.install(binding, entry, "host" if is_host_function else "sandbox")
-            missing += [entry.name] if is_host_function else []
-    ran = [done for done in saved.journal.entries if isinstance(done, Ran)]
-    keeps_names = lifetime_of(saved.journal.contract).keeps != "nothing"
-    expected = set(ran[-1].observed.names) if ran and keeps_names else set()
+    missing = [
+        entry.name
+        for entry, binding in saved.inputs
+        if not _inject_again(entry, binding, interpreter, functions=functions, types=types)
+    ]
+    expected = _names_at_the_end(saved.journal)
+    differences: tuple[Difference, ...] = ()
+    reason = None
     try:
-        differences, reason = interpreter.replay(saved.journal), None
+        differences = interpreter.replay(saved.journal)
     except StateLostError as error:
-        differences, reason = (), str(error)
+        reason = str(error)
     lost = expected - set(interpreter.variables())
     return Restored(differences, tuple(sorted(lost)), tuple(missing), reason)
 
 
+def _inject_again(
+    entry: Injected,
+    binding: Binding,
+    interpreter: Interpreter,
+    *,
+    functions: Mapping[str, Callable[..., Any]],
+    types: Mapping[str, type],
+) -> bool:
+    """Inject an object as before; return whether it works, which a host function that was not given does not."""
+    is_host_function = binding.message[0] == "tool"
+    given = functions.get(entry.name) if is_host_function else types.get(entry.name)
+    if given is not None and entry.kind != "variable":
+        interpreter.inject(entry.name, given, description=entry.description)
+        return True
+    interpreter.install(binding, entry, "host" if is_host_function else "sandbox")
+    return not is_host_function
+
+
+def _names_at_the_end(journal: Journal) -> set[str]:
+    """Return the names that the last block left, where the contract keeps any."""
+    ran = [done for done in journal.entries if isinstance(done, Ran)]
+    keeps_names = lifetime_of(journal.contract).keeps != "nothing"
+    return set(ran[-1].observed.names) if ran and keeps_names else set()
+
+
 def _goes_on(before: SavedAgent, agent: SavedAgent) -> bool:
     """Tell whether a state only adds to a former one; a lost or restored interpreter has another journal."""
-    count, input_count = len(before.journal.entries), len(before.inputs)
+    count = len(before.journal.entries)
+    input_count = len(before.inputs)
     is_same_start = len(agent.journal.entries) >= count and len(agent.inputs) >= input_count
     return is_same_start and (not count or agent.journal.entries[count - 1] is before.journal.entries[-1])
 

@@ -1,4 +1,4 @@
-"""Agents that share objects: one that directs others, and peers on one runtime (arXiv 2601.01569, multi-agent parts).
+"""Agents that share objects: a director, and peers on one runtime (arXiv 2601.01569).
 
 An object goes from interpreter to interpreter as data in shared memory. It passes through no prompt, and nothing of it
 is unpickled.
@@ -30,7 +30,9 @@ def hand_over(name: str, source: Agent, target: Agent) -> None:
 
 
 def direct(director: Agent, others: Mapping[str, Agent]) -> None:
-    """Give an agent the function `delegate`: it injects into other agents, asks them, and retrieves what they made.
+    """Give an agent the function `delegate`, which asks other agents.
+
+    It injects variables there, asks, and retrieves results.
 
     What a block delegates happens in order when the block has ended, because an interpreter gives and takes objects
     between blocks only. The answers come with the block's observation; what was taken is bound in the next block.

@@ -78,7 +78,8 @@ class KnapsackEnvironment:
                 self._refused.append(item.item_class)
             self._lost_capacity += self._instance.spec.refusal_cost  # 0 but in buckets where mistakes cost score
             raise ToolRuntimeException(f"Item {item_id} is of the disallowed class {item.item_class}.")
-        load, capacity = self._load(), self._instance.capacity - self._lost_capacity
+        load = self._load()
+        capacity = self._instance.capacity - self._lost_capacity
         if load + item.weight > capacity:
             raise ToolRuntimeException(
                 f"Item {item_id} exceeds capacity: load {load} + weight {item.weight} > capacity {capacity}."

@@ -111,7 +111,8 @@ def solve(items: Sequence[Item], capacity: int) -> Packing:
     is_taken: list[bytearray] = []
     for item in items:
         row = bytearray(capacity + 1)
-        weight, value = item.weight, item.value
+        weight = item.weight
+        value = item.value
         for room in range(capacity, weight - 1, -1):
             with_item = best[room - weight] + value
             if with_item > best[room]:
@@ -137,7 +138,9 @@ def validate(instance: Instance) -> Outcome:
     Raises `UserError` when the stored optimum is not the exact one, does not fit the inspection budget, or
     does not score 1, and `ToolRuntimeException` when the environment refuses one of its items.
     """
-    place, optimum, budget = f"instance {instance.instance_id}", instance.optimum, instance.inspection_budget
+    place = f"instance {instance.instance_id}"
+    optimum = instance.optimum
+    budget = instance.inspection_budget
     exact = solve(instance.allowed_items, instance.capacity).value
     if exact != optimum.value:
         raise UserError(f"{place}: stored optimum {optimum.value}, exact optimum {exact}; sample it again")

@@ -12,7 +12,8 @@ from carryover.tasks.cave.suites.values import Json, as_json, from_json
 from carryover.tasks.runtime.describe import describe
 from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 
-READ, WRITE = "read_variable", "write_variable"
+READ = "read_variable"
+WRITE = "write_variable"
 _STORED = (
     f"The task's variables are kept outside: {READ}(name) gives one as JSON, {WRITE}(name, value) replaces it. "
     f"Whatever is said above, only what is written with {WRITE} counts."
@@ -23,7 +24,8 @@ class CaseEnvironment:
     """A case's world while an arm plays it."""
 
     def __init__(self, case: Case, arm: Arm) -> None:
-        self.case, self.arm = case, arm
+        self.case = case
+        self.arm = arm
         self.world = deepcopy(case.world)
         self._first = dict(case.world.variables)
 

@@ -20,9 +20,11 @@ SUITE: SuiteName = "multi_variable"
 LEARNING_ARMS: tuple[ArmName, ...] = ("persistent_code", "stateless_code")
 TIERS = ("05", "10", "15")
 """Tiers of the cases that are learnt; larger ones take longer to learn than a laptop should work."""
-SEED_COUNT, TURN_COUNT = 40, 6
+SEED_COUNT = 40
+TURN_COUNT = 6
 """Seeds of five cases a tier: 600 conversations an arm, twice as long as a tested one."""
-DRILL_COUNT, DRILL_TURNS = 3000, 8
+DRILL_COUNT = 3000
+DRILL_TURNS = 8
 """Without drills a model writes every template and no name of the question: small ones learn late to copy."""
 TRAINING_SPEC = TRAINING["laptop_scratch"].model_copy(
     update={
@@ -37,7 +39,8 @@ TRAINING_SPEC = TRAINING["laptop_scratch"].model_copy(
 def lesson(case: Case, arm_name: ArmName) -> Conversation:
     """Return the conversation that the oracle has under a code arm, where no block of a case prints anything."""
     arm = ARMS[arm_name]
-    environment, keeps_names = CaseEnvironment(case, arm), arm.contract is ContractName.PERSISTENT
+    environment = CaseEnvironment(case, arm)
+    keeps_names = arm.contract is ContractName.PERSISTENT
     objects = {**(case.world.variables if arm.is_injected else {}), **environment.functions()}
     entries = [describe(name, value, case.world.descriptions.get(name, "")) for name, value in objects.items()]
     told = "\n".join((fill("no_output"), fill("reminder" if keeps_names else "reminder_stateless")))

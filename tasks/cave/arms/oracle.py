@@ -61,23 +61,37 @@ def script(case: Case, arm: Arm) -> list[Scripted]:
 def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
     """Yield each turn's block: the golden program, between reading and writing where the state is kept outside."""
     rebuilt: set[str] = set()
-    variables = case.world.variables
     before = case.world.state()
     for turn, expected in zip(case.turns, case.expected, strict=True):
         program = turn.golden.replace(STAGE, "")
         if arm.keeps_variables:
             yield [block(program)]
             continue
-        used = [name for name in _used(turn, variables) if name not in rebuilt]
-        parts = [rebuilding(name, variables[name], f"{READ}({name!r})") for name in used]
-        if not arm.is_injected:
-            kinds = () if rebuilt else case.world.types
-            parts = [*map(source_of, kinds), *([turn.fetch] if turn.fetch else []), *parts]
+        changed = _changed(expected, before, case)
+        opening = _opening_lines(case, arm, turn, rebuilt)
+        yield [block("\n".join([*opening, program, *_writing_lines(case, changed)]))]
         if arm.contract is ContractName.PERSISTENT:
-            rebuilt |= {*used, *_changed(expected, before, case)}
-        writing = [f"{WRITE}({name!r}, {telling(name, variables[name])})" for name in _changed(expected, before, case)]
-        yield [block("\n".join([*parts, program, *writing]))]
+            rebuilt |= {*_used(turn, case.world.variables), *changed}
         before = expected.state
+
+
+def _opening_lines(case: Case, arm: Arm, turn: Turn, rebuilt: set[str]) -> list[str]:
+    """Return the lines before a golden program: classes, data, and the variables that are not `rebuilt` yet."""
+    variables = case.world.variables
+    lines: list[str] = []
+    if not arm.is_injected:
+        kinds = () if rebuilt else case.world.types
+        lines += map(source_of, kinds)
+        if turn.fetch:
+            lines.append(turn.fetch)
+    used = [name for name in _used(turn, variables) if name not in rebuilt]
+    lines += [rebuilding(name, variables[name], f"{READ}({name!r})") for name in used]
+    return lines
+
+
+def _writing_lines(case: Case, changed: list[str]) -> list[str]:
+    variables = case.world.variables
+    return [f"{WRITE}({name!r}, {telling(name, variables[name])})" for name in changed]
 
 
 def _calls(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
@@ -86,17 +100,27 @@ def _calls(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
     golden = GoldenRun(deepcopy(case.world))
     before = case.world.state()
     for turn, expected in zip(case.turns, case.expected, strict=True):
-        fetched = golden.calls(turn.fetch) if turn.fetch else ()
         used = [name for name in _used(turn, case.world.variables) if name not in known]
-        reading = tuple(Call(READ, {"name": name}) for name in used)
         changed = _changed(expected, before, case)
-        writing = tuple(Call(WRITE, {"name": name, "value": expected.state[name]}) for name in changed)
-        replies: list[Scripted] = [calls for calls in (fetched + reading, *expected.stages) if calls]
-        if arm.contract is not None and changed and not turn.fetch:
-            replies.append((Call(EXECUTE, {"code": _program(case, turn, before, changed)}),))
-        yield [*replies, writing] if writing else replies
+        reading = tuple(Call(READ, {"name": name}) for name in used)
+        replies: list[Scripted] = [_fetching_calls(golden, turn) + reading, *expected.stages]
+        if arm.contract is not None:
+            replies.append(_computing_calls(case, turn, before, changed))
+        replies.append(tuple(Call(WRITE, {"name": name, "value": expected.state[name]}) for name in changed))
+        yield [calls for calls in replies if calls]
         known |= {*used, *changed}
         before = expected.state
+
+
+def _computing_calls(case: Case, turn: Turn, before: dict[str, Any], changed: list[str]) -> tuple[Call, ...]:
+    """Return the call that computes a turn's new values; none where data are fetched or nothing changes."""
+    if turn.fetch or not changed:
+        return ()
+    return (Call(EXECUTE, {"code": _program(case, turn, before, changed)}),)
+
+
+def _fetching_calls(golden: GoldenRun, turn: Turn) -> tuple[Call, ...]:
+    return golden.calls(turn.fetch) if turn.fetch else ()
 
 
 def _program(case: Case, turn: Turn, before: dict[str, Any], changed: list[str]) -> str:

@@ -118,8 +118,11 @@ class _Player:
     """Base of both kinds of arms."""
 
     def __init__(self, episode: CaseEpisode, client: ModelClient, setting: Setting) -> None:
-        self.episode, self.case, self.arm = episode, episode.case, ARMS[episode.arm]
-        self.client, self.setting = client, setting
+        self.episode = episode
+        self.case = episode.case
+        self.arm = ARMS[episode.arm]
+        self.client = client
+        self.setting = setting
         self.environment = CaseEnvironment(self.case, self.arm)
         self.name = f"{self.case.case_id}/{episode.replicate}"
         self.episode_id = episode_id(episode, setting.plan_digest, setting.instruction)
@@ -129,19 +132,25 @@ class _Player:
 
     def judged(self, question: int, heard: Heard) -> CaveTurnRow:
         """Check a turn, and return its row."""
-        answer, calls, dialogue = heard.answer, heard.calls, self.case.dialogue
+        answer = heard.answer
+        calls = heard.calls
+        dialogue = self.case.dialogue
         expected = self.case.expected[question - 1]
         made = [Call(call.tool, json.loads(call.arguments_json)) for call in calls]
-        wrong, untold, are_reference = self.environment.wrong_names(expected), (), None
+        wrong = self.environment.wrong_names(expected)
+        untold = ()
+        are_reference = None
         if dialogue is None:
             done = [call for call, ran in zip(made, calls, strict=True) if ran.error_type is None]
             missing = self.environment.missing_calls(expected, done)
         else:  # refused calls are among the reference actions too
             reference = [call for stage in expected.stages for call in stage]
-            missing, are_reference = missing_actions(reference, made), made == reference
+            missing = missing_actions(reference, made)
+            are_reference = made == reference
             untold = dialogue.untold(answer.text)
         is_passed = not wrong and not untold and (dialogue is not None or not missing)
-        first, self._replies = self._replies + 1, self._replies + answer.step_count
+        first = self._replies + 1
+        self._replies = self._replies + answer.step_count
         return CaveTurnRow(
             run_id=self.setting.run_id,
             episode_id=self.episode_id,
@@ -254,7 +263,8 @@ class _CallPlayer(_Player):
         if self.arm.contract is not None:
             contract = CONTRACTS[self.arm.contract]
             interpreter = setting.runtime.open_interpreter(contract, {}, instance_id=self.name, tool_call_cap=None)
-            python, self._close = RuntimeStream(interpreter), interpreter.close
+            python = RuntimeStream(interpreter)
+            self._close = interpreter.close
         functions = self.environment.functions()
         self._recorder = EpisodeRecorder(setting.run_id, self.episode_id, functions)
         self._agent = CallingAgent(

@@ -11,11 +11,11 @@ from carryover.tasks.analysis.intervals import bootstrap_intervals, difference, 
 from carryover.tasks.analysis.paired_tests import signed_rank
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.analysis.statistics_spec import ComparedArm, StatisticsSpec
-from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.traces.result_rows import StatisticRow
 
 METRICS = ("passed_pct", "total_tokens", "reply_count")
-REFERENCE = "persistent_code"
+REFERENCE: ArmName = "persistent_code"
 FEW_CASES = 10
 """Fewer than these are noted: an interval over them says little."""
 _SPEC = StatisticsSpec()
@@ -38,36 +38,48 @@ def arm_statistics(turns: pl.DataFrame, run_id: str) -> list[StatisticRow]:
 def _group_rows(key: tuple[object, ...], cases: pl.DataFrame, run_id: str) -> Iterator[StatisticRow]:
     plan_digest, model_name, suite, instruction = map(str, key)
     group = StatisticGroup(run_id, plan_digest, "cave", model_name, "declared", instruction, suite)
-    reference = cases.filter(pl.col("arm") == REFERENCE)
-    others = [arm for arm in ARMS if arm != REFERENCE and arm in set(cases["arm"])]
-    for arm, metric in product(ARMS, METRICS):
-        if (of_arm := cases.filter(arm=arm).sort("case_id")).height:
-            alone = Aligned(((None, 0),), (of_arm[metric].to_numpy().reshape(1, -1),))
-            interval = bootstrap_intervals(alone, itself, _SPEC)[0]
-            values = {**interval._asdict(), "mean_a": interval.estimate, "confidence": _SPEC.confidence}
-            yield group.row("arm_mean", arm, metric, ComparedArm(None, arm), **values)
+    by_arm = {arm: cases.filter(arm=arm).sort("case_id") for arm in ARMS}
+    by_arm = {arm: of_arm for arm, of_arm in by_arm.items() if of_arm.height}
+    for arm, metric in product(by_arm, METRICS):
+        yield _mean_row(group, arm, metric, by_arm[arm])
+    if REFERENCE not in by_arm:
+        return
+    reference = by_arm.pop(REFERENCE)
     for metric in METRICS:
-        pairs = {arm: _paired(reference, cases.filter(pl.col("arm") == arm), metric) for arm in others}
-        pairs = {arm: aligned for arm, aligned in pairs.items() if aligned.instance_count}
-        tests = {arm: signed_rank(aligned.arms[0][0] - aligned.arms[1][0]) for arm, aligned in pairs.items()}
-        corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
-        for arm, test in tests.items():
-            interval = bootstrap_intervals(pairs[arm], difference, _SPEC)[0]
-            few = f"fewer than {FEW_CASES} cases" if test.pair_count < FEW_CASES else None
-            values = {
-                **test._asdict(),
-                "note": "; ".join(filter(None, (few, test.note, interval.note))) or None,
-                "mean_a": float(pairs[arm].arms[0].mean()),
-                "mean_b": float(pairs[arm].arms[1].mean()),
-                "estimate": interval.estimate,
-                "low": interval.low,
-                "high": interval.high,
-                "confidence": _SPEC.confidence,
-                "interval_kind": interval.interval_kind,
-                "p_holm": corrected[arm],
-            }
-            arms = ComparedArm(None, REFERENCE), ComparedArm(None, arm)
-            yield group.row("paired", f"{REFERENCE}-{arm}", metric, *arms, **values)
+        pairs = {arm: _paired(reference, of_arm, metric) for arm, of_arm in by_arm.items()}
+        yield from _paired_rows(group, metric, {arm: pair for arm, pair in pairs.items() if pair.instance_count})
+
+
+def _mean_row(group: StatisticGroup, arm: str, metric: str, of_arm: pl.DataFrame) -> StatisticRow:
+    """Return an arm's mean with its interval."""
+    alone = Aligned(((None, 0),), (of_arm[metric].to_numpy().reshape(1, -1),))
+    interval = bootstrap_intervals(alone, itself, _SPEC)[0]
+    values = {**interval._asdict(), "mean_a": interval.estimate, "confidence": _SPEC.confidence}
+    return group.row("arm_mean", arm, metric, ComparedArm(None, arm), **values)
+
+
+def _paired_rows(group: StatisticGroup, metric: str, pairs: dict[ArmName, Aligned]) -> Iterator[StatisticRow]:
+    """Yield the differences of the reference to each arm; a metric's tests are corrected together (Holm)."""
+    tests = {arm: signed_rank(pair.arms[0][0] - pair.arms[1][0]) for arm, pair in pairs.items()}
+    corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
+    for arm, test in tests.items():
+        interval = bootstrap_intervals(pairs[arm], difference, _SPEC)[0]
+        few = f"fewer than {FEW_CASES} cases" if test.pair_count < FEW_CASES else None
+        notes = [note for note in (few, test.note, interval.note) if note]
+        values = {
+            **test._asdict(),
+            "note": "; ".join(notes) or None,
+            "mean_a": float(pairs[arm].arms[0].mean()),
+            "mean_b": float(pairs[arm].arms[1].mean()),
+            "estimate": interval.estimate,
+            "low": interval.low,
+            "high": interval.high,
+            "confidence": _SPEC.confidence,
+            "interval_kind": interval.interval_kind,
+            "p_holm": corrected[arm],
+        }
+        arms = (ComparedArm(None, REFERENCE), ComparedArm(None, arm))
+        yield group.row("paired", f"{REFERENCE}-{arm}", metric, *arms, **values)
 
 
 def _paired(a: pl.DataFrame, b: pl.DataFrame, metric: str) -> Aligned:

@@ -40,7 +40,8 @@ class Stub:
     def __init__(self, function: Mapping[str, Any], log: Log) -> None:
         self.__doc__ = documentation(function)
         self.__signature__ = signature(function["parameters"])
-        self.name, self.log = function["name"], log
+        self.name = function["name"]
+        self.log = log
 
     def __call__(self, *arguments: Any, **keywords: Any) -> str:
         """Record the call."""
@@ -73,24 +74,33 @@ def _case(category: str, number: int, task: Mapping[str, Any], answer: list[Mapp
     log = Log()
     functions = {function["name"]: function for function in task["function"]}
     wanted = [Accepted(name, values) for one in answer for name, values in one.items()]
-    world = World(
-        functions={escaped(name): Stub(function, log) for name, function in functions.items()},
-        schemas={
-            escaped(name): {
-                "description": function["description"],
-                "parameters": json_schema(function["parameters"]),
-            }
-            for name, function in functions.items()
-        },
-        namespaced={name: escaped(name) for name in functions if "." in name},
-        read_state=log.state,
-    )
     golden = "\n".join(f"{escaped(one.function)}(**{_gold(functions[one.function], one)!r})" for one in wanted)
     question = "\n".join(message["content"] for message in task["question"][0])
     schemas = {name: function["parameters"] for name, function in functions.items()}
-    check = partial(_differing, schemas, wanted)
-    source = f"{WHEEL}, {task['id']}, AST rule"
-    return Case("bfcl", category, number, world, (Turn(question, golden),), _INSTRUCTIONS, check, source=source)
+    return Case(
+        "bfcl",
+        category,
+        number,
+        _world(functions, log),
+        (Turn(question, golden),),
+        _INSTRUCTIONS,
+        partial(_differing, schemas, wanted),
+        source=f"{WHEEL}, {task['id']}, AST rule",
+    )
+
+
+def _world(functions: Mapping[str, Mapping[str, Any]], log: Log) -> World:
+    """Return the world of a task: functions that note their calls."""
+    schemas = {
+        escaped(name): {"description": function["description"], "parameters": json_schema(function["parameters"])}
+        for name, function in functions.items()
+    }
+    return World(
+        functions={escaped(name): Stub(function, log) for name, function in functions.items()},
+        schemas=schemas,
+        namespaced={name: escaped(name) for name in functions if "." in name},
+        read_state=log.state,
+    )
 
 
 def _differing(
@@ -135,7 +145,8 @@ def signature(parameters: Mapping[str, Any]) -> inspect.Signature:
     """Return the parameters that a schema declares, required ones first."""
     required = parameters.get("required", [])
     names = sorted(parameters["properties"], key=lambda name: name not in required)
-    kind, absent = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    absent = inspect.Parameter.empty
     usable = [name for name in names if name.isidentifier() and not keyword.iskeyword(name)]
     listed = [inspect.Parameter(name, kind, default=absent if name in required else None) for name in usable]
     others = [inspect.Parameter(OTHERS, inspect.Parameter.VAR_KEYWORD)] if len(usable) < len(names) else []

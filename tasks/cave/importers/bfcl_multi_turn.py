@@ -35,14 +35,17 @@ class Simulators:
     """The objects of an episode, made at their first use, and what they answered."""
 
     def __init__(self, classes: Mapping[str, type], scenario: Mapping[str, Any], *, is_long: bool) -> None:
-        self.classes, self.scenario, self.is_long = classes, scenario, is_long
+        self.classes = classes
+        self.scenario = scenario
+        self.is_long = is_long
         self.objects: dict[str, Any] = {}
         self.answers: list[str] = []
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Simulators":
         """Return simulators with objects of their own; classes and scenario are shared."""
         copied = Simulators(self.classes, self.scenario, is_long=self.is_long)
-        copied.objects, copied.answers = deepcopy(self.objects, memo), list(self.answers)
+        copied.objects = deepcopy(self.objects, memo)
+        copied.answers = list(self.answers)
         return copied
 
     def call(self, function: str, arguments: Mapping[str, Any]) -> Json:
@@ -83,7 +86,8 @@ class Method:
     def __init__(self, function: Mapping[str, Any], simulators: Simulators) -> None:
         self.__doc__ = documentation(function)
         self.__signature__ = signature(function["parameters"])
-        self.name, self.simulators = function["name"], simulators
+        self.name = function["name"]
+        self.simulators = simulators
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Json:
         """Call the function."""
@@ -145,15 +149,17 @@ def _case(
 
 
 def _differing(ends: tuple[int, ...], expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return the attributes that differ, and `answers` where one that the turn's gold calls get was never got.
+    """Return the differing attributes, and `answers` where a gold answer is missing.
 
-    `ends` are the counts of gold calls after each turn.
+    A turn's gold answers may have been got in any turn before it. `ends` are the counts of gold calls after each turn.
     """
     names = [name for name in sorted(expected.keys() | actual.keys()) if name != "answers"]
     wrong = [name for name in names if expected.get(name) != actual.get(name)]
     start = max((end for end in ends if end < len(expected["answers"])), default=0)
     missing = Counter(expected["answers"][start:]) - Counter(actual["answers"])
-    return (*wrong, *(["answers"] if missing else []))
+    if missing:
+        wrong.append("answers")
+    return tuple(wrong)
 
 
 def _public(value: Any) -> Json:
@@ -164,8 +170,16 @@ def _public(value: Any) -> Json:
         return [_public(inner) for inner in value]
     if isinstance(value, set):
         return sorted(map(_public, value), key=str)
-    if hasattr(value, "__dict__") and not inspect.isroutine(value):
-        return {
-            key: _public(inner) for key, inner in vars(value).items() if not key.startswith("_") and key != "parent"
-        }
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if _has_attributes(value):
+        return {key: _public(inner) for key, inner in vars(value).items() if _is_public(key)}
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return str(value)
+
+
+def _has_attributes(value: Any) -> bool:
+    return hasattr(value, "__dict__") and not inspect.isroutine(value)
+
+
+def _is_public(attribute: str) -> bool:
+    return not attribute.startswith("_") and attribute != "parent"

@@ -56,21 +56,41 @@ def is_accepted(schema: Mapping[str, Any], call: tuple[str, Mapping[str, Any]], 
 
 
 def _is_value(declared: Mapping[str, Any], value: Any, accepted: list[Any]) -> bool:
+    """Tell whether an argument is among the accepted values of its parameter."""
     kind = _TYPES[declared["type"]]
-    if declared["type"] == "float" and type(value) is int:
+    is_whole_number = declared["type"] == "float" and type(value) is int
+    if is_whole_number:
         value = float(value)
     answers = [answer for answer in accepted if answer != OMITTED]
-    inner = _TYPES[declared["items"]["type"]] if declared["type"] in ("array", "tuple") else None
-    if type(value) is not kind or (inner and not _has_inner(inner, value, accepted)):
-        # a variable's name may stand for a value of another type
-        return type(value) is not kind and bool(answers) and type(value) is type(answers[0]) and value in accepted
+    if type(value) is not kind:
+        return _stands_for_a_value(value, answers, accepted)
+    inner = _inner_type(declared)
+    if inner is not None and not _has_inner(inner, value, accepted):
+        return False
     if answers and type(answers[0]) is not kind:
         return value in accepted
+    return _is_of_kind(kind, inner, value, accepted)
+
+
+def _is_of_kind(kind: type, inner: type | None, value: Any, accepted: list[Any]) -> bool:
+    """Tell whether a value of the declared type is accepted; texts agree without case and common signs."""
     if kind is dict:
-        return any(_is_dict(value, answer) for answer in accepted if answer != OMITTED)
+        return any(_is_dict(value, answer) for answer in accepted)
     if inner is dict:
-        return any(len(value) == len(answer) and all(map(_is_dict, value, answer)) for answer in accepted)
-    return _plain(value) in [_plain(answer) for answer in accepted if isinstance(answer, str) is (kind is str)]
+        return any(_are_dicts(value, answer) for answer in accepted)
+    of_kind = [answer for answer in accepted if isinstance(answer, str) is (kind is str)]
+    return _is_option(value, of_kind)
+
+
+def _inner_type(declared: Mapping[str, Any]) -> type | None:
+    """Return the type of a list's elements; None for what is no list."""
+    is_list = declared["type"] in ("array", "tuple")
+    return _TYPES[declared["items"]["type"]] if is_list else None
+
+
+def _stands_for_a_value(value: Any, answers: list[Any], accepted: list[Any]) -> bool:
+    """Tell whether a value of another type is accepted: a variable's name may stand for it."""
+    return bool(answers) and type(value) is type(answers[0]) and value in accepted
 
 
 def _has_inner(inner: type, values: list[Any], accepted: list[Any]) -> bool:
@@ -83,18 +103,27 @@ def _has_inner(inner: type, values: list[Any], accepted: list[Any]) -> bool:
     return any(not isinstance(answer, list) or all(fits(value, answer) for value in values) for answer in accepted)
 
 
+def _are_dicts(values: list[Any], answers: Any) -> bool:
+    return len(values) == len(answers) and all(map(_is_dict, values, answers))
+
+
 def _is_dict(value: Any, answer: Any) -> bool:
+    """Tell whether a dictionary holds an accepted value under every key, and all keys that it must have."""
     if not isinstance(value, dict) or not isinstance(answer, dict):
         return False
     if any(key not in value and OMITTED not in options for key, options in answer.items()):
         return False
-    return all(
-        key in answer and _plain(one) in [_plain(option) for option in answer[key]] for key, one in value.items()
-    )
+    return all(_is_option(one, answer.get(key, ())) for key, one in value.items())
+
+
+def _is_option(value: Any, options: Sequence[Any]) -> bool:
+    return _plain(value) in [_plain(option) for option in options]
 
 
 def _plain(value: Any) -> Any:
     """Return texts without case, spaces and common signs, also those in a list."""
     if isinstance(value, str):
         return _IGNORED.sub("", value).lower().replace("'", '"')
-    return [_plain(one) if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_plain(one) if isinstance(one, str) else one for one in value]
+    return value

@@ -106,7 +106,8 @@ class Tool:
 
     def __init__(self, desk: Desk, name: str) -> None:
         function = desk.domain.tools[name]
-        self.desk, self.name = desk, name
+        self.desk = desk
+        self.name = name
         self.__doc__ = inspect.getdoc(function)
         signature = inspect.signature(function)
         hints = [one.replace(annotation=_told(one.annotation)) for one in signature.parameters.values()]

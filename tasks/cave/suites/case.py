@@ -1,4 +1,4 @@
-"""A case: what an agent starts from, what it is asked turn by turn, and golden programs that give the state."""
+"""Cases: a world, the questions about it, and golden programs that give the state."""
 
 import functools
 import inspect

@@ -32,7 +32,8 @@ def drawn(option: Json) -> list[tuple[str, list[Json]]]:
 def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
     """Return why a state's chart does not draw what the expected one draws; empty if it does."""
     try:
-        wanted, found = drawn(expected["chart"]), drawn(actual.get("chart"))
+        wanted = drawn(expected["chart"])
+        found = drawn(actual.get("chart"))
     except ChartError as error:
         return (f"chart: {error}",)
     if [kind for kind, _ in wanted] != [kind for kind, _ in found]:
@@ -42,22 +43,36 @@ def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) ->
 
 
 def _points(option: Mapping[str, Any], series: Mapping[str, Any]) -> Iterator[Json]:
+    """Yield what a series draws: pairs of a name or category and a value, or the values alone."""
     data = series.get("data")
     if not isinstance(data, list) or not data:
         raise ChartError("a series has no data")
-    axis = option.get("xAxis")
-    axis = axis[0] if isinstance(axis, list) and axis else axis
-    categories = axis.get("data") if isinstance(axis, Mapping) else None
     kind = series.get("type")
+    categories = _categories(option)
     for place, point in enumerate(data):
-        name = point.get("name") if isinstance(point, Mapping) else None
-        value = point.get("value") if isinstance(point, Mapping) else point
+        name, value = _named(point)
+        is_on_axis = kind == "candlestick" or not isinstance(value, list)
         if kind == "pie":
             yield [name, value]
-        elif categories and (kind == "candlestick" or not isinstance(value, list)):
+        elif categories and is_on_axis:
             yield [categories[place] if place < len(categories) else None, value]
         else:
             yield value
+
+
+def _categories(option: Mapping[str, Any]) -> list[Json] | None:
+    """Return the categories of the first x axis, if it has any."""
+    axis = option.get("xAxis")
+    if isinstance(axis, list) and axis:
+        axis = axis[0]
+    return axis.get("data") if isinstance(axis, Mapping) else None
+
+
+def _named(point: Json) -> tuple[Json, Json]:
+    """Return the name and the value of a point."""
+    if isinstance(point, Mapping):
+        return point.get("name"), point.get("value")
+    return None, point
 
 
 def _alike(expected: Json, actual: Json) -> bool:

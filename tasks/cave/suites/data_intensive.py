@@ -15,7 +15,8 @@ from carryover.tasks.cave.suites.values import differing
 from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 
 TICKERS = ("AXL", "BRD")
-FIRST_YEAR, YEARS = 2020, 5
+FIRST_YEAR = 2020
+YEARS = 5
 SIZES = (1, 2, 5, 10)
 """Years of history whose cost is compared."""
 TASKS_PER_SIZE = 3

@@ -7,7 +7,8 @@ from functools import partial
 from carryover.tasks.cave.suites.case import Case, World, grow_turns
 from carryover.tasks.cave.suites.templates import read_draws
 
-CASES_PER_TIER, TURN_COUNT = 2, 20
+CASES_PER_TIER = 2
+TURN_COUNT = 20
 _ROOMS = ("hall", "kitchen", "study", "bedroom", "attic")
 _ACCOUNTS = ("checking", "savings", "holiday", "taxes")
 _BOOKINGS = (

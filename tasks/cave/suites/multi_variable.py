@@ -8,7 +8,8 @@ from carryover.tasks.cave.suites.case import Case, Draw, Turn, World, grow_turns
 from carryover.tasks.cave.suites.templates import WORDS
 
 TIERS = (5, 10, 15, 20, 25)
-CASES_PER_TIER, TURN_COUNT = 5, 3
+CASES_PER_TIER = 5
+TURN_COUNT = 3
 _THINGS = ("stock", "limit", "label", "flags", "scores")
 NAMES = tuple(f"{owner}_{thing}" for owner in WORDS for thing in _THINGS)
 """Every name that a variable may have."""
@@ -46,16 +47,20 @@ def _draw(random_source: random.Random, world: World) -> Turn:
     for name in random_source.sample(names, max(1, len(names) // 5)):
         by = random_source.randrange(2, 40)
         source = random_source.choice([other for other in numbers if other != name])
-        match name.rpartition("_")[2]:
-            case "stock" | "limit":
-                parts.append((f"set `{name}` to `{source}` plus {by}", f"{name} = {source} + {by}"))
-            case "label":
-                parts.append((f"append a hyphen and `{source}` to `{name}`", f"{name} += f'-{{{source}}}'"))
-            case "flags":
-                told = f"turn every entry of `{name}` around and add the entry k{by}, which is true"
-                parts.append((told, f"{name} = {{k: not v for k, v in {name}.items()}} | {{'k{by}': True}}"))
-            case _:
-                told = f"append the sum of `{name}` and `{source}` to `{name}`"
-                parts.append((told, f"{name}.append(sum({name}) + {source})"))
+        parts.append(_change(name, source, by))
     question = "In this order: " + "; ".join(told for told, _ in parts) + "."
     return Turn(question, "\n".join(code for _, code in parts))
+
+
+def _change(name: str, source: str, by: int) -> tuple[str, str]:
+    """Return a request to change a variable by another, and its code."""
+    match name.rpartition("_")[2]:
+        case "stock" | "limit":
+            return f"set `{name}` to `{source}` plus {by}", f"{name} = {source} + {by}"
+        case "label":
+            return f"append a hyphen and `{source}` to `{name}`", f"{name} += f'-{{{source}}}'"
+        case "flags":
+            told = f"turn every entry of `{name}` around and add the entry k{by}, which is true"
+            return told, f"{name} = {{k: not v for k, v in {name}.items()}} | {{'k{by}': True}}"
+    told = f"append the sum of `{name}` and `{source}` to `{name}`"
+    return told, f"{name}.append(sum({name}) + {source})"

@@ -17,7 +17,8 @@ from carryover.tasks.cave.suites.worlds import (
     open_world,
 )
 
-CASES_PER_DOMAIN, TURN_COUNT = 2, 8
+CASES_PER_DOMAIN = 2
+TURN_COUNT = 8
 _DOMAINS = {"iot": (Building, ROOMS), "finance": (Brokerage, ACCOUNTS), "shop": (Shop, CUSTOMERS)}
 
 
@@ -38,5 +39,6 @@ def _case(domain: str, number: int, seed: int) -> Case:
 def _values(names: tuple[str, ...], random_source: random.Random) -> dict[str, object]:
     x, y, z = random_source.sample(names, 3)
     first = random_source.choice(CATEGORIES) if names is CUSTOMERS else x
-    n, a = random_source.randrange(15, 80), random_source.randrange(1, 15)
+    n = random_source.randrange(15, 80)
+    a = random_source.randrange(1, 15)
     return {"x": first, "y": y, "z": z, "t": random_source.choice(TICKERS), "n": n, "a": a}

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Number
 from typing import Any
 
 Json = Any
 """Plain JSON data."""
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+_RELATIVE = 1e-6
+_ABSOLUTE = 1e-9
 _FORMS = {
     "DataFrame": ("import pandas\n", "pandas.DataFrame({})", "{}.to_dict('list')"),
     "ndarray": ("import numpy\n", "numpy.array({})", "{}.tolist()"),
@@ -78,15 +79,20 @@ def _form(like: Any) -> tuple[str, str, str]:
 
 def are_same(expected: Json, actual: Json) -> bool:
     """Tell whether two JSON values agree: fractions up to a relative 1e-6, whole numbers and truth values exactly."""
-    if isinstance(expected, bool) or isinstance(actual, bool):
-        return expected is actual
-    if isinstance(expected, float) and isinstance(actual, int | float):
-        return math.isclose(expected, actual, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        return expected.keys() == actual.keys() and all(are_same(expected[key], actual[key]) for key in expected)
-    if isinstance(expected, list) and isinstance(actual, list):
-        return len(expected) == len(actual) and all(map(are_same, expected, actual))
+    match expected, actual:
+        case (bool(), _) | (_, bool()):
+            return expected is actual
+        case float(), int() | float():
+            return math.isclose(expected, actual, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+        case dict(), dict():
+            return expected.keys() == actual.keys() and _all_same(expected.values(), map(actual.get, expected))
+        case list(), list():
+            return len(expected) == len(actual) and _all_same(expected, actual)
     return expected == actual
+
+
+def _all_same(expected: Iterable[Json], actual: Iterable[Json]) -> bool:
+    return all(map(are_same, expected, actual))
 
 
 def differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:

@@ -146,7 +146,8 @@ class Shop(Host):
 
     def reprice(self, product_id: str, price: int) -> int:
         """Set a price; returns the one before."""
-        before, self.products[product_id]["price"] = self.products[product_id]["price"], price
+        before = self.products[product_id]["price"]
+        self.products[product_id]["price"] = price
         return before
 
     def add_to_cart(self, customer: str, product_id: str, count: int) -> int:
@@ -164,7 +165,8 @@ class Shop(Host):
 
     def check_out(self, customer: str, discount_percent: int) -> int:
         """Order what is in the cart; returns the euros to pay, rounded down."""
-        cart, self.carts[customer] = self.carts[customer], {}
+        cart = self.carts[customer]
+        self.carts[customer] = {}
         total = sum(self.products[name]["price"] * count for name, count in cart.items())
         self.orders.append([customer, total * (100 - discount_percent) // 100])
         return self.orders[-1][1]

@@ -80,7 +80,8 @@ def read_task(messages: Sequence[Message]) -> Task:
     opening = "\n".join(
         message.content for message in itertools.takewhile(lambda message: message.role != "assistant", messages)
     )
-    limits, cap = _LIMITS.search(opening), _CAP.search(opening)
+    limits = _LIMITS.search(opening)
+    cap = _CAP.search(opening)
     if limits is None:
         raise ValueError("the conversation does not open with the task in the full prompt set; play it with 'full'")
     return Task(int(limits.group(1)), int(limits.group(2)), None if cap is None else int(cap.group(1)))
@@ -102,19 +103,34 @@ def _next_block(
     contract: str, task: Task, turns: Sequence[PlayedTurn], known: Known, inspections_per_turn: int | None
 ) -> tuple[str, str]:
     """Return what the next block does, and the block."""
+    if len(known.table) < known.budget:
+        return _inspecting_block(contract, task, turns, known, inspections_per_turn)
+    return _taking_block(contract, task, turns, known)
+
+
+def _inspecting_block(
+    contract: str, task: Task, turns: Sequence[PlayedTurn], known: Known, inspections_per_turn: int | None
+) -> tuple[str, str]:
     has_failed = bool(turns) and turns[-1].has_failed
     defines = not turns or has_failed
-    if len(known.table) < known.budget:
-        lists_items = defines or contract == ContractName.STATELESS
-        allowed = known.budget if task.cap is None else task.cap - lists_items  # listing the ids is a call too
-        count = min(allowed, inspections_per_turn or allowed)
-        action = "repair" if has_failed else "inspect" if turns else "start"
-        if contract == ContractName.STATELESS:
-            return action, blocks.stateless_inspect(known, count)
-        return action, blocks.persistent_inspect(known, count, defines=defines)
-    count = known.budget if task.cap is None else task.cap - 1  # one call is kept for finish
+    lists_items = defines or contract == ContractName.STATELESS
+    allowed = known.budget if task.cap is None else task.cap - lists_items  # listing the ids is a call too
+    count = min(allowed, inspections_per_turn or allowed)
+    action = "inspect" if turns else "start"
+    if has_failed:
+        action = "repair"
+    if contract == ContractName.STATELESS:
+        return action, blocks.stateless_inspect(known, count)
+    return action, blocks.persistent_inspect(known, count, defines=defines)
+
+
+def _taking_block(contract: str, task: Task, turns: Sequence[PlayedTurn], known: Known) -> tuple[str, str]:
+    has_failed = bool(turns) and turns[-1].has_failed
     is_first = not any("take_item" in turn.code for turn in turns)
-    action = "repair" if has_failed else "take" if is_first else "go_on"
+    count = known.budget if task.cap is None else task.cap - 1  # one call is kept for finish
+    action = "take" if is_first else "go_on"
+    if has_failed:
+        action = "repair"
     if contract == ContractName.STATELESS:
         return action, blocks.stateless_take(known, count)
     return action, blocks.persistent_take(known, count, defines=is_first or has_failed, restores=has_failed)

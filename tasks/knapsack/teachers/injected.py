@@ -11,7 +11,7 @@ from textwrap import indent
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.knapsack.teachers.density import read_task
-from carryover.tasks.knapsack.teachers.small import SENTENCES, read_turns
+from carryover.tasks.knapsack.teachers.small import SENTENCES, PlayedTurn, read_turns
 from carryover.tasks.knapsack.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
 from carryover.tasks.traces.vocabulary import ContractName
 
@@ -44,22 +44,16 @@ def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, 
     """
     if contract not in INJECTING:
         raise ValueError(f"no such contract {contract!r}; choose from {', '.join(INJECTING)}")
-    inspected, taken = INSPECTED_PER_TURN, TAKEN_PER_TURN
-    if is_capped:
-        task = read_task(messages)
-        inspected = taken = task.budget if task.cap is None else task.cap - 1  # a call is kept for listing or finish
     turns = read_turns(messages)
     is_taking = any(turn.output.startswith("full") for turn in turns)
-    has_failed = bool(turns) and turns[-1].has_failed
-    count = taken if is_taking else inspected
-    name = "grab" if is_taking else "look"
-    is_known = not has_failed and any(f"def {name}(" in turn.code for turn in turns)
-    code = injected_block(contract, count, is_taking=is_taking, is_known=is_known, refusal=int(is_capped))
-    if is_taking:
-        action = "more" if "take_item" in turns[-1].code or "grab" in turns[-1].code else "grab"
-    else:
-        action = "look" if turns else "list"
-    sentence = random.Random(f"sentence {seed}").choice(SENTENCES["repair" if has_failed else action])
+    code = injected_block(
+        contract,
+        _count(messages, is_taking=is_taking, is_capped=is_capped),
+        is_taking=is_taking,
+        is_known=_is_defined(turns, "grab" if is_taking else "look"),
+        refusal=int(is_capped),
+    )
+    sentence = random.Random(f"sentence {seed}").choice(SENTENCES[_action(turns, is_taking=is_taking)])
     return f"{sentence}\n```python\n{code}\n```"
 
 
@@ -68,10 +62,40 @@ def injected_block(contract: str, count: int, *, is_taking: bool, is_known: bool
 
     Where names are kept, its function is defined once.
     """
-    name, body, imports, ending = "look", _LOOK, "import json\n", "print(state)"
+    name = "look"
+    body = _LOOK
+    imports = "import json\n"
+    ending = "print(state)"
     if is_taking:
-        name, body, imports, ending = "grab", _GRAB.format(refusal=refusal), "", _FINISH
+        name = "grab"
+        body = _GRAB.format(refusal=refusal)
+        imports = ""
+        ending = _FINISH
     if contract == ContractName.INJECTED:
         return f"{imports}n = {count}\n{body}\n{ending}"
     definition = "" if is_known else f"{imports}def {name}(n):\n{indent(body, '    ')}\n    return state\n"
     return f"{definition}state = {name}({count})\n{ending}"
+
+
+def _count(messages: Sequence[Message], *, is_taking: bool, is_capped: bool) -> int:
+    """Return the items that the next block may inspect or take."""
+    if is_capped:
+        task = read_task(messages)
+        return task.budget if task.cap is None else task.cap - 1  # a call is kept for listing or finish
+    return TAKEN_PER_TURN if is_taking else INSPECTED_PER_TURN
+
+
+def _is_defined(turns: Sequence[PlayedTurn], function: str) -> bool:
+    """Tell whether an earlier block defined a function and the last one did not lose it."""
+    has_failed = bool(turns) and turns[-1].has_failed
+    return not has_failed and any(f"def {function}(" in turn.code for turn in turns)
+
+
+def _action(turns: Sequence[PlayedTurn], *, is_taking: bool) -> str:
+    """Return the key of the sentence that explains the next block."""
+    if turns and turns[-1].has_failed:
+        return "repair"
+    if not is_taking:
+        return "look" if turns else "list"
+    has_begun = "take_item" in turns[-1].code or "grab" in turns[-1].code
+    return "more" if has_begun else "grab"

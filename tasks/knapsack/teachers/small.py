@@ -71,7 +71,8 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
         block = _BLOCK.search(reply.content)
         content = json.loads(answer.content)
         observation = content.get("observation", content)
-        code, output = block.group(1) if block else "", observation.get("output") or ""
+        code = block.group(1) if block else ""
+        output = observation.get("output") or ""
         turns.append(PlayedTurn(code, output, has_failed=bool(observation.get("error"))))
     return turns
 
@@ -79,7 +80,8 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
 def _persistent_block(turns: list[PlayedTurn], refused: str | None) -> tuple[str, str]:
     if not turns:
         return "list", blocks.PERSISTENT_SETUP + blocks.PERSISTENT_LOOK
-    last, take = turns[-1], blocks.persistent_take(is_careful=refused is not None)
+    last = turns[-1]
+    take = blocks.persistent_take(is_careful=refused is not None)
     if last.has_failed:
         return "repair", blocks.persistent_repair(refused)
     if "grab" in last.code:

@@ -64,7 +64,8 @@ def persistent_take(*, is_careful: bool = False) -> str:
 
 def persistent_repair(refused: str | None = None) -> str:
     """Return the block that sets up everything again and takes the next item."""
-    look, grab = "look(len(ids))\n", persistent_grab(refused)
+    look = "look(len(ids))\n"
+    grab = persistent_grab(refused)
     rebuilt = f"{grab}{look}" if refused is None else f"{look}{grab}"
     return f"{PERSISTENT_SETUP}{rebuilt}{persistent_take(is_careful=refused is not None)}"
 

@@ -47,6 +47,11 @@ def test_indentation_inside_a_block_is_kept(fences):
 
 
 @EITHER
+def test_a_fence_at_the_margin_indents_no_line_but_the_first(fences):
+    assert read_reply("```python\n    n\n        x\n```", fences).code == "n\n        x"
+
+
+@EITHER
 def test_a_block_inside_a_thought_does_not_run(fences):
     reply = read_reply("<think>\n```python\nx = 1\n```\n</think>\n```python\ny = 2\n```", fences)
     assert (reply.code, reply.block_count) == ("y = 2", 1)
