@@ -49,6 +49,41 @@ cave.command("run", context_settings=PASSED_ON)(run_suites)
 
 
 @app.command()
+def serve(
+    model: Annotated[str, typer.Argument(help="Folder or hub id of the base model.")],
+    *,
+    adapter: Annotated[
+        list[str] | None, typer.Option("--adapter", metavar="NAME=FOLDER", help="LoRA adapter on it, repeatable.")
+    ] = None,
+    engine: Annotated[Literal["cpu", "vllm"], typer.Option(help="Our server on a CPU, or vLLM on a GPU.")] = "cpu",
+    name: Annotated[str, typer.Option(help="Name of the base model in requests.")] = "base",
+    revision: Annotated[str | None, typer.Option(help="Commit of a base on the hub.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at.")] = 8000,
+    context_tokens: Annotated[
+        int | None, typer.Option(help="Longest prompt and reply together; default: the model's positions.")
+    ] = None,
+    max_concurrent: Annotated[int, typer.Option(help="Requests decoded at the same time.")] = 16,
+    threads: Annotated[int, typer.Option(help="Threads of a CPU server.")] = 1,
+) -> None:
+    """Serve a model and its adapters by OpenAI's API until stopped; requests choose one by name."""
+    from carryover.flows.cli.serve import start_server
+
+    start_server(
+        model,
+        adapter or [],
+        engine=engine,
+        name=name,
+        revision=revision,
+        host=host,
+        port=port,
+        context_tokens=context_tokens,
+        max_concurrent=max_concurrent,
+        threads=threads,
+    )
+
+
+@app.command()
 def query(sql: str, home: Home = None, format: Format = "rich") -> None:
     """Run one SQL query against the warehouse and print the rows."""
     from carryover.tasks.analysis.rendering import render_table

@@ -1,6 +1,5 @@
 """The study on a pretrained model: the paper's training, scripted teachers, any causal language model as base."""
 
-import json
 from typing import Literal
 
 from carryover.tasks.agent.episode_spec import EpisodeSpec, PromptSet
@@ -9,7 +8,7 @@ from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.services.hub import expanded, source_title
 from carryover.tasks.serving.serving_spec import ServingSpec
-from carryover.tasks.sft.model_shape import KNOWN_SHAPES, local_config
+from carryover.tasks.sft.model_shape import known_positions
 from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING, BatchSpec, Device, TrainingSpec
 
 PretrainedBucket = Literal["easy", "small"]
@@ -144,9 +143,4 @@ def base_positions(training: TrainingSpec) -> int | None:
     """Return the positions of a hub base; None for another base, and where its configuration is not here."""
     if training.base != "hub" or training.base_model is None:
         return None
-    source = expanded(training.base_model)
-    config = local_config(source, training.base_revision)
-    if config is None:
-        known = KNOWN_SHAPES.get(source)
-        return None if known is None else known.max_positions
-    return json.loads(config.read_text(encoding="utf-8")).get("max_position_embeddings")
+    return known_positions(expanded(training.base_model), training.base_revision)

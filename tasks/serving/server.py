@@ -55,7 +55,7 @@ def open_server(
         return
     process, port = start_on_free_port(
         lambda port: ManagedProcess(
-            _command(spec, models, port, log_path.parent),
+            server_command(spec, models, host=HOST, port=port, folder=log_path.parent),
             log_path,
             health_url=f"http://{HOST}:{port}/health",
             environment=vllm_environment(spec, os.environ) if spec.engine == "vllm" else None,
@@ -74,9 +74,13 @@ def open_server(
         process.check_survived()  # what was asked of a server that died meanwhile has failed, and its log tells why
 
 
-def _command(spec: ServingSpec, models: ServedModels, port: int, folder: Path) -> list[str]:
+def server_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int, folder: Path) -> list[str]:
+    """Return the command line of a server of ours or vLLM's; raise `ServerError` where vLLM is not installed.
+
+    `folder` takes a chat template that vLLM's command names, where it has to be written first.
+    """
     if spec.engine != "vllm":
-        return cpu_command(spec, models, host=HOST, port=port)
+        return cpu_command(spec, models, host=host, port=port)
     program = vllm_program()
     if program is None:
         raise ServerError("vllm is not installed; run `sh deployments/install_vllm.sh`, or put yours on the PATH")
@@ -84,7 +88,7 @@ def _command(spec: ServingSpec, models: ServedModels, port: int, folder: Path) -
     if adapters_template(models) is not None:
         base = fetch_tokenizer(models.base, models.base_revision) if models.base_revision else models.base
         base_template = load_tokenizer(base).chat_template
-    command = vllm_command(spec, models, host=HOST, port=port, base_template=base_template, template_folder=folder)
+    command = vllm_command(spec, models, host=host, port=port, base_template=base_template, template_folder=folder)
     return [program, *command[1:]]
 
 

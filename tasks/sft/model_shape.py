@@ -96,6 +96,15 @@ def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
     return KNOWN_SHAPES.get(source)
 
 
+def known_positions(source: str, revision: str | None) -> int | None:
+    """Return the positions that a model was made for; None where its configuration is not here, or names none."""
+    config = local_config(source, revision)
+    if config is None:
+        known = KNOWN_SHAPES.get(source)
+        return None if known is None else known.max_positions
+    return json.loads(config.read_text(encoding="utf-8")).get("max_position_embeddings")
+
+
 def local_config(source: str, revision: str | None) -> Path | None:
     """Return a model's `config.json` in its folder or the hub's cache; None where neither has it."""
     config = Path(source) / "config.json"

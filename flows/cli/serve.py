@@ -1,0 +1,62 @@
+"""`carryover serve`: a model server by itself, in the foreground."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import expanded, is_local
+from carryover.tasks.serving.commands import vllm_environment
+from carryover.tasks.serving.server import server_command
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
+from carryover.tasks.sft.model_shape import known_positions
+
+
+def start_server(
+    model: str,
+    adapters: Sequence[str],
+    *,
+    engine: Literal["cpu", "vllm"],
+    name: str,
+    revision: str | None,
+    host: str,
+    port: int,
+    context_tokens: int | None,
+    max_concurrent: int,
+    threads: int,
+) -> None:
+    """Replace this process by a server; raise `UserError` for a missing folder or a malformed adapter."""
+    source = expanded(model)
+    if is_local(source):
+        source = str(_folder(source))
+    models = ServedModels(base=source, base_revision=revision, base_name=name, adapters=read_adapters(adapters))
+    fields = {"engine": engine, "max_concurrent": max_concurrent, "cpu_threads": threads}
+    context = context_tokens or known_positions(source, revision)
+    spec = ServingSpec(**fields) if context is None else ServingSpec(**fields, context_tokens=context)
+    folder = Path(tempfile.mkdtemp(prefix="carryover-serve-"))
+    command = server_command(spec, models, host=host, port=port, folder=folder)
+    environment = vllm_environment(spec, os.environ) if engine == "vllm" else dict(os.environ)
+    print(f"serving {', '.join(models.names)} at http://{host}:{port}/v1", flush=True)
+    os.execvpe(command[0], command, environment)
+
+
+def read_adapters(named: Sequence[str]) -> dict[str, Path]:
+    """Return adapters by name from words of the form NAME=FOLDER; raise `UserError` for another word."""
+    adapters = {}
+    for word in named:
+        name, separator, folder = word.partition("=")
+        if not (name and separator and folder):
+            raise UserError(f"adapter {word!r} is not of the form NAME=FOLDER")
+        if name in adapters:
+            raise UserError(f"two adapters are named {name!r}; name each apart")
+        adapters[name] = _folder(expanded(folder))
+    return adapters
+
+
+def _folder(place: str) -> Path:
+    folder = Path(place).absolute()
+    if not folder.is_dir():
+        raise UserError(f"{place} is not a folder; name one that a training or a download has saved")
+    return folder

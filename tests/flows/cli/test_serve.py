@@ -1,0 +1,105 @@
+"""`carryover serve` starts the engine by itself, for models of any architecture."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from carryover.flows.cli.serve import read_adapters
+from carryover.tasks.services.errors import UserError
+from tests.tiny_bases import ARCHITECTURES, save_tiny_base
+
+STARTUP_SECONDS = 200
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def save_adapter(folder, base):
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(base)
+    config = LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False, task_type="CAUSAL_LM")
+    get_peft_model(model, config).save_pretrained(str(folder))
+    return folder
+
+
+def ask(address, model, seed):
+    body = {
+        "model": model,
+        "messages": [{"role": "user", "content": "Look."}],
+        "seed": seed,
+        "max_tokens": 12,
+        "temperature": 1.0,
+    }
+    answer = httpx.post(f"{address}/chat/completions", json=body, timeout=60)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_any_architecture_is_served_with_adapters_by_name(architecture, tmp_path):
+    base = save_tiny_base(tmp_path / "base", architecture)
+    adapter = save_adapter(tmp_path / "adapter", base)
+    port = free_port()
+    address = f"http://127.0.0.1:{port}/v1"
+    command = [sys.executable, "-m", "carryover.flows.cli.start", "serve", str(base)]
+    process = subprocess.Popen([*command, "--adapter", f"mine={adapter}", "--port", str(port)], text=True)
+    try:
+        deadline = time.monotonic() + STARTUP_SECONDS
+        while not answers(f"{address}/models"):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        listed = httpx.get(f"{address}/models").json()["data"]
+        assert [(model["id"], model["max_model_len"]) for model in listed] == [("base", 6144), ("mine", 6144)]
+        replies = [ask(address, name, seed) for name, seed in (("base", 1), ("base", 1), ("base", 2), ("mine", 1))]
+        texts = [reply["choices"][0]["message"]["content"] for reply in replies]
+        assert texts[0] == texts[1]
+        assert len(set(texts)) == 3
+        # the opening that the template adds, the question and the header, byte by byte but for control tokens
+        assert replies[0]["usage"]["prompt_tokens"] == replies[3]["usage"]["prompt_tokens"] > 30
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+def answers(address):
+    try:
+        return httpx.get(address).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_adapters_are_read_by_name(tmp_path):
+    assert read_adapters([f"mine={tmp_path}"]) == {"mine": tmp_path}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["mine"], "adapter 'mine' is not of the form NAME=FOLDER"),
+        (["mine=/no/where"], "/no/where is not a folder"),
+        (["mine=/", "mine=/"], "two adapters are named 'mine'"),
+    ],
+)
+def test_malformed_adapters_are_named(words, said):
+    with pytest.raises(UserError, match=said):
+        read_adapters(words)
+
+
+def test_a_missing_base_is_one_line():
+    command = [sys.executable, "-m", "carryover.flows.cli.start", "serve", "/no/where"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
+    assert finished.returncode == 1
+    assert finished.stderr == "carryover: /no/where is not a folder; name one that a training or a download has saved\n"
