@@ -52,9 +52,9 @@ def _cells(row: StageEstimate) -> list[str]:
 
 def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterator[str]:
     """Yield what a table of estimates rests on and what would change it."""
-    yield f"Estimated from {'; '.join(dict.fromkeys(row.basis for row in rows))}."
-    contracts = {contract for part in plan.parts for contract in part.teacher.contracts}
-    if not contracts <= set(PAPER_CONTRACTS):
+    bases = dict.fromkeys(row.basis for row in rows)
+    yield f"Estimated from {'; '.join(bases)}."
+    if not _contracts(plan) <= set(PAPER_CONTRACTS):
         yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
     yield f"Hours are at {', '.join(_paces(plan))}."
     asked = sum(row.prompt_tokens + row.completion_tokens for row in rows)
@@ -64,6 +64,10 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
     if any(row.training_tokens and not row.memory_bytes for row in rows):
         yield UNKNOWN_SHAPE
     yield from _gpu_notes(plan, [row for row in rows if row.trainings])
+
+
+def _contracts(plan: StudyPlan) -> set[str]:
+    return {contract for part in plan.parts for contract in part.teacher.contracts}
 
 
 def _paces(plan: StudyPlan) -> list[str]:
@@ -82,15 +86,19 @@ def _gpu_notes(plan: StudyPlan, on_gpu: list[StageEstimate]) -> Iterator[str]:
     if sizes and sizes[0] > GPU_GIB:
         yield f"Warning: a training takes more than the {GPU_GIB} GiB of the paper's GPU; lower batch.max_length."
     hours = [each for row in on_gpu for each in row.trainings]
-    if not hours:
-        return
+    if hours:
+        yield from _hours_on_gpus(hours, sizes)
+        kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
+        yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
+
+
+def _hours_on_gpus(hours: list[float], sizes: list[float]) -> Iterator[str]:
+    """Yield the hours of trainings side by side, and of each over several GPUs."""
     beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
     yield f"Training hours on H100 GPUs, one training on each: {beside}."
     for count, size in [*zip(GPU_COUNTS, sizes, strict=False)][1:]:
         shared = f"{sum(hours) / count:.1f} hours at best, {size:.1f} GiB on each"
         yield f"Each training over {count} GPUs (--gpus-per-training {count}): {shared}."
-    kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
-    yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
 
 
 def print_study(plan: StudyPlan) -> None:

@@ -21,16 +21,21 @@ def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) ->
     if not bundles:
         return pl.DataFrame(arrow_schema(table).empty_table()).lazy()
     if model in EPISODE_TABLES:
-        shares = [share for share in share_episodes(manifests) if share.manifest.file(table)]
-        whole = [share.manifest for share in shares if not share.lost_episode_ids]
-        frames = [_scan_files(store, table, whole)] if whole else []
-        for share in shares:
-            if share.lost_episode_ids:
-                is_lost = pl.col("episode_id").is_in(share.lost_episode_ids)
-                frames.append(_scan_files(store, table, [share.manifest]).filter(~is_lost))
-        return pl.concat(frames)
+        return _scan_episodes(store, manifests, table)
     kept = "last" if model.LATEST_WINS else "first"
     return _scan_files(store, table, bundles).unique(subset=list(model.KEY), keep=kept, maintain_order=True)
+
+
+def _scan_episodes(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:
+    """Return rows of episodes, each from one bundle alone."""
+    shares = [share for share in share_episodes(manifests) if share.manifest.file(table)]
+    whole = [share.manifest for share in shares if not share.lost_episode_ids]
+    frames = [_scan_files(store, table, whole)] if whole else []
+    for share in shares:
+        if share.lost_episode_ids:
+            is_lost = pl.col("episode_id").is_in(share.lost_episode_ids)
+            frames.append(_scan_files(store, table, [share.manifest]).filter(~is_lost))
+    return pl.concat(frames)
 
 
 def scan_relation(begin: Callable[[], DuckDBPyRelation]) -> pl.LazyFrame:

@@ -230,19 +230,26 @@ def _sheet_of_settings(frame: pl.DataFrame, section_columns: Sequence[str]) -> S
 
 def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
     """Lay out the rows of one group: a column per cell where the rows are cells or comparisons, else row by row."""
-    kept = frame.select(column for column in frame.columns if frame[column].null_count() < frame.height)
-    splits = kept["qwen3_8b_split"].drop_nulls().to_list() if "qwen3_8b_split" in kept.columns else []
-    if [column for column in kept.columns if column.startswith("qwen3_8b_")] == ["qwen3_8b_split"]:
-        kept = kept.drop("qwen3_8b_split")
+    kept, split = _filled_columns(frame)
     rows = [format_row(row) for row in kept.iter_rows(named=True)]
     text = pl.DataFrame(rows, schema=dict.fromkeys(rows[0] if rows else kept.columns, pl.String))
     for label_columns in LABEL_COLUMNS:
         if set(label_columns) <= set(frame.columns):
             labelled, names = _label_rows(kept, text, label_columns)
             if labelled.select("label", *names).is_unique().all():
-                return _labelled_sheet(caption, measured_on, names, labelled, next(iter(splits), None))
+                return _labelled_sheet(caption, measured_on, names, labelled, split)
     caption = ", ".join(part for part in (measured_on, caption) if part)
     return Sheet(caption, tuple(map(heading, text.columns)), tuple(text.rows()))
+
+
+def _filled_columns(frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+    """Return the columns that have a value, and the split of the published ones; the split alone is no column."""
+    kept = frame.select(column for column in frame.columns if frame[column].null_count() < frame.height)
+    if "qwen3_8b_split" not in kept.columns:
+        return kept, None
+    split = kept["qwen3_8b_split"].drop_nulls().first()
+    published = [column for column in kept.columns if column.startswith("qwen3_8b_")]
+    return (kept.drop(published) if len(published) == 1 else kept), None if split is None else str(split)
 
 
 def _label_rows(kept: pl.DataFrame, text: pl.DataFrame, label_columns: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:

@@ -69,3 +69,42 @@ def test_ratio_of_the_scripts_stands_in_the_mechanism(study):
 def test_scripts_are_no_trained_cells(study):
     assert {row["base"] for row in study.table("cells")} == {"common"}
     assert {row["base"] for row in study.table("token_sensitivity")} == {"common"}
+
+
+CELLS = ("P->P", "P->S", "S->P", "S->S")
+
+
+def _settings(warehouse, score=0.9, **values):
+    warehouse.run()
+    for number in range(20):
+        for cell in CELLS:
+            warehouse.episode(cell, f"i{number}", score, **values)
+    (row,) = warehouse.sql("select * from marts.judged_settings")
+    return row["no_verdict_reason"], row["no_pair_verdict_reason"]
+
+
+def test_setting_of_twenty_learnt_and_ended_instances_bears_verdicts(warehouse):
+    assert _settings(warehouse) == (None, None)
+
+
+def test_smoke_scale_bears_no_verdict(warehouse):
+    reason = "smoke scale: numbers without meaning"
+    assert _settings(warehouse, scale="smoke") == (reason, reason)
+
+
+def test_setting_that_did_not_learn_bears_no_verdict(warehouse):
+    reason = "P->P did not learn the task: it scores 40.0 %, a verdict needs 50.0 %"
+    assert _settings(warehouse, score=0.4) == (reason, reason)
+
+
+def test_setting_without_ended_pairs_bears_no_verdict_on_pairs(warehouse):
+    none, reason = _settings(warehouse, finish_reason="max_turns")
+    assert none is None
+    assert reason == "0 pairs ended in all four cells: a verdict on pairs needs 20"
+
+
+def test_setting_without_the_aligned_cell_bears_no_verdict(warehouse):
+    warehouse.run()
+    warehouse.episode("P->S", "i1", 0.9)
+    (row,) = warehouse.sql("select no_verdict_reason from marts.judged_settings")
+    assert row["no_verdict_reason"] == "0 instances in P->P: a verdict needs 20"
