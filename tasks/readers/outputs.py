@@ -21,7 +21,10 @@ _MISSING_NAME = re.compile(
     r"name ['`]?(?P<plain>\w+)['`]? is not defined|[Vv]ariable ['`](?P<variable>\w+)['`] is not defined"
     r"|(?:local|free) variable ['`](?P<local>\w+)['`]"
 )
-_BLOCK_LINE = re.compile(r'(?:File "<[^>\n]*>", line |Cell In\[\d+\], line |^-+> ?)(?P<line>\d+)', re.MULTILINE)
+_BLOCK_LINE = re.compile(
+    r'(?:File "<[^>\n]*>", line |Cell In ?\[\d+\], line |<cell line: |^-+> ?)(?P<line>\d+)', re.MULTILINE
+)
+_MODULE_LINE = re.compile(r'File "[^"\n]*", line (?P<line>\d+), in <module>')
 _ERROR_KEYS = ("error", "exception", "traceback")
 _OUTPUT_KEYS = ("output", "stdout", "logs", "content", "text")
 _EXIT_KEYS = ("return_code", "returncode", "exit_code", "exitCode")
@@ -89,8 +92,12 @@ def missing_name(error: str | None) -> str | None:
 
 
 def error_line(output: str | None, error: str | None) -> int | None:
-    """Return the block's line that raised, where a traceback names it."""
-    lines = _BLOCK_LINE.findall(_ANSI.sub("", f"{output or ''}\n{error or ''}"))
+    """Return the block's line that raised, where a traceback names it.
+
+    A harness's own frames come first: of frames in files, the last one of a module counts.
+    """
+    text = _ANSI.sub("", f"{output or ''}\n{error or ''}")
+    lines = _BLOCK_LINE.findall(text)[:1] or _MODULE_LINE.findall(text)[-1:]
     return int(lines[0]) if lines else None
 
 

@@ -4,6 +4,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+_LOOKED_AT = 50
+"""Spans of an export that are looked at to tell its layout."""
+_NESTING = ("message", "tool_call", "function", "message_content")
+"""Parts of a flattened key that name no field of a message."""
 Turn = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 """Messages that a model was sent, and those that it answered."""
 
@@ -26,16 +30,52 @@ def traces_of_spans(records: Iterable[Any]) -> Spans:
     return Spans([span for record in records for span in _spans_of(record)])
 
 
+def has_attribute(record: Any, beginning: str) -> bool:
+    """Tell whether one of the first spans of a record has an attribute that begins so."""
+    for span in traces_of_spans([record]).spans[:_LOOKED_AT]:
+        is_span = "attributes" in span or "span_attributes" in span
+        keys = attributes_of(span) if is_span else [key.removeprefix("attributes.") for key in span]
+        if any(key.startswith(beginning) for key in keys):
+            return True
+    return False
+
+
 def attributes_of(span: Mapping[str, Any]) -> dict[str, Any]:
     """Return a span's attributes, flat: an object, OTLP's list of keys and values, or the span itself."""
     held = span.get("attributes", span.get("span_attributes"))
-    if held is None:
-        return dict(span)
+    if held is None:  # a span that is its attributes, or a row with a column for each
+        return _flat({key.removeprefix("attributes."): value for key, value in span.items()})
     if isinstance(held, str):
         held = json.loads(held)
     if isinstance(held, list):
         return {each["key"]: _value(each.get("value")) for each in held if isinstance(each, Mapping) and "key" in each}
     return _flat(held)
+
+
+def flattened_messages(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """Return the messages of attributes such as `PREFIX.0.message.tool_calls.0.tool_call.function.arguments`."""
+    messages: dict[int, dict[str, Any]] = {}
+    for key, value in attributes.items():
+        number, _, rest = key.removeprefix(f"{prefix}.").partition(".")
+        if key.startswith(f"{prefix}.") and number.isdigit():
+            fields = [field for field in rest.split(".") if field not in _NESTING]
+            _set_field(messages.setdefault(int(number), {"role": "", "content": ""}), fields, value)
+    return [_with_calls(messages[number]) for number in sorted(messages)]
+
+
+def _set_field(message: dict[str, Any], fields: list[str], value: Any) -> None:
+    match fields:
+        case ["role" | "content" | "tool_call_id" as field]:
+            message[field] = value
+        case ["contents", _, "text"]:
+            message["content"] += str(value)
+        case ["tool_calls", number, field]:
+            message.setdefault("calls", {}).setdefault(int(number), {})[field] = value
+
+
+def _with_calls(message: dict[str, Any]) -> dict[str, Any]:
+    calls = message.pop("calls", {})
+    return message | ({"tool_calls": [calls[number] for number in sorted(calls)]} if calls else {})
 
 
 def join_turns(turns: Iterable[Turn]) -> list[dict[str, Any]]:

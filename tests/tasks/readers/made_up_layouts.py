@@ -332,6 +332,42 @@ def opentelemetry_tools():
     return lines(spans)
 
 
+def openllmetry():
+    """Spans with the messages of each call in flattened attributes."""
+    spans = []
+    told = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": QUESTION}
+    for number, (code, output) in enumerate(BLOCKS):
+        arguments = json.dumps({"code": code})
+        call = {"tool_calls.0.id": f"c{number}", "tool_calls.0.name": "python", "tool_calls.0.arguments": arguments}
+        answered = {f"gen_ai.completion.0.{key}": value for key, value in call.items()}
+        spans.append({"trace_id": "t", "start_time": number, "attributes": {**told, **answered}})
+        at = 2 * number + 1
+        told |= {f"gen_ai.prompt.{at}.role": "assistant"}
+        told |= {f"gen_ai.prompt.{at}.{key}": value for key, value in call.items()}
+        told |= {f"gen_ai.prompt.{at + 1}.role": "tool", f"gen_ai.prompt.{at + 1}.content": output,
+                 f"gen_ai.prompt.{at + 1}.tool_call_id": f"c{number}"}  # fmt: skip
+    last = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": ANSWER}
+    return lines([*spans, {"trace_id": "t", "start_time": 9, "attributes": {**told, **last}}])
+
+
+def phoenix_rows():
+    """A table of spans with a column per attribute, messages nested."""
+    told = [{"message": {"role": "user", "content": QUESTION}}]
+    rows = []
+    for number, (code, output) in enumerate(BLOCKS):
+        function = {"name": "python", "arguments": json.dumps({"code": code})}
+        reply = {"role": "assistant", "tool_calls": [{"tool_call": {"id": f"c{number}", "function": function}}]}
+        rows.append(phoenix_row(number, told, reply))
+        result = {"role": "tool", "content": output, "tool_call_id": f"c{number}"}
+        told = [*told, {"message": reply}, {"message": result}]
+    return lines([*rows, phoenix_row(9, told, {"role": "assistant", "content": ANSWER})])
+
+
+def phoenix_row(number, told, reply):
+    return {"context.trace_id": "t", "start_time": number, "attributes.openinference.span.kind": "LLM",
+            "attributes.llm.input_messages": told, "attributes.llm.output_messages": [{"message": reply}]}  # fmt: skip
+
+
 def verifiers_lines():
     prompt, *completion = chat(openai_call)
     return lines([{"example_id": 3, "prompt": [prompt], "completion": completion, "answer": "14", "reward": 0.5}])
@@ -409,7 +445,9 @@ PYTHON_LAYOUTS = {
     "ATIF 1.5": ("an ATIF trajectory", atif("ATIF-v1.5")),
     "ATIF 1.8": ("an ATIF trajectory", atif("ATIF-v1.8")),
     "OpenInference": ("OpenInference spans", openinference()),
+    "OpenInference table": ("OpenInference spans", phoenix_rows()),
     "OpenTelemetry": ("OpenTelemetry spans", opentelemetry()),
+    "OpenLLMetry": ("OpenTelemetry spans", openllmetry()),
     "OpenTelemetry tools": ("OpenTelemetry spans", opentelemetry_tools()),
     "verifiers lines": ("prompt and completion", verifiers_lines()),
     "verifiers trace": ("a trace of verifiers", verifiers_trace()),

@@ -66,6 +66,21 @@ def test_the_type_and_the_name_of_an_error():
     assert missing_name("ValueError: 3") is None
 
 
-@pytest.mark.parametrize(("text", "line"), [(TRACEBACK, 3), (IPYTHON, 1), (MISSING, None)])
+FRAMES = (
+    'File "/app/run.py", line 9, in <module>\n  File "/tmp/a.py", line 2, in <module>\n  File "/lib/b.py", line 7, in f'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (TRACEBACK, 3),
+        (IPYTHON, 1),
+        (MISSING, None),
+        (FRAMES, 2),
+        ("Input In [3], in <cell line: 2>()\n      1 kept = 1\n----> 2 1 / 0", 2),
+        ("<ipython-input-3-a1> in <module>\n      1 kept = 1\n----> 2 1 / 0", 2),
+    ],
+)
 def test_the_line_that_raised(text, line):
     assert error_line(text, None) == line
