@@ -1,7 +1,7 @@
 """Estimate of a study before it runs: episodes, tokens, cost, steps, memory and hours per stage."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -10,7 +10,7 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import PromptSet
 from carryover.tasks.analysis.published_tables import published_table
 from carryover.tasks.plans.models import cells, script_conditions
-from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan
+from carryover.tasks.plans.study_plan import EvaluationSpec, OwnBaseSpec, StudyPart, StudyPlan
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.limits import Prices, Spent
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape, shape_of
@@ -109,36 +109,57 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
     """
     rows: dict[object, StageEstimate] = {}
     for part in plan.parts:
-        title = f"{part.name}, " if len(plan.parts) > 1 else ""
-        stage, teacher, own_base = f"{title}{part.variant}", part.teacher, part.own_base
-        for contract in teacher.contracts:
-            mean, pace = SCRIPTED_MEAN, LAPTOP_CORES
-            if teacher.endpoint is not None:
-                known, pace = MEASURED[contract], teacher.endpoint.concurrency
-                total = _published("table_1", metric="avg_total_tokens_per_episode")[known]
-                mean = _published_mean("easy", known, known, total)
-            row = _row(f"{stage}: teacher, {contract}", part.train_instances.count, mean, prices, pace)
-            rows.setdefault((part.variant, contract), row)
-        for evaluation in part.evaluations:
-            for condition in script_conditions(part, evaluation):
-                rows.setdefault(condition, _script_row(title, condition, evaluation))
-        arms = {contract: arm_examples(plan.scale, part, contract) for contract in teacher.contracts}
-        start = part.training if own_base is None else own_base.training
-        shape = start_shape(start)
-        if own_base is not None:
-            plain = own_base.instances
-            corpus = [*arms.values()] if plain is None else [(plain.count, plain.count * PLAIN_TOKENS)]
-            examples = sum(count for count, _ in corpus), sum(tokens for _, tokens in corpus)
-            row = _training_row(f"{stage}: training, {part.base} base", plan.scale, start, shape, examples)
-            rows.setdefault((part.variant, part.base), row)
-        for contract, arm in arms.items():
-            named, seeds = f"{stage}: training, {contract}", part.training_seeds
-            row = _training_row(named, plan.scale, part.training, shape, arm, seeds=len(seeds))
-            rows.setdefault((part.variant, part.base, contract, seeds), row)
-        rows |= {
-            (part.name, place): row for place, row in enumerate(_cell_rows(plan, part, title, prices, concurrency))
-        }
+        for key, row in _part_rows(plan, part, prices, concurrency):
+            rows.setdefault(key, row)
     return list(rows.values())
+
+
+def _part_rows(
+    plan: StudyPlan, part: StudyPart, prices: Prices, concurrency: int
+) -> Iterator[tuple[object, StageEstimate]]:
+    """Yield a part's rows; rows of equal key are of work that parts share."""
+    title = f"{part.name}, " if len(plan.parts) > 1 else ""
+    stage = f"{title}{part.variant}"
+    for contract in part.teacher.contracts:
+        yield (part.variant, contract), _teacher_row(stage, part, contract, prices)
+    for evaluation in part.evaluations:
+        for condition in script_conditions(part, evaluation):
+            yield condition, _script_row(title, condition, evaluation)
+    arms = {contract: arm_examples(plan.scale, part, contract) for contract in part.teacher.contracts}
+    start = part.training if part.own_base is None else part.own_base.training
+    shape = start_shape(start)
+    if part.own_base is not None:
+        corpus = _base_corpus(part.own_base, arms.values())
+        row = _training_row(f"{stage}: training, {part.base} base", plan.scale, start, shape, corpus)
+        yield (part.variant, part.base), row
+    seeds = part.training_seeds
+    for contract, arm in arms.items():
+        named = f"{stage}: training, {contract}"
+        row = _training_row(named, plan.scale, part.training, shape, arm, seeds=len(seeds))
+        yield (part.variant, part.base, contract, seeds), row
+    for place, row in enumerate(_cell_rows(plan, part, title, prices, concurrency)):
+        yield (part.name, place), row
+
+
+def _teacher_row(stage: str, part: StudyPart, contract: ContractName, prices: Prices) -> StageEstimate:
+    mean = SCRIPTED_MEAN
+    pace = LAPTOP_CORES
+    endpoint = part.teacher.endpoint
+    if endpoint is not None:
+        known = MEASURED[contract]
+        pace = endpoint.concurrency
+        total = _published("table_1", metric="avg_total_tokens_per_episode")[known]
+        mean = _published_mean("easy", known, known, total)
+    return _row(f"{stage}: teacher, {contract}", part.train_instances.count, mean, prices, pace)
+
+
+def _base_corpus(own_base: OwnBaseSpec, arms: Iterable[tuple[int, float]]) -> tuple[int, float]:
+    """Return the examples and tokens that a part's own base learns from: plain conversations, or all arms' traces."""
+    if own_base.instances is not None:
+        count = own_base.instances.count
+        return count, count * PLAIN_TOKENS
+    learned = list(arms)
+    return sum(count for count, _ in learned), sum(tokens for _, tokens in learned)
 
 
 def _script_row(title: str, condition: Condition, evaluation: EvaluationSpec) -> StageEstimate:

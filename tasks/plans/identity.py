@@ -1,4 +1,4 @@
-"""Identities of stages: digests of what decides a result, so that a change runs again what depends on it."""
+"""Identities of stages: digests of what decides their results."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The models of a study: what they are called, where they lie, and under which conditions they are evaluated."""
+"""The models of a study: names, folders and conditions of evaluation."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product

@@ -2,8 +2,9 @@
 
 from functools import cache
 
+from carryover.tasks.plans.apply_overrides import apply_overrides
 from carryover.tasks.plans.identity import current_source
-from carryover.tasks.plans.overrides import Overrides, apply_overrides
+from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.pretrained import fitted
 from carryover.tasks.plans.study_plan import StudyPlan

@@ -1,4 +1,4 @@
-"""The shards of a plan: who plays which condition on which instances, and under which stage identity."""
+"""Shards: the episodes of one condition, planned."""
 
 import hashlib
 from collections.abc import Sequence

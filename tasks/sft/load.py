@@ -1,4 +1,4 @@
-"""Loading what a training starts from, with one clear line for everything that can be wrong with it."""
+"""Loading the start of a training: model, tokenizer, chat template."""
 
 import re
 from contextlib import suppress

@@ -61,7 +61,7 @@ class Pass(NamedTuple):
 
 @contextmanager
 def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
-    """Make room in the caches for the rows' tokens, yield them as one sequence, and note that the caches hold them."""
+    """Yield the rows' tokens as one sequence, with room in their caches."""
     import torch
 
     longest = min(max(len(row.token_ids) for row in rows), SHORT_ROW_TOKENS)

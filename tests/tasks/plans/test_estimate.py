@@ -1,7 +1,8 @@
 import pytest
 
+from carryover.tasks.plans.apply_overrides import apply_overrides
 from carryover.tasks.plans.estimate import LAPTOP, PLAIN_TOKENS, arm_examples, cells, estimate_study
-from carryover.tasks.plans.overrides import Overrides, apply_overrides
+from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.limits import Prices
 

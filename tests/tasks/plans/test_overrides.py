@@ -1,7 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from carryover.tasks.plans.overrides import Overrides, apply_overrides
+from carryover.tasks.plans.apply_overrides import apply_overrides
+from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
