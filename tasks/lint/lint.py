@@ -209,13 +209,16 @@ class _Following:
             self.first = (self._number, found[0])
 
     def _note_outcome(self, block: Executed, carried: frozenset[str]) -> None:
-        """Count reads of earlier names with a known outcome: of a block that raised, the missing one."""
+        """Count reads of earlier names with a known outcome: of a block that raised, the missing one.
+
+        A shell reads an unset variable without an error, so its reads show nothing.
+        """
         if block.has_error:
             is_missed = block.missing_name in carried
             self.observed_count += is_missed
             self.failed_count += is_missed
         elif block.has_outcome:
-            self.observed_count += len(carried)
+            self.observed_count += sum(not name.startswith(SHELL_NAME) for name in carried)
 
 
 def _count_unjudged(executed: tuple[Executed, ...]) -> int:

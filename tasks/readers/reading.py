@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from carryover.tasks.readers.files import read_files
-from carryover.tasks.readers.reader import Reader, Record, find_reader
+from carryover.tasks.readers.reader import Reader, Record, all_readers, find_reader
 from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import Trace
 from carryover.tasks.services.errors import UserError
 
 _COMPANIONS = "companions"
+_LOOKED_AT = 50
+"""Records that are looked at to tell the layout of a trace that spans them."""
 
 
 def read_traces(path: Path, tally: Tally | None = None) -> Iterator[Trace]:
@@ -40,28 +41,24 @@ def read_value(content: Any, tally: Tally, name: str = "trace") -> Iterator[Trac
 
 
 def read_records(records: Iterable[Record], tally: Tally) -> Iterator[Trace]:
-    """Yield the traces of a file's records; consecutive records of a layout that joins them are read together."""
-    known: list[Reader] = []
-
-    def reader_of(record: Record) -> Reader | None:
-        # Later lines of an event log need not look like one: a layout that joins records keeps its file.
-        if known and known[0].JOINS_RECORDS:
-            return known[0]
-        if isinstance(record.content, list):
-            return None
-        found = find_reader(record.content)
-        known[:] = [] if found is None else [found]
-        return found
-
-    for reader, group in groupby(records, key=reader_of):
+    """Yield the traces of a file's records; a layout that joins them takes all records that remain."""
+    remaining = iter(records)
+    for record in remaining:
+        reader = None if isinstance(record.content, list) else find_reader(record.content)
         if reader is None:
-            for record in group:
-                yield from _read_unknown(record, tally)
+            yield from _read_unknown(record, tally)
         elif reader.JOINS_RECORDS:
-            yield from _read_group(reader, list(group), tally)
+            joined = [record, *remaining]
+            yield from _read_group(_reader_of_all(joined), joined, tally)
         else:
-            for record in group:
-                yield from _read_group(reader, [record], tally)
+            yield from _read_group(reader, [record], tally)
+
+
+def _reader_of_all(records: list[Record]) -> Reader:
+    """Return the most particular reader of the first records: an event log may begin with a plain message."""
+    found = [find_reader(record.content) for record in records[:_LOOKED_AT]]
+    joining = [reader for reader in found if reader is not None and reader.JOINS_RECORDS]
+    return min(joining, key=all_readers().index)
 
 
 def _read_unknown(record: Record, tally: Tally) -> Iterator[Trace]:

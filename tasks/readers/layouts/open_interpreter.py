@@ -9,23 +9,19 @@ from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "messages of open-interpreter"
 JOINS_RECORDS = True
-_TYPES = ("message", "code", "console", "image", "file", "confirmation", "review")
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record is a message with a type, or a conversation of them with code."""
+    """Tell whether a record is a message of code or of a console, or a conversation with one."""
     if not isinstance(record, Mapping):
         return False
     messages = record.get("messages")
-    if isinstance(messages, list):
-        return any(_is_message(message) and message["type"] == "code" for message in messages)
-    return _is_message(record)
+    return any(map(_is_own, messages)) if isinstance(messages, list) else _is_own(record)
 
 
-def _is_message(record: Any) -> bool:
-    if not isinstance(record, Mapping) or "content" not in record:
-        return False
-    return record.get("type") in _TYPES and record.get("role") in ("user", "assistant", "computer")
+def _is_own(record: Any) -> bool:
+    is_message = isinstance(record, Mapping) and "content" in record
+    return is_message and (record.get("role"), record.get("type")) in (("assistant", "code"), ("computer", "console"))
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
@@ -41,13 +37,13 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 def _is_told(message: Mapping[str, Any]) -> bool:
     """Tell whether a message is no bookkeeping, such as the line of code that runs."""
-    return message["type"] != "console" or message.get("format", "output") == "output"
+    return message.get("type") != "console" or message.get("format", "output") == "output"
 
 
 def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as one of a chat: code as a call, what the computer says as its result."""
     content = str(message.get("content") or "")
-    if message["type"] == "code":
+    if message.get("type") == "code":
         arguments = {"code": content, "language": message.get("format") or "python"}
         return {"role": "assistant", "content": "", "tool_calls": [{"name": "execute", "arguments": arguments}]}
     return {"role": "tool" if message["role"] == "computer" else message["role"], "content": content}

@@ -31,7 +31,7 @@ def _is_item(record: Mapping[str, Any]) -> bool:
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield one trace of bare items, or one per record that holds items."""
-    if _is_item(records[0].content):
+    if not _lists(records[0].content):
         items = [item.get("payload") or item for item in (record.content for record in records)]
         yield chat_trace({}, messages_of_items(items), shared_name(records))
         return

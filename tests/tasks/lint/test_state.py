@@ -161,3 +161,9 @@ def test_programs_of_a_shell_are_taken_from_quotes_and_here_documents():
 
 def test_a_framework_of_fresh_processes_says_so():
     assert lint("ls", "pwd", language="shell", has_fresh_processes=True).runtime == "fresh process per call"
+
+
+def test_a_shell_variable_shows_no_runtime():
+    ran = (Block("export W=3", output="", language="shell"), Block("echo $W", output="", language="shell"))
+    found = lint_trace(Trace(trace_id="trace", replies=(Reply("", ran),)))
+    assert (found.carried_names, found.runtime) == (("W",), None)

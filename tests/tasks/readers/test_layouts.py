@@ -101,6 +101,15 @@ def test_answers_end_a_run(tmp_path):
     assert read(tmp_path, PYTHON_LAYOUTS["smolagents"][1])[0][0].finish_reason == "answer"
 
 
+def test_a_log_may_begin_with_a_plain_message(tmp_path):
+    call = {"type": "function_call", "name": "python", "call_id": "1", "arguments": '{"code": "n = 3"}'}
+    items = [{"type": "message", "role": "user", "content": "Go."}, call]
+    assert read(tmp_path, json.dumps(items).encode())[0][0].layout == "items of the Responses API"
+    code = {"role": "assistant", "type": "code", "format": "python", "content": "n = 3"}
+    messages = [{"role": "user", "type": "message", "content": "Go."}, code]
+    assert read(tmp_path, json.dumps(messages).encode())[0][0].layout == "messages of open-interpreter"
+
+
 def test_several_sessions_of_a_file_are_several_traces(tmp_path):
     one = SHELL_LAYOUTS["Claude Code"][1].decode()
     traces, _ = read(tmp_path, (one + "\n" + one.replace('"s"', '"other"')).encode())
