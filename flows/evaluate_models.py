@@ -5,7 +5,7 @@ from carryover.flows.stage_flows import collect_shards, stage_flow
 from carryover.tasks.nightly.night_spec import NightObject
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.shards import evaluation_shards
+from carryover.tasks.plans.shards import ShardSpec, evaluation_shards
 from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.serve import find_models, serve_models
@@ -34,16 +34,16 @@ def evaluate_part(
     for restarts_left in reversed(range(SERVER_STARTS)):
         try:
             with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
-                shards = [
-                    shard if night is None else night.shard(shard)
-                    for evaluation in part.evaluations
-                    for shard in evaluation_shards(
+                shards: list[ShardSpec] = []
+                for evaluation in part.evaluations:
+                    shards += evaluation_shards(
                         run, part, evaluation, models, base_url=server.base_url, serving=serving
                     )
-                    if chosen.holds(shard.condition)
-                ]
+                shards = [shard for shard in shards if chosen.holds(shard.condition)]
+                if night is not None:
+                    shards = [night.shard(shard) for shard in shards]
                 collect_shards(run, shards)
-            break
+            return
         except DeadServerError as error:
             if not restarts_left:
                 raise

@@ -1,7 +1,7 @@
 """The small models of CaveAgent's studies: one per code arm, trained on the oracle's conversations, and served."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from prefect.cache_policies import NO_CACHE
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, TRAINING_SPEC, lessons
 from carryover.tasks.cave.arms.plan import SuitePlan
-from carryover.tasks.datasets.conversations import write_conversations
+from carryover.tasks.datasets.conversations import Conversation, write_conversations
 from carryover.tasks.services.folders import open_folders
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.source_digest import canonical_json
@@ -39,9 +39,9 @@ class Prepared(FrozenModel):
 @task(cache_policy=NO_CACHE)
 def prepare_lessons(held_out_seed: int) -> Prepared:
     """Write a dataset for each arm that is learnt, and the tokenizer that they share."""
-    folders, spec = open_folders(), TRAINING_SPEC
+    folders = open_folders()
     learned = {arm: lessons(arm, held_out_seed) for arm in LEARNING_ARMS}
-    content = [spec, [[one.template_messages() for one in each] for each in learned.values()]]
+    content = [TRAINING_SPEC, [[one.template_messages() for one in each] for each in learned.values()]]
     digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
     folders.datasets.mkdir(parents=True, exist_ok=True)
     datasets = {arm: folders.datasets / f"cave-{arm}-{digest}.jsonl" for arm in learned}
@@ -49,11 +49,20 @@ def prepare_lessons(held_out_seed: int) -> Prepared:
         write_conversations(datasets[arm], conversations)
     tokenizer = folders.datasets / f"tokenizer-cave-{digest}"
     if not tokenizer.exists():
-        assert spec.tokenizer is not None
-        sample = (one for each in learned.values() for one in each[:: max(1, len(each) // _TOKENIZER_SAMPLE)])
-        with folder_written_whole(tokenizer) as unfinished:
-            build_tokenizer((message.content for one in sample for message in one.messages), spec.tokenizer, unfinished)
+        _learn_tokenizer(learned.values(), tokenizer)
     return Prepared(digest=digest, tokenizer=tokenizer, datasets=datasets)
+
+
+def _learn_tokenizer(conversations: Iterable[Sequence[Conversation]], folder: Path) -> None:
+    """Learn the arms' tokenizer from conversations of each arm, spread evenly over them."""
+    assert TRAINING_SPEC.tokenizer is not None
+    texts = []
+    for arm in conversations:
+        stride = max(1, len(arm) // _TOKENIZER_SAMPLE)
+        for one in arm[::stride]:
+            texts += [message.content for message in one.messages]
+    with folder_written_whole(folder) as unfinished:
+        build_tokenizer(texts, TRAINING_SPEC.tokenizer, unfinished)
 
 
 @task(task_run_name="training-{arm}", cache_policy=NO_CACHE)

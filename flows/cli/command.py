@@ -130,30 +130,22 @@ def call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer 
 
 def _option(name: str, field: dict[str, Any], definitions: dict[str, Any], *, is_required: bool) -> inspect.Parameter:
     """Return a parameter of Typer's for a field; one that is not given is `None`, and the flow's default holds."""
-    kind, default = _resolve(field, definitions), field.get("default")
-    flag = "--" + name.replace("_", "-")
+    kind = _resolve(field, definitions)
+    default = field.get("default")
     summary = field.get("description") or ""
-    settings: dict[str, Any] = {"help": f"{summary}  [default: {default}]" if default else summary}
-    match kind.get("type"):
-        case _ if "enum" in kind:
-            annotation: Any = Literal[tuple(kind["enum"])]
-        case "boolean":
-            annotation, flag = bool, f"{flag}/--no-{flag[2:]}" if default or _is_nullable(field) else flag
-        case "integer":
-            annotation = int
-        case "number":
-            annotation = float
-        case "array":
-            annotation, settings["parser"], settings["metavar"] = Any, _parse_list, "LIST"
-        case "object":
-            annotation, settings["parser"], settings["metavar"] = Any, _parse_json, "JSON"
-        case _:
-            annotation = str
+    flag = "--" + name.replace("_", "-")
+    has_negation = kind.get("type") == "boolean" and (default or _is_nullable(field))
+    if has_negation:
+        flag = f"{flag}/--no-{flag[2:]}"
+    settings = {"help": f"{summary}  [default: {default}]" if default else summary, **_PARSED.get(kind.get("type"), {})}
+    annotation = Literal[tuple(kind["enum"])] if "enum" in kind else _ANNOTATIONS.get(kind.get("type"), str)
+    if not is_required:
+        annotation |= None
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if is_required else None,
-        annotation=Annotated[annotation if is_required else annotation | None, typer.Option(flag, **settings)],
+        annotation=Annotated[annotation, typer.Option(flag, **settings)],
     )
 
 
@@ -184,3 +176,12 @@ def _parse_list(text: str) -> Any:
     if text.lstrip().startswith("["):
         return _parse_json(text)
     return [int(word) if re.fullmatch(r"-?\d+", word) else word for word in map(str.strip, text.split(","))]
+
+
+_ANNOTATIONS: dict[Any, Any] = {"boolean": bool, "integer": int, "number": float, "array": Any, "object": Any}
+"""Types of an option by the type in a schema; any other is text."""
+_PARSED: dict[Any, dict[str, Any]] = {
+    "array": {"parser": _parse_list, "metavar": "LIST"},
+    "object": {"parser": _parse_json, "metavar": "JSON"},
+}
+"""Settings of options whose text is parsed."""

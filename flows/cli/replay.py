@@ -41,6 +41,25 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
 
     Raise `UserError` if no episode of the plan starts so, or several do.
     """
+    episode = _find_episode(warehouse, start, plan)
+    console = screen()
+    summary = (
+        "{trained} -> {runtime_contract} on {bucket}, instance {instance_id}\n"
+        "plan {plan_name} ({scale}), variant {variant}, model {model_name}\n"
+        "sandbox {sandbox_level}, backend {backend}, run {run_id}"
+    ).format(trained=_who_played(episode), **episode)
+    console.print(Panel(Text(summary), title=f"episode {episode['episode_id']}"))
+    for turn in warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist():
+        if turn["turn"] > 0:
+            console.print(_turn(turn))
+            continue
+        for message in json.loads(turn["observation"] or "[]"):
+            console.print(Panel(Text(message["content"]), title=message["role"], border_style="dim"))
+    console.print(Rule(_ending(episode)))
+
+
+def _find_episode(warehouse: Warehouse, start: str, plan: str | None) -> dict[str, Any]:
+    """Return the one episode whose id starts so; raise `UserError` for none or several."""
     matches = warehouse.sql(command_sql("found_episodes"), start=start).arrow().to_pylist()
     digest = choose_plan(warehouse, plan) if plan else warehouse.latest_plan()
     found = [row for row in matches if digest in (None, row["plan_digest"])]
@@ -53,26 +72,15 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
     if len(found) > 1:
         ids = ", ".join(row["episode_id"] for row in found[:5]) + (", ..." if len(found) > 5 else "")
         raise UserError(f"several episodes start with {start!r}: {ids}; give more digits")
-    (episode,) = found
-    console = screen()
-    trained = _who_played(episode)
-    summary = (
-        "{trained} -> {runtime_contract} on {bucket}, instance {instance_id}\n"
-        "plan {plan_name} ({scale}), variant {variant}, model {model_name}\n"
-        "sandbox {sandbox_level}, backend {backend}, run {run_id}"
-    ).format(trained=trained, **episode)
-    console.print(Panel(Text(summary), title=f"episode {episode['episode_id']}"))
-    for turn in warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist():
-        if turn["turn"] > 0:
-            console.print(_turn(turn))
-            continue
-        for message in json.loads(turn["observation"] or "[]"):
-            console.print(Panel(Text(message["content"]), title=message["role"], border_style="dim"))
+    return found[0]
+
+
+def _ending(episode: dict[str, Any]) -> str:
     score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
     tokens = episode["prompt_tokens"] + episode["completion_tokens"]
-    counted = f"{tokens:,}" if tokens or episode["token_source"] != "imported" else "unknown"
-    ended = f"{episode['finish_reason']} after {episode['turn_count']} turns"
-    console.print(Rule(f"{ended}, score {score}, {counted} tokens"))
+    is_counted = tokens > 0 or episode["token_source"] != "imported"
+    counted = f"{tokens:,}" if is_counted else "unknown"
+    return f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {counted} tokens"
 
 
 def _who_played(episode: dict[str, Any]) -> str:
@@ -95,12 +103,18 @@ def _turn(turn: dict) -> Group:
     elif turn["assistant_text"].strip() != reflection:
         parts.append(Panel(Text(turn["assistant_text"]), title="reply", title_align="left"))
     if turn["observation"] is not None:
-        try:
-            told = json.dumps(json.loads(turn["observation"]), indent=2, ensure_ascii=False).replace("\\n", "\n    ")
-        except json.JSONDecodeError:
-            told = turn["observation"]
-        parts.append(Panel(Text(told), title="observation", title_align="left"))
+        parts.append(Panel(Text(_observation(turn["observation"])), title="observation", title_align="left"))
     if turn["active_globals"] or turn["last_step_globals"]:
-        active, last = (", ".join(turn[name]) or "none" for name in ("active_globals", "last_step_globals"))
+        active = ", ".join(turn["active_globals"]) or "none"
+        last = ", ".join(turn["last_step_globals"]) or "none"
         parts.append(Text(f"alive now: {active}; when the block ended: {last}", style="dim"))
     return Group(*parts)
+
+
+def _observation(text: str) -> str:
+    """Return an observation with its JSON and its line breaks laid out."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return json.dumps(value, indent=2, ensure_ascii=False).replace("\\n", "\n    ")

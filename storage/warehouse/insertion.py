@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import transaction
-from carryover.storage.zone.bundles import Manifest, share_episodes
+from carryover.storage.zone.bundles import Manifest, Share, share_episodes
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.quarantine import Refusal, record_refusals
 from carryover.storage.zone.schemas import arrow_schema, row_model
@@ -32,10 +32,9 @@ def insert_bundles(
     """
     landed = [episode.episode_id for manifest in bundles for episode in manifest.episodes]
     present = "select episode_id from main.episodes where episode_id in (select unnest($landed::varchar[]))"
-    shares = share_episodes(bundles, {held for (held,) in connection.execute(present, {"landed": landed}).fetchall()})
-    row_counts = {
-        table: sum(file.row_count for share in shares if (file := share.manifest.file(table))) for table in TABLES
-    }
+    held = connection.execute(present, {"landed": landed}).fetchall()
+    shares = share_episodes(bundles, {episode_id for (episode_id,) in held})
+    row_counts = {table: _row_count(shares, table) for table in TABLES}
     counts: dict[str, int] = {}
     connection.register("lost_episodes", lost_episodes(shares))
     with transaction(connection), open_bar("merge", sum(row_counts.values()), "rows") as advance:
@@ -44,30 +43,44 @@ def insert_bundles(
                 insert = _replace_older if row_model(table).LATEST_WINS else _insert_new
                 counts[table] = insert(connection, table, source)
                 advance(row_count, table)
-        # Every plan whose execution of an episode lost to another plan's reuses that one.
-        connection.register("losing_plans", losing_plans(shares))
-        connection.execute(
-            """
-            insert into main.reused_episodes (run_id, plan_digest, episode_id)
-            from losing_plans
-            anti join main.episodes using (plan_digest, episode_id)
-            anti join main.reused_episodes using (plan_digest, episode_id)
-            """
-        )
-        connection.unregister("losing_plans")
-        connection.execute(
-            "insert into main.merged_bundles select unnest($ids), unnest($run_ids), $url, unnest($row_counts), $now",
-            {
-                "ids": [manifest.bundle_id for manifest in bundles],
-                "run_ids": [manifest.run_id for manifest in bundles],
-                "row_counts": [manifest.row_count for manifest in bundles],
-                "url": landing.url,
-                "now": datetime.now(UTC),
-            },
-        )
+        _note_reuse(connection, shares)
+        _remember(connection, bundles, landing.url)
         record_refusals(connection, landing.url, refusals)
     connection.unregister("lost_episodes")
     return {table: count for table, count in counts.items() if count}
+
+
+def _row_count(shares: Sequence[Share], table: str) -> int:
+    files = [share.manifest.file(table) for share in shares]
+    return sum(file.row_count for file in files if file is not None)
+
+
+def _note_reuse(connection: DuckDBPyConnection, shares: Sequence[Share]) -> None:
+    """Note that every plan whose execution of an episode lost to another plan's reuses that one."""
+    connection.register("losing_plans", losing_plans(shares))
+    connection.execute(
+        """
+        insert into main.reused_episodes (run_id, plan_digest, episode_id)
+        from losing_plans
+        anti join main.episodes using (plan_digest, episode_id)
+        anti join main.reused_episodes using (plan_digest, episode_id)
+        """
+    )
+    connection.unregister("losing_plans")
+
+
+def _remember(connection: DuckDBPyConnection, bundles: Sequence[Manifest], landing_url: str) -> None:
+    """Note the bundles as merged."""
+    connection.execute(
+        "insert into main.merged_bundles select unnest($ids), unnest($run_ids), $url, unnest($row_counts), $now",
+        {
+            "ids": [manifest.bundle_id for manifest in bundles],
+            "run_ids": [manifest.run_id for manifest in bundles],
+            "row_counts": [manifest.row_count for manifest in bundles],
+            "url": landing_url,
+            "now": datetime.now(UTC),
+        },
+    )
 
 
 def _insert_new(connection: DuckDBPyConnection, table: str, source: str) -> int:

@@ -61,19 +61,27 @@ def measure_new_episodes(
                 _measure(connection, live, sources, measured, advance)
             connection.execute(f"use {live}")
             with transaction(connection):
-                for mart in measured:
-                    stale = "episode_id in (from increment.main.stale_episodes)"
-                    connection.execute(f'delete from marts."{mart.name}" where {stale}')
-                    connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
-                for mart in summaries:
-                    # Not replaced as a table: it would lose its comments.
-                    connection.execute(f'delete from marts."{mart.name}"')
-                    connection.execute(f'insert into marts."{mart.name}" by name {mart.statement}')
-                    advance(1, mart.name)
+                _replace_stale(connection, measured)
+                _replace_summaries(connection, summaries, advance)
     finally:
         connection.execute(f"use {live}")
         connection.execute("detach increment")
     return True
+
+
+def _replace_stale(connection: DuckDBPyConnection, marts: Sequence[MartSource]) -> None:
+    for mart in marts:
+        stale = "episode_id in (from increment.main.stale_episodes)"
+        connection.execute(f'delete from marts."{mart.name}" where {stale}')
+        connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
+
+
+def _replace_summaries(connection: DuckDBPyConnection, marts: Sequence[MartSource], advance: Advance) -> None:
+    """Replace the rows and not the table, which would lose its comments."""
+    for mart in marts:
+        connection.execute(f'delete from marts."{mart.name}"')
+        connection.execute(f'insert into marts."{mart.name}" by name {mart.statement}')
+        advance(1, mart.name)
 
 
 def _measure(

@@ -1,6 +1,6 @@
 """Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames; a reader never waits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,8 @@ from carryover.storage.warehouse.merger import lock_path
 from carryover.storage.warehouse.migrations import check_version, migrate
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.warehouse.stoppable_query import stoppable
-from carryover.storage.zone.bundles import MANIFEST_FOLDER, share_episodes
+from carryover.storage.zone.bundles import MANIFEST_FOLDER, Share, share_episodes
+from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import OBJECTS_FOLDER
 from carryover.storage.zone.quarantine import QUARANTINE_FOLDER, find_damage
@@ -183,10 +184,9 @@ def _open_file(path: Path) -> DuckDBPyConnection:
 
 
 def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
-    store, bundles = landing.store, landing.manifests().bundles
-    # The first bundle's files are written before its manifest: without one, files of a landing zone may be there.
-    folders = {*TABLES, MANIFEST_FOLDER, QUARANTINE_FOLDER, OBJECTS_FOLDER}
-    if not bundles and (not store.has("") or any(file.path.split("/")[0] not in folders for file in store.find())):
+    store = landing.store
+    bundles = landing.manifests().bundles
+    if not bundles and not _may_become_a_zone(store):
         raise WarehouseError(f"not a landing zone: {store.url}; open a landing zone, or a warehouse file by its path")
     connection = open_memory()
     if not store.is_local:
@@ -198,12 +198,7 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
             connection.register("shared", rows)
             connection.execute(f"create table main.{name} as from shared")
         for table in TABLES:
-            source = table_source(store, table, shares)
-            if table == ReusedEpisodeRow.TABLE:
-                lost = "select *, '' as bundle_id from main.losing_plans"
-                lost += " anti join main.episodes using (plan_digest, episode_id)"
-                source = f"{source} union all by name {lost}" if source else lost
-            if source:
+            if source := _landed_source(store, table, shares):
                 connection.execute(f"drop table main.{table}")
                 connection.execute(f"create view main.{table} as {each_once(table, source)}")
         refresh_marts(connection, is_materialized=False)
@@ -220,3 +215,21 @@ def _refuse_damage(landing: LandingZone, error: Exception) -> None:
     if damage := find_damage(landing):
         reason = " ".join(damage[0].reason.split())
         raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error
+
+
+def _may_become_a_zone(store: FileStore) -> bool:
+    """Tell whether a folder without a manifest holds files of a landing zone alone.
+
+    A bundle's files are written before its manifest.
+    """
+    folders = {*TABLES, MANIFEST_FOLDER, QUARANTINE_FOLDER, OBJECTS_FOLDER}
+    return store.has("") and all(file.path.split("/")[0] in folders for file in store.find())
+
+
+def _landed_source(store: FileStore, table: str, shares: Sequence[Share]) -> str | None:
+    """Return a query for a table's landed rows, and for the reuse that no plan has noted itself."""
+    source = table_source(store, table, shares)
+    if table != ReusedEpisodeRow.TABLE:
+        return source
+    lost = "select *, '' as bundle_id from main.losing_plans anti join main.episodes using (plan_digest, episode_id)"
+    return f"{source} union all by name {lost}" if source else lost

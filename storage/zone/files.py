@@ -143,12 +143,19 @@ class FileStore:
         except self._errors as error:
             if is_reading and isinstance(error, FileNotFoundError):
                 raise
-            said = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
-            remedy = REACH
-            if self.is_local and not is_reading and isinstance(error, OSError):
+            raise self._landing_error(error, deed, is_reading=is_reading) from error
+
+    def _landing_error(self, error: Exception, deed: str, *, is_reading: bool) -> LandingError:
+        """Return a store's error with the way out, as one that passes or one that lasts."""
+        said = " ".join(str(error).split())
+        remedy = REACH
+        if isinstance(error, OSError):
+            said = error.strerror or said
+            if self.is_local and not is_reading:
                 remedy = f"{name_write_remedy(error)} or land somewhere else"
-            is_lasting = self.is_local or isinstance(error, FileNotFoundError | PermissionError)
-            raise (LandingError if is_lasting else UnreachableZoneError)(f"cannot {deed}: {said}; {remedy}") from error
+        message = f"cannot {deed}: {said}; {remedy}"
+        is_lasting = self.is_local or isinstance(error, FileNotFoundError | PermissionError)
+        return LandingError(message) if is_lasting else UnreachableZoneError(message)
 
 
 def _modified_at(info: Mapping[str, Any]) -> datetime | None:

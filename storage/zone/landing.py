@@ -99,11 +99,8 @@ class LandingZone:
 
     def manifests(self, known: Collection[str] = ()) -> Manifests:
         """Return the committed bundles, without those whose ids are `known`; each manifest is read once per object."""
-        paths = {
-            Path(file.path).stem: file.path
-            for file in self.store.find(MANIFEST_FOLDER)
-            if file.path.endswith(".json") and Path(file.path).stem not in known
-        }
+        committed = [Path(file.path) for file in self.store.find(MANIFEST_FOLDER) if file.path.endswith(".json")]
+        paths = {path.stem: str(path) for path in committed if path.stem not in known}
         unread = [path for bundle_id, path in paths.items() if bundle_id not in self._read_manifests]
         unreadable: dict[str, str] = {}
         for path, content in self.store.read_many(unread).items():

@@ -22,7 +22,7 @@ from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.extraction import extract_conversations
 from carryover.tasks.datasets.selection import Candidate, order_candidates, select
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
-from carryover.tasks.datasets.truncation import TokenBudget, truncate
+from carryover.tasks.datasets.truncation import CostedMessage, TokenBudget, Truncation, truncate
 from carryover.tasks.datasets.validation import GIVEN_UP, judge_traces
 from carryover.tasks.services.errors import UserError, name_write_remedy
 from carryover.tasks.services.progress import Advance, OpenBar, no_bar
@@ -158,17 +158,13 @@ def _give_text(
         some = [(each, extractions.get(each.episode_id)) for each in batch[start : start + TRACES_AT_A_TIME]]
         costs.measure(message for _, extraction in some if extraction for message in extraction.messages)
         for candidate, extraction in some:
-            if extraction is None or extraction.reason:
-                candidate.reason = extraction.reason if extraction else "extraction_without_task_or_steps"
-                continue
-            costed = [costs.costed(message) for message in extraction.messages]
-            truncation = truncate(costed, budget, costs.costed(placeholder))
-            if truncation.reason:
-                left, bound = min(zip(budget.less(costed), budget, strict=True), key=itemgetter(0))
-                candidate.reason, candidate.threshold = truncation.reason, float(bound)
-                candidate.measured = float(bound - left)
+            if extraction is None:
+                candidate.reason = "extraction_without_task_or_steps"
+            elif extraction.reason:
+                candidate.reason = extraction.reason
             else:
-                candidate.truncation = truncation
+                costed = [costs.costed(message) for message in extraction.messages]
+                _fit(candidate, costed, budget, costs.costed(placeholder))
         advance(sum(candidate.truncation is not None for candidate, _ in some))
 
 
@@ -193,21 +189,48 @@ def _records(
             }
 
 
+def _fit(
+    candidate: Candidate, messages: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage
+) -> None:
+    """Truncate a candidate's messages into the budget; note the exceeded bound where they do not fit."""
+    truncation = truncate(messages, budget, placeholder)
+    if not truncation.reason:
+        candidate.truncation = truncation
+        return
+    left, bound = min(zip(budget.less(messages), budget, strict=True), key=itemgetter(0))
+    candidate.reason = truncation.reason
+    candidate.threshold = float(bound)
+    candidate.measured = float(bound - left)
+
+
 def _row(candidate: Candidate, spec: DatasetSpec, *, dataset_id: str, run_id: str) -> TrainingExampleRow:
-    text, is_skipped = candidate.truncation, candidate.status == "skipped"
-    shown = text.messages if text else ()
-    imitated = [each for each in shown if each.message.role == "assistant" and each.message.weight]
+    shared = ("contract", "episode_id", "instance_id", "position", "status")
+    fields = {name: getattr(candidate, name) for name in shared}
+    reasons = dict.fromkeys(("reason", "measured", "threshold"))
+    if candidate.status == "skipped":
+        reasons = {name: getattr(candidate, name) for name in reasons}
     return TrainingExampleRow(
         run_id=run_id,
         dataset_id=dataset_id,
         variant=spec.variant,
-        **{name: getattr(candidate, name) for name in ("contract", "episode_id", "instance_id", "position", "status")},
-        **{name: getattr(candidate, name) if is_skipped else None for name in ("reason", "measured", "threshold")},
-        token_count=text.token_count if text else None,
-        assistant_token_count=sum(each.cost - spec.message_overhead_tokens for each in imitated) if text else None,
-        message_count=len(shown) if text else None,
-        is_truncated=text is not None and text.is_truncated,
+        **fields,
+        **reasons,
+        **_sizes(candidate.truncation, spec),
         content_digest=candidate.content_digest,
-        sequence_token_count=text.length if text else None,
         **spec.options,
     )
+
+
+def _sizes(text: Truncation | None, spec: DatasetSpec) -> dict[str, Any]:
+    """Return the sizes of a candidate's text, null without one."""
+    if text is None:
+        counts = ("token_count", "assistant_token_count", "message_count", "sequence_token_count")
+        return {**dict.fromkeys(counts), "is_truncated": False}
+    imitated = [each for each in text.messages if each.message.role == "assistant" and each.message.weight]
+    return {
+        "token_count": text.token_count,
+        "assistant_token_count": sum(each.cost - spec.message_overhead_tokens for each in imitated),
+        "message_count": len(text.messages),
+        "sequence_token_count": text.length,
+        "is_truncated": text.is_truncated,
+    }

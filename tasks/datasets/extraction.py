@@ -73,12 +73,7 @@ def extract_conversations(
 
 def paper_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> list[TrainingMessage]:
     """Return a trace in the paper's form: no header, no wrapper, no turn without a step."""
-    opening = _opening(recorded)
-    systems = "\n\n".join(message.content for message in opening if message.role == "system")
-    task = next((_task(message.content) for message in opening if message.role == "user"), "")
-    messages = [TrainingMessage(role="system", content=systems)] if systems else []
-    if task:
-        messages.append(TrainingMessage(role="user", content=task))
+    messages = _paper_opening(recorded)
     executed = [turn for turn in recorded if turn.step is not None]
     for turn in executed:
         if turn.assistant_text.strip():
@@ -87,6 +82,19 @@ def paper_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> li
         shown = {name: text for name, text in observation.items() if text is not None}
         if shown and turn is not executed[-1]:
             messages.append(TrainingMessage(role="user", content=json.dumps(shown, ensure_ascii=False)))
+    return messages
+
+
+def _paper_opening(recorded: list[RecordedTurn]) -> list[TrainingMessage]:
+    """Return the system messages as one, and the task, where there are any."""
+    opening = _opening(recorded)
+    systems = "\n\n".join(message.content for message in opening if message.role == "system")
+    tasks = [_task(message.content) for message in opening if message.role == "user"]
+    messages = []
+    if systems:
+        messages.append(TrainingMessage(role="system", content=systems))
+    if tasks and tasks[0]:
+        messages.append(TrainingMessage(role="user", content=tasks[0]))
     return messages
 
 

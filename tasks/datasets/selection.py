@@ -7,10 +7,10 @@ unprocessed. `paired` retention and equal tokens are the ablations beside it.
 import hashlib
 import json
 import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, islice
-from operator import attrgetter
+from itertools import islice
 
 import polars as pl
 
@@ -80,26 +80,40 @@ def order_candidates(verdicts: pl.DataFrame, contracts: Sequence[str], seed: int
 def select(candidates: Sequence[Candidate], contracts: Sequence[str], spec: DatasetSpec, prepare: Prepare) -> None:
     """Decide which candidates are retained, skipped and left unprocessed."""
     if spec.retention == "paired":
-        pairs, place = [], attrgetter("position")
-        for group in (list(same) for _, same in groupby(sorted(candidates, key=place), place)):
-            if {candidate.contract for candidate in group} == set(contracts):
-                pairs.append(group)
-            else:
-                for candidate in group:
-                    candidate.skip("partner_missing")
-        _keep(pairs, spec.maximum_kept, prepare)
+        _keep(_whole_pairs(candidates, contracts), spec.maximum_kept, prepare)
     else:
         for arm in _arms(candidates, contracts):
             _keep([[candidate] for candidate in arm], spec.maximum_kept, prepare)
     if spec.matching == "tokens":
-        # Every arm is cut, in its order, to the tokens of the smallest; what is cut counts as unprocessed.
-        arms = [[each for each in arm if each.status == "retained"] for arm in _arms(candidates, contracts)]
-        room = min(sum(candidate.token_count for candidate in arm) for arm in arms)
-        for arm in arms:
-            spending = accumulate(candidate.token_count for candidate in arm)
-            for candidate, spent in zip(arm, spending, strict=True):
-                if spent > room:
-                    candidate.status, candidate.truncation = "unprocessed", None
+        _cut_to_equal_tokens(_arms(candidates, contracts))
+
+
+def _whole_pairs(candidates: Sequence[Candidate], contracts: Sequence[str]) -> list[list[Candidate]]:
+    """Return the candidates of each instance that has one per contract; skip those of the others."""
+    by_position = defaultdict(list)
+    for candidate in candidates:
+        by_position[candidate.position].append(candidate)
+    pairs = []
+    for _, group in sorted(by_position.items()):
+        if {candidate.contract for candidate in group} == set(contracts):
+            pairs.append(group)
+            continue
+        for candidate in group:
+            candidate.skip("partner_missing")
+    return pairs
+
+
+def _cut_to_equal_tokens(arms: Sequence[Sequence[Candidate]]) -> None:
+    """Cut every arm, in its order, to the tokens of the smallest; a cut candidate counts as unprocessed."""
+    retained = [[each for each in arm if each.status == "retained"] for arm in arms]
+    room = min(sum(candidate.token_count for candidate in arm) for arm in retained)
+    for arm in retained:
+        spent = 0
+        for candidate in arm:
+            spent += candidate.token_count
+            if spent > room:
+                candidate.status = "unprocessed"
+                candidate.truncation = None
 
 
 def _arms(candidates: Sequence[Candidate], contracts: Sequence[str]) -> list[list[Candidate]]:

@@ -68,9 +68,7 @@ def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder
     roles = [message.message.role for message in messages]
     is_open = roles[-1:] != ["assistant"]
     if budget.holds(messages):
-        if is_open and roles[-2:] != ["assistant", "user"]:
-            return Truncation((), reason="fits_but_ends_with_user_unfixable")
-        return Truncation(tuple(messages[:-1] if is_open else messages), is_truncated=is_open)
+        return _without_open_end(messages, roles) if is_open else Truncation(tuple(messages))
     head_end = _head_end(roles)
     # The end is two messages, or the reply before a trailing observation.
     stop = len(messages) - is_open
@@ -85,12 +83,21 @@ def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder
     return Truncation((*head, *_backfill(messages[head_end:start], left, placeholder), *end), is_truncated=True)
 
 
+def _without_open_end(messages: Sequence[CostedMessage], roles: Sequence[str]) -> Truncation:
+    """Drop the observation that nothing answers, from a trace that fits."""
+    if list(roles[-2:]) != ["assistant", "user"]:
+        return Truncation((), reason="fits_but_ends_with_user_unfixable")
+    return Truncation(tuple(messages[:-1]), is_truncated=True)
+
+
 def _head_end(roles: Sequence[str]) -> int:
-    """Return how many messages open a trace: the system messages, and the task."""
+    """Return the number of messages in the opening."""
     end = 1
-    while roles[end : end + 1] == ["system"]:
+    while end < len(roles) and roles[end] == "system":
         end += 1
-    return end + (roles[end : end + 1] == ["user"])
+    if end < len(roles) and roles[end] == "user":
+        end += 1
+    return end
 
 
 def _backfill(middle: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage) -> list[CostedMessage]:

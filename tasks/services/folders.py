@@ -63,12 +63,21 @@ def name_folders(home: Path | None = None) -> Folders:
     Raise `UserError` where a worker names another landing zone than the deployment that it runs.
     """
     folder = (home or Path(os.environ.get(HOME_VARIABLE) or "data")).absolute()
-    named = [os.environ.get(variable) for variable in (LANDING_VARIABLE, DEPLOYED_VARIABLE)]
-    own, deployed = (where if not where or "://" in where else str(Path(where).absolute()) for where in named)
+    own = _named_place(LANDING_VARIABLE)
+    deployed = _named_place(DEPLOYED_VARIABLE)
     landing = deployed or str(folder / "landing")
-    if own and deployed is not None and own.rstrip("/") != landing.rstrip("/"):
+    is_deployed = deployed is not None
+    if own and is_deployed and own.rstrip("/") != landing.rstrip("/"):
         raise UserError(f"{LANDING_VARIABLE} is {own} here, and {landing} for the deployment; unset it on this worker")
     return Folders(home=folder, landing=own or landing)
+
+
+def _named_place(variable: str) -> str | None:
+    """Return the folder or URL that a variable names, a folder as an absolute path."""
+    where = os.environ.get(variable)
+    if not where or "://" in where:
+        return where
+    return str(Path(where).absolute())
 
 
 def use_home(home: Path) -> None:

@@ -75,10 +75,9 @@ def explained(source: str, what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        causes: list[BaseException] = [error]
-        while cause := causes[-1].__cause__ or causes[-1].__context__:
-            causes.append(cause)
-        if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in causes):
+        causes = _chain(error)
+        is_disk_full = any(getattr(each, "errno", None) == errno.ENOSPC for each in causes)
+        if is_disk_full:
             said = f"the disk is full while {what} {source} is read into the hub's cache"
             remedy = "free some space or set HF_HOME to a folder on another disk"
         elif any(isinstance(each, GatedRepoError) for each in causes):
@@ -112,3 +111,11 @@ def fetch_tokenizer(source: str, revision: str) -> Path:
         from huggingface_hub import snapshot_download
 
         return Path(snapshot_download(source, revision=revision, allow_patterns=list(DOWNLOADED_FILES)))
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """Return an error and what it was raised from, to the first cause."""
+    chain = [error]
+    while cause := chain[-1].__cause__ or chain[-1].__context__:
+        chain.append(cause)
+    return chain

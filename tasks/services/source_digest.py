@@ -41,26 +41,19 @@ def source_digest(entries: Sequence[str], *, by_value: Sequence[str] = ()) -> st
     other stages (`tasks/*.py`).
     """
     apart = [ROOT / folder for folder in by_value]
-
-    def counted(files: Iterable[Path]) -> list[tuple[Path, str]]:
-        return [(file, _WHOLE) for file in files if not any(map(file.is_relative_to, apart))]
-
     waiting: list[tuple[Path, str]] = []
     for entry in entries:
         path = _path(entry)
-        waiting += counted(_shipped(path) if path.is_dir() else [path.with_suffix(".py")])
+        files = _shipped(path) if path.is_dir() else [path.with_suffix(".py")]
+        waiting += _whole_files(files, apart)
     found: set[tuple[Path, str]] = set()
     while waiting:
         file, name = waiting.pop()
-        source = _read(file)
-        name = name if name in source else _WHOLE
-        if (file, name) in found:
-            continue
-        found.add((file, name))
-        waiting += [(file, used) for used in source[name].used if used in source]
-        waiting += _followed(source[name].imported)
-        if source[name].reads_files:
-            waiting += counted(other for other in _shipped(file.parent) if other.suffix != ".py")
+        if name not in _read(file):
+            name = _WHOLE
+        if (file, name) not in found:
+            found.add((file, name))
+            waiting += _counting_with(file, name, apart)
     digest = hashlib.sha256()
     for file, name in sorted(found):
         digest.update(f"{file.relative_to(ROOT)} {name}".encode())
@@ -80,6 +73,22 @@ def folder_digest(folder: str) -> str:
 def canonical_json(value: Any) -> str:
     """Return JSON that is equal for equal values: keys sorted, models by their fields, no spaces."""
     return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
+
+
+def _counting_with(file: Path, name: str, apart: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Return what counts because a part of a file counts: names that it uses, its imports, files that it reads."""
+    source = _read(file)
+    part = source[name]
+    others = [(file, used) for used in part.used if used in source]
+    others += _followed(part.imported)
+    if part.reads_files:
+        beside = [other for other in _shipped(file.parent) if other.suffix != ".py"]
+        others += _whole_files(beside, apart)
+    return others
+
+
+def _whole_files(files: Iterable[Path], apart: Sequence[Path]) -> list[tuple[Path, str]]:
+    return [(file, _WHOLE) for file in files if not any(map(file.is_relative_to, apart))]
 
 
 def _shipped(folder: Path) -> list[Path]:
@@ -123,19 +132,13 @@ def _read(file: Path) -> dict[str, _Part]:
 
 @cache
 def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]:
+    content = file.read_bytes()
+    if file.suffix == ".sql":
+        content = _without_comments(content.decode()).encode()
     if file.suffix != ".py":
-        content = file.read_bytes()
-        if file.suffix == ".sql":
-            content = _without_comments(content.decode()).encode()
         return {_WHOLE: _Part(hashlib.sha256(content).digest())}
-    tree = parse_python(file.read_bytes())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [
-                statement
-                for statement in node.body
-                if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-            ]
+    tree = parse_python(content)
+    _drop_docstrings(tree)
     statements: dict[str, list[ast.stmt]] = {_EFFECTS: []}
     for statement in tree.body:
         for name, part in _defined(statement):
@@ -147,6 +150,16 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
 def _without_comments(sql: str) -> str:
     """Return SQL without comments and with one space for each gap; strings and quoted names stay as they are."""
     return _QUOTED_OR_GAP.sub(lambda found: found["quoted"] or " ", sql).strip()
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [statement for statement in node.body if not _is_constant(statement)]
+
+
+def _is_constant(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _defined(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
@@ -161,8 +174,8 @@ def _defined(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
             yield from ((_bound(alias), ast.Import([alias])) for alias in aliases)
         case ast.ImportFrom(module=module, names=aliases, level=level):
             yield from ((_bound(alias), ast.ImportFrom(module, [alias], level)) for alias in aliases)
-        case ast.Assign(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
-            yield from ((target.id, statement) for target in targets if isinstance(target, ast.Name))
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            yield name, statement
         case ast.AnnAssign(target=ast.Name(id=name)):
             yield name, statement
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
@@ -177,12 +190,20 @@ def _bound(alias: ast.alias) -> str:
 
 def _part(statements: Sequence[ast.stmt], name: str) -> _Part:
     """Return what counts of statements."""
-    nodes = [node for statement in statements for node in ast.walk(statement)]
-    imports = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module and node.level == 0)
-    imported = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
-    imported |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    strings = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    imported: set[str] = set()
+    strings: set[str] = set()
+    used: set[str] = set()
+    for statement in statements:
+        for node in ast.walk(statement):
+            match node:
+                case ast.ImportFrom(module=str(module), names=aliases, level=0):
+                    imported |= {f"{module}.{alias.name}" for alias in aliases}
+                case ast.Import(names=aliases):
+                    imported |= {alias.name for alias in aliases}
+                case ast.Constant(value=str(text)):
+                    strings.add(text)
+                case ast.Name(id=identifier):
+                    used.add(identifier)
     return _Part(
         meaning=hashlib.sha256("".join(map(ast.dump, statements)).encode()).digest(),
         used=frozenset({*used, *strings, _EFFECTS} - {name}),
