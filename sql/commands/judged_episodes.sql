@@ -1,17 +1,24 @@
--- Every attempt at an evaluation episode of a plan, with a digest over its replies and tokens, turn by turn.
-with transcripts as (
+-- Every attempt at an evaluation episode of a plan, with a digest of each turn's reply and tokens, and one over all.
+with said as (
+    select
+        episode_id, turn,
+        concat_ws('/', turn, prompt_tokens, completion_tokens, assistant_text) as reply
+    from turns
+),
+
+transcripts as (
     select
         episode_id,
-        md5(string_agg(concat_ws('/', turn, prompt_tokens, completion_tokens, assistant_text), '|' order by turn))
-            as transcript_digest
-    from turns
+        md5(string_agg(reply, '|' order by turn)) as transcript_digest,
+        list(md5(reply) order by turn) as turn_digests
+    from said
     group by episode_id
 )
 
 select
-    run_id, started_at, variant, base, model_name, model_digest, train_contract, training_seed, runtime_contract,
+    episode_id, run_id, started_at, variant, base, model_name, model_digest, train_contract, training_seed, runtime_contract,
     visibility, header, bucket, instance_id, replicate, attempt, finish_reason, score, total_tokens, contract_json,
-    transcript_digest,
+    transcript_digest, turn_digests,
     coalesce(status = 'finished', false) as is_of_finished_run
 from staging.plan_episodes
 left join transcripts using (episode_id)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,10 @@ ENVIRONMENT = ("python", "system", "machine", "processor", "vector_instructions"
 """Fields of a run's environment that can change a reply; its command line cannot."""
 PARTS = ("code", "prompt", "contract", "environment", "server", "weights")
 """Parts that decide an episode, beside its instance and its decoding seeds."""
+WITHIN_NUMERICS = "identical within the numerics"
+"""Verdict on a few replies that differ where nothing else does: arithmetic rounds by what is computed side by side."""
+NAMED_EPISODES = 3
+"""Most episodes that a note names."""
 SENTENCES = 5
 """Most differences that a note lists."""
 Identity = dict[str, Any]
@@ -125,6 +130,7 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> dict[
     if not baseline.height:
         return values | {"verdict": "first" if ended.height / frame.height >= LEAST_SHARE else "incomplete"}
     before = baseline.sort("started_at")["run_id"][-1]
+    differing_episodes = _describe_pairs(pairs.filter(~pl.all_horizontal(is_same)))
     names, note = _differences(identity, _identify(baseline, night.facts[before]))
     scores, tokens = (
         align([arm_table(side, metric) for side in (ended, baseline)]) for metric in ("score", "total_tokens")
@@ -136,7 +142,7 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> dict[
     return values | {
         "baseline_run_id": before,
         "differing": names,
-        "note": note,
+        "note": "; ".join(filter(None, (differing_episodes, note))) or None,
         "mean_score": means[0],
         "baseline_mean_score": means[1],
         "score_p_value": tests[0].p_value,
@@ -146,6 +152,27 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> dict[
         "high": interval.high,
         "method": f"{tests[0].method}; tokens: {interval.method}",
     }
+
+
+def _describe_pairs(differing: pl.DataFrame) -> str | None:
+    """Return which episodes differ from their counterparts, and from which turn on."""
+    sentences = []
+    for row in differing.sort(*PAIR).head(NAMED_EPISODES).iter_rows(named=True):
+        turn = _first_difference(row["turn_digests"] or [], row["turn_digests_before"] or [])
+        where = "in its end" if turn is None else f"from turn {turn} on"
+        sentences.append(f"episode {row['episode_id']} differs from {row['episode_id_before']} {where}")
+    more = differing.height - len(sentences)
+    if more:
+        sentences.append(f"{more} more episodes differ")
+    return "; ".join(sentences) or None
+
+
+def _first_difference(turns: Sequence[str], before: Sequence[str]) -> int | None:
+    """Return the first turn that differs; turn 0 holds the opening messages. None for equal turns."""
+    for turn, (said, said_before) in enumerate(zip_longest(turns, before)):
+        if said != said_before:
+            return turn
+    return None
 
 
 def _identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:
@@ -197,7 +224,18 @@ def _verdict(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
         return "regression"
     if (has_score and change >= thresholds.score_drop) or (has_tokens and rise <= 1 / most):
         return "improvement"
-    return "unchanged"
+    return WITHIN_NUMERICS if _is_rounding(cell) else "unchanged"
+
+
+def _is_rounding(cell: Mapping[str, Any]) -> bool:
+    """Tell whether most replies are equal, and all that decides the others is known and equal."""
+    has_weights = json.loads(cell["identity_json"])["weights"] is not None
+    is_complete = cell["unpaired_count"] == 0
+    return has_weights and is_complete and not cell["differing"] and _share_identical(cell) >= LEAST_SHARE
+
+
+def _share_identical(cell: Mapping[str, Any]) -> float:
+    return cell["identical_count"] / cell["pair_count"] if cell["pair_count"] else 0.0
 
 
 def summarize(verdicts: Sequence[NightVerdictRow]) -> str:

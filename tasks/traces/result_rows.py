@@ -119,8 +119,13 @@ class NightVerdictRow(
     """Corrected as that of the scores."""
     threshold_json: str
     """From which size on a significant difference is a regression."""
-    verdict: Literal["first", "identical", "unchanged", "improvement", "regression", "incomplete"]
-    """`first` has no baseline yet; `incomplete` has too few pairs; `unchanged` differs by less than a regression."""
+    verdict: Literal[
+        "first", "identical", "identical within the numerics", "unchanged", "improvement", "regression", "incomplete"
+    ]
+    """`first` has no baseline yet; `incomplete` has too few pairs; `unchanged` differs by less than a regression.
+
+    `identical within the numerics` has at least nine in ten pairs identical, and nothing that decides a reply differs.
+    """
     differing: tuple[str, ...]
     """Which of code, prompt, contract, environment, server and weights are not those of the baseline."""
     identity_json: str

@@ -22,6 +22,7 @@ SCHEMA = {"train_contract": pl.String, "training_seed": pl.Int64, "model_digest"
 
 def episode(run_id, number, *, score=0.5, tokens=1000, said="reply", variant=None, **changes):
     return {
+        "episode_id": f"{run_id}-{number}",
         "run_id": run_id,
         "started_at": BEGIN + timedelta(hours=HOURS[run_id]),
         "variant": variant or ("main" if run_id == "study" else "reevaluation"),
@@ -42,6 +43,7 @@ def episode(run_id, number, *, score=0.5, tokens=1000, said="reply", variant=Non
         "total_tokens": tokens,
         "contract_json": json.dumps(DECLARED),
         "transcript_digest": said,
+        "turn_digests": ["opening", said, "end"],
         "is_of_finished_run": True,
     } | changes
 
@@ -73,6 +75,50 @@ def test_a_night_that_says_the_same_is_identical():
     assert (row.pair_count, row.identical_count, row.unpaired_count) == (12, 12, 0)
     assert (row.token_ratio, row.score_p_value) == (1.0, None)
     assert summarize([row]) == "all 1 cells equal their baseline to the token"
+
+
+def say_otherwise(episodes, count, turn=1):
+    """Return episodes of which the first ones differ from a turn on."""
+    turns = ["opening", "reply", "end"]
+    other = {"transcript_digest": "other", "turn_digests": [*turns[:turn], "other", *turns[turn + 1 :]]}
+    return [one | other for one in episodes[:count]] + episodes[count:]
+
+
+def test_one_other_reply_is_identical_within_the_numerics():
+    (row,) = judge(play("study"), say_otherwise(play("night-1"), 1, turn=2))
+    assert (row.verdict, row.identical_count) == ("identical within the numerics", 11)
+    assert row.note == "episode night-1-0 differs from study-0 from turn 2 on"
+
+
+@pytest.mark.parametrize(
+    "episodes",
+    [
+        say_otherwise(play("night-1"), 2),
+        say_otherwise(play("night-1", model_digest="new"), 1),
+        say_otherwise(play("night-1", count=11), 1),
+    ],
+    ids=["two of twelve", "other weights", "one is missing"],
+)
+def test_more_than_rounding_is_not_called_numerics(episodes):
+    (row,) = judge(play("study"), episodes)
+    assert row.verdict == "unchanged"
+
+
+def test_unknown_weights_are_not_called_numerics():
+    (row,) = judge(play("study", model_digest=None), say_otherwise(play("night-1", model_digest=None), 1))
+    assert row.verdict == "unchanged"
+
+
+def test_a_note_names_some_episodes_and_counts_the_others():
+    cut = {"turn_digests": ["opening", "reply"], "transcript_digest": "cut"}
+    other = [{"finish_reason": "max_turns"}, cut, {"turn_digests": None, "transcript_digest": None}, {"score": 0.0}]
+    night = play("night-1")
+    changed = [one | change for one, change in zip(night, other, strict=False)] + night[4:]
+    (row,) = judge(play("study"), changed)
+    assert row.note == (
+        "episode night-1-0 differs from study-0 in its end; episode night-1-1 differs from study-1 from turn 2 on; "
+        "episode night-1-2 differs from study-2 from turn 0 on; 1 more episodes differ"
+    )
 
 
 @pytest.mark.parametrize(
