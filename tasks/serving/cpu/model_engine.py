@@ -33,6 +33,15 @@ class GenerationReply(NamedTuple):
     """The end token included, as vLLM counts."""
 
 
+class DrawnToken(NamedTuple):
+    """A token that a pass chose by a random number."""
+
+    token: int
+    is_close: bool
+    """Whether rounding could have chosen another one."""
+    uniform: float
+
+
 @dataclass(eq=False)
 class GenerationRequest:
     """A prompt to be continued, and how far it got."""
@@ -146,31 +155,42 @@ class ModelEngine:
         return None
 
     def _advance(self, batch: Sequence[tuple[GenerationRequest, BatchRow]]) -> None:
-        """Compute the rows and take what they say, up to and including the first token that was guessed wrong.
-
-        The rest of a prompt that is not all in its cache comes with the next pass.
-        """
+        """Compute the rows and take what they say; the rest of a prompt that is too long comes with the next pass."""
         logits = self.loaded.forward([row for _, row in batch])
         parameters = [request.parameters for request, row in batch for _ in range(row.logit_count)]
         uniforms = [number for request, row in batch for number in request.uniforms(row.logit_count)]
-        tokens = iter(choose_tokens(logits, parameters, uniforms))
+        choice = choose_tokens(logits, parameters, uniforms)
+        drawn = iter(map(DrawnToken, choice.tokens, choice.is_close, uniforms))
         for request, row in batch:
-            cache, chosen = row.cache, list(islice(tokens, row.logit_count))
-            draft = row.token_ids[len(row.token_ids) + 1 - row.logit_count :]
-            if len(cache.token_ids) < len(request.prompt_ids):
-                continue
-            accepted = 0
-            for token, guess in zip_longest(chosen, draft):
-                self._drafter.learn(request.generated, token)
-                request.generated.append(token)
-                self._finish_if_done(request, token)
-                if request.reply is not None or token != guess:
-                    break
-                accepted += 1
-            # The last token is the next pass's input; wrong guesses leave the cache.
-            cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
-            if draft:
-                request.draft_length = next_draft_length(len(draft), accepted, self.max_draft_tokens)
+            chosen = list(islice(drawn, row.logit_count))
+            if len(row.cache.token_ids) >= len(request.prompt_ids):
+                self._take(request, row, chosen)
+
+    def _take(self, request: GenerationRequest, row: BatchRow, chosen: Sequence[DrawnToken]) -> None:
+        """Take the tokens that a row says, up to and including the first that was guessed wrong."""
+        draft = row.token_ids[len(row.token_ids) + 1 - row.logit_count :]
+        accepted = 0
+        for drawn, guess in zip_longest(chosen, draft):
+            token = self._settle(request, drawn.uniform) if drawn.is_close else drawn.token
+            self._drafter.learn(request.generated, token)
+            request.generated.append(token)
+            self._finish_if_done(request, token)
+            if request.reply is not None or token != guess:
+                break
+            accepted += 1
+        # The last token is the next pass's input; wrong guesses leave the cache.
+        row.cache.truncate(len(request.prompt_ids) + len(request.generated) - 1)
+        if draft:
+            request.draft_length = next_draft_length(len(draft), accepted, self.max_draft_tokens)
+
+    def _settle(self, request: GenerationRequest, uniform: float) -> int:
+        """Return the next token as a pass over the conversation alone and from its start chooses it.
+
+        Logits move in their last bits with the rows and drafts of a pass. Where that could decide, it must not: a
+        reply is the same whoever else is served.
+        """
+        alone = BatchRow(KeyValueCache(self.loaded.cache_shape), request.prompt_ids + request.generated)
+        return choose_tokens(self.loaded.forward([alone]), [request.parameters], [uniform]).tokens[0]
 
     def _finish_if_done(self, request: GenerationRequest, token: int) -> None:
         parameters, generated = request.parameters, request.generated

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from carryover.tasks.serving.cpu import sampling
 from carryover.tasks.serving.cpu.cache import CachePool
 from carryover.tasks.serving.cpu.model_engine import GenerationRequest, ModelEngine
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
@@ -53,6 +56,25 @@ def test_a_seed_gives_one_reply_alone_and_batched(loaded):
     alone = [run(build_engine(loaded), [request])[0] for request in sampled_requests()]
     assert together == alone
     assert len({tuple(reply) for reply in together}) == len(together)
+
+
+def test_logits_that_round_otherwise_in_a_batch_change_no_reply(loaded, monkeypatch):
+    """Noise stands for the last bits that move with a batch, a thousand times as large, and so do the margins."""
+    import torch
+
+    monkeypatch.setattr(sampling, "SHARE_MARGIN", 0.02)
+    noise = torch.Generator().manual_seed(0)
+
+    def rounds_by_the_batch(rows):
+        is_alone = len(rows) == 1 and not rows[0].cache.token_ids
+        logits = loaded.forward(rows)
+        return logits if is_alone else logits + 4e-3 * torch.rand(logits.shape, generator=noise)
+
+    noisy = replace(loaded, forward=rounds_by_the_batch)
+    together = run(build_engine(noisy), sampled_requests())
+    assert together == [run(build_engine(loaded), [request])[0] for request in sampled_requests()]
+    monkeypatch.setattr(sampling, "SHARE_MARGIN", 0.0)
+    assert run(build_engine(noisy), sampled_requests()) != together
 
 
 def test_guesses_do_not_change_a_reply(loaded):

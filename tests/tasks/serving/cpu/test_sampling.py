@@ -10,8 +10,13 @@ def logits(torch):
 
 
 def choose(logits, uniform, **settings):
-    (token,) = choose_tokens(logits, [SamplingParameters(max_tokens=1, **settings)], [uniform])
+    (token,) = choose_tokens(logits, [SamplingParameters(max_tokens=1, **settings)], [uniform]).tokens
     return token
+
+
+def is_close(logits, uniform, **settings):
+    (close,) = choose_tokens(logits, [SamplingParameters(max_tokens=1, **settings)], [uniform]).is_close
+    return close
 
 
 @pytest.mark.parametrize(("uniform", "token"), [(0.0, 0), (0.49, 0), (0.51, 1), (0.79, 1), (0.81, 2), (0.999, 2)])
@@ -43,4 +48,31 @@ def test_a_token_without_probability_is_never_chosen(torch):
 
 def test_rows_of_one_batch_keep_their_own_settings(logits):
     greedy, sampled = SamplingParameters(1, temperature=0.0), SamplingParameters(1)
-    assert choose_tokens(logits.repeat(3, 1), [greedy, sampled, sampled], [0.9, 0.9, 0.1]) == [0, 2, 0]
+    assert choose_tokens(logits.repeat(3, 1), [greedy, sampled, sampled], [0.9, 0.9, 0.1]).tokens == [0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("uniform", "close"),
+    [
+        (0.0, False),
+        (0.3, False),
+        (0.5 - 1e-5, True),
+        (0.5 + 1e-5, True),
+        (0.8 + 1e-5, True),
+        (0.81, False),
+        (1.0, False),
+    ],
+)
+def test_a_draw_beside_another_token_is_close(logits, uniform, close):
+    assert is_close(logits, uniform) == close
+    assert not is_close(logits, 1 - 1e-9)
+
+
+@pytest.mark.parametrize(("second", "close"), [(3.0 - 1e-4, True), (2.9, False)])
+def test_two_likely_tokens_are_close_at_temperature_zero(torch, second, close):
+    assert is_close(torch.tensor([[0.0, 3.0, second]]), 0.5, temperature=0.0) == close
+
+
+@pytest.mark.parametrize(("top_p", "close"), [(0.5 + 1e-5, True), (0.6, False), (1.0, False)])
+def test_a_token_that_may_leave_the_kept_set_is_close(logits, top_p, close):
+    assert is_close(logits, 0.3, top_p=top_p) == close
