@@ -1,4 +1,4 @@
-"""Stages 2 and 5: the episodes of one condition, by a teacher or by a trained model."""
+"""Stages 2 and 5: the episodes of one condition."""
 
 import asyncio
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class Collected(FrozenModel):
     cache_policy=StageIdentity(identify=lambda run, shard: shard.identity),
 )
 def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
-    """Play and land every episode of a shard that has not landed yet, in any plan.
+    """Play and land a shard's missing episodes.
 
     What has landed is the truth, so a killed run goes on where it stopped, and a finished one plays nothing.
 
@@ -111,12 +111,12 @@ class _Keeper:
         self._most_failures = max(FAILURES_IN_A_ROW, 2 * shard.client.concurrency)
 
     def check(self) -> None:
-        """Raise what forbids to start another episode: an interruption, or a limit that is reached."""
+        """Raise an interruption or limit before another episode starts."""
         check_uninterrupted(self._run_id)
         self._meter.check(is_billed=self._is_billed)
 
     def keep(self, recorded: RecordedEpisode) -> None:
-        """Land an episode and count what it spent; raise `UserError` if too many in a row failed for the endpoint."""
+        """Land an episode and its cost; raise `UserError` after many endpoint failures."""
         row = recorded.episode
         self._batch.add(recorded.rows)
         self._meter.add(_spent(recorded), is_billed=self._is_billed)
@@ -133,7 +133,7 @@ class _Keeper:
 
 
 def _spent(recorded: RecordedEpisode) -> Spent:
-    """Return the tokens that an endpoint was asked for: a script asks for none, and no reply is paid twice."""
+    """Return an endpoint's tokens: no script's, and no replayed reply's."""
     if recorded.episode.token_source != "server":
         return Spent()
     turns = [turn for turn in recorded.turns if not turn.is_replayed]

@@ -34,7 +34,7 @@ class PlayedCount(NamedTuple):
 
 @task(task_run_name="{suite}-{arm}", cache_policy=NO_CACHE)
 def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> PlayedCount:
-    """Play and land what is missing of a suite under an arm; return how many episodes."""
+    """Play and land a suite's missing episodes; return their count."""
     failed = 0
     episodes = missing_case_episodes(plan, suite, arm)
     zone = LandingZone(open_folders().landing)

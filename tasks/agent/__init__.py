@@ -1,4 +1,6 @@
-"""Episodes: one machine asks a model, lets its replies act, and yields events that a recorder makes rows of.
+"""Episodes: one machine asks a model and lets its replies act.
+
+It yields events, which a recorder makes rows of.
 
 Read `machine.py` first: `EpisodeMachine` holds budgets, faults and stop reasons for every loop. `speaker.py` is what
 differs between loops, `study_speaker.py` the study's own; `episode.py` plays one of its episodes from instance to rows.

@@ -1,4 +1,4 @@
-"""An endpoint's answer, held against what a chat completion must have before anything is taken from it."""
+"""Validation of an endpoint's answer as a chat completion."""
 
 import json
 from typing import Annotated
@@ -10,7 +10,7 @@ from carryover.tasks.services.text import encodable
 
 
 class BadAnswerError(ValueError):
-    """An answer with status 200 that is not a usable chat completion; the text names what is wrong with it."""
+    """An answer with status 200 that is no usable chat completion."""
 
 
 def _check_text(value: object) -> str | None:
@@ -58,9 +58,10 @@ class _ChatCompletion(BaseModel):
 
 
 def read_answer(body: bytes) -> Completion:
-    """Return a chat completion's content, without its time; text without a finish reason counts as finished.
+    """Return a chat completion's content, without its time.
 
-    Raise `BadAnswerError` for invalid JSON, and without a choice with a message, usage, or both text and reason.
+    Text without a finish reason counts as finished. Raise `BadAnswerError` for invalid JSON, and without a choice with
+    a message, usage, or both text and reason.
     """
     parsed = _parse(body)
     choice = parsed.choices[0]

@@ -19,7 +19,7 @@ from carryover.tasks.services.frozen_model import FrozenModel
 
 
 class EpisodeSlots:
-    """A semaphore for tasks of several event loops, each in a thread of its own: first come, first served.
+    """A first-in, first-out semaphore for tasks of several event loops.
 
     `asyncio.Semaphore` belongs to one loop, and `threading.Semaphore` would stop the loop that waits.
     """
@@ -91,7 +91,7 @@ class EndpointClientSpec(FrozenModel):
         return self.endpoint.concurrency
 
     def slots(self) -> EpisodeSlots:
-        """Return the endpoint's slots, shared by all conditions that this process plays on it with the same limit."""
+        """Return the endpoint's slots, shared by conditions with the same limit."""
         key = (self.endpoint.base_url, self.concurrency)
         return _slots.setdefault(key, EpisodeSlots(self.concurrency))  # one step, also for several threads
 
@@ -103,7 +103,10 @@ ClientSpec = ScriptedClientSpec | EndpointClientSpec
 async def open_client(
     spec: ClientSpec, condition: Condition, family: Family, count_tokens: CountTokens | None = None
 ) -> AsyncIterator[ModelClient]:
-    """Yield the client that plays a condition, and close its connections; `count_tokens` counts for a scripted one."""
+    """Yield the client that plays a condition, and close its connections.
+
+    `count_tokens` counts for a scripted one.
+    """
     match spec:
         case ScriptedClientSpec():
             contract = condition.train_contract or condition.runtime_contract  # the script's own, on any runtime
@@ -118,7 +121,7 @@ async def open_client(
 
 
 def _endpoint(spec: EndpointClientSpec, condition: Condition) -> EndpointSpec:
-    """Return the endpoint as a condition asks it: the chat template of an untrained base differs."""
+    """Return a condition's endpoint; an untrained base has another chat template."""
     endpoint = spec.endpoint
     is_base = condition.purpose == "evaluation" and condition.train_contract is None
     if not is_base:

@@ -8,7 +8,7 @@ from carryover.tasks.traces.vocabulary import ContractName, Header, Purpose, Spl
 
 
 class Condition(FrozenModel):
-    """A cell of the study with the factors that may vary beside it: columns of `EpisodeRow`, which explains most."""
+    """A cell of the study with further factors, columns of `EpisodeRow`."""
 
     purpose: Purpose
     variant: str = "main"
@@ -34,12 +34,12 @@ class Condition(FrozenModel):
 
 
 def episode_id(condition: Condition, instance_id: str, stage_digest: str, replicate: int = 0, attempt: int = 0) -> str:
-    """Return the digest that names an episode: 24 hexadecimal digits, equal wherever and whenever it is played."""
+    """Return an episode's id: 24 hexadecimal digits, reproducible anywhere."""
     content = canonical_json([stage_digest, condition, instance_id, replicate, attempt])
     return hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
 def decoding_seed(instance_id: str, turn: int, replicate: int) -> int:
-    """Return the seed of one completion, in [0, 2**31): equal across cells, so that they differ in no draw."""
+    """Return a completion's seed, in [0, 2**31), equal across cells."""
     digest = hashlib.sha256(f"{instance_id}/{turn}/{replicate}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

@@ -1,4 +1,4 @@
-"""Addresses and keys of endpoints: a key comes from the environment or a Secret block, and is never recorded."""
+"""Addresses and keys of endpoints; a key is never recorded."""
 
 import os
 from contextlib import suppress
@@ -17,12 +17,12 @@ _held: dict[str, str] = {}
 
 
 def hold_key(name: str, key: str) -> None:
-    """Hold the key of a Secret block for this process; its children do not inherit it."""
+    """Hold a Secret block's key for this process, not its children."""
     _held[name] = key
 
 
 def find_key(name: str) -> str:
-    """Return the key of a held block or an environment variable; empty if there is none."""
+    """Return the key of a held block or environment variable, or ""."""
     return (_held.get(name) or os.environ.get(name, "")).strip()
 
 
@@ -32,7 +32,7 @@ def place_of_key(name: str) -> str:
 
 
 def read_key(variable: str | None) -> SecretStr | None:
-    """Return the key that a plan names, or None for no name; raise `UserError` if it is not set."""
+    """Return a plan's key, None without a name; raise `UserError` if unset."""
     if variable is None:
         return None
     key = find_key(variable)

@@ -1,4 +1,4 @@
-"""An episode of the study, from its instance to its rows (arXiv 2603.01209, appendix B)."""
+"""Plays an episode of the study, from instance to rows."""
 
 import time
 from collections.abc import Mapping
@@ -149,7 +149,7 @@ def episode_limits(spec: EpisodeSpec) -> Limits:
 
 
 def declare_contract(context: EpisodeContext) -> str:
-    """Return the declaration as canonical JSON; it names no run, so equal episodes declare the same."""
+    """Return the declaration as canonical JSON, equal for equal episodes."""
     condition = context.condition
     spec = context.spec
     shown = condition.shown_contract
@@ -178,7 +178,7 @@ def _name_of(context: EpisodeContext, episode: PlannedEpisode) -> str:
 
 
 def _fields_of_condition(context: EpisodeContext) -> dict[str, Any]:
-    """Return the fields of an episode's row that are the same for all of a condition."""
+    """Return the fields of an episode's row that its condition decides."""
     spec = context.spec
     return {
         **context.condition.model_dump(),

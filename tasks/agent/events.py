@@ -1,4 +1,4 @@
-"""Events of an episode, one per step: what a watcher sees, and what a recorder makes rows of."""
+"""Events of an episode, for watchers and for the recorder."""
 
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason
 
 
 class Asked(NamedTuple):
-    """The model is shown a question, with the system message if it is the first."""
+    """The model is shown a question, and first a system message."""
 
     text: str
 
@@ -101,9 +101,9 @@ class Answer:
 
 
 def retryable(answer: Answer) -> Answer:
-    """Return an end as a study records it: a time limit is an error, to be tried again.
+    """Return an end with a time limit as an error, which is retried.
 
-    Else the load of the machine would decide a result.
+    Else the load of the machine would decide a result of a study.
     """
     if answer.stop is not FinishReason.TIMEOUT:
         return answer

@@ -7,7 +7,7 @@ from carryover.tasks.agent.protocol import CountTokens, ModelClient
 
 
 class Score(NamedTuple):
-    """Result of an episode so far, against the instance's reference; what was done counts however the episode ended."""
+    """Result of an episode so far, however it ended."""
 
     score: float
     """In [0, 1]."""
@@ -17,7 +17,7 @@ class Score(NamedTuple):
 
 
 class Environment(Protocol):
-    """World of one episode: it lives on the host, and a block reaches it by its tools alone."""
+    """World of one episode, on the host; blocks reach its tools alone."""
 
     @property
     def tools(self) -> Mapping[str, Callable[..., Any]]:
@@ -60,11 +60,11 @@ class Family(Protocol):
         ...
 
     def prompts(self, prompt_set: str) -> Mapping[str, str]:
-        """Return the family's prompts by name: `goal`, `tools`, and others in place of the study's own."""
+        """Return prompts by name: `goal`, `tools`, and replacements of the study's own."""
         ...
 
     def goal_values(self, instance: Any) -> Mapping[str, object]:
-        """Return what the model may know before its first step: the values of the goal's `$names`."""
+        """Return the values of the goal's `$names`: all that the model may know."""
         ...
 
     def usual_tool_call_cap(self, instance: Any) -> int | None:
@@ -74,5 +74,5 @@ class Family(Protocol):
     def open_teacher(
         self, bucket: str, contract: str, count_tokens: CountTokens | None = None, *, prints_table: bool = True
     ) -> ModelClient:
-        """Return the scripted teacher of a bucket under a contract; raise `ValueError` where there is none."""
+        """Return the scripted teacher; raise `ValueError` where there is none."""
         ...

@@ -1,4 +1,6 @@
-"""Faults that the harness injects into teacher episodes, so that a trace can show a repair without teaching an error.
+"""Faults that the harness injects into teacher episodes.
+
+A trace can so show a repair without teaching an error.
 
 Whether a step meets a fault is a function of instance and step alone, so both contracts meet theirs at the same steps.
 What the fault is depends on the block: a binding that it is about to read is dropped, or, where it reads none (a
@@ -36,7 +38,7 @@ class FaultSpec(FrozenModel):
 
 
 class FailingTools:
-    """Tools of an environment, of which the next call of one can be made to fail."""
+    """Tools whose next call can be made to fail."""
 
     def __init__(self, tools: Mapping[str, Callable[..., Any]]) -> None:
         self.tools = {name: self._guarded(name, tool) for name, tool in tools.items()}
@@ -81,7 +83,7 @@ class FaultInjector:
     def before_step(
         self, step: int, code: str, active_globals: tuple[str, ...], drop_name: Callable[[str], bool]
     ) -> str | None:
-        """Arm the fault of a step, if it is due and the block can meet one; return the name that was dropped, if any.
+        """Arm a step's fault if one is due, and return a dropped name.
 
         `active_globals` are the user names alive when the step starts; `drop_name` removes one, and tells whether it
         was there.

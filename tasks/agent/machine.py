@@ -1,4 +1,4 @@
-"""The episode machine: one loop for the study, CaveAgent and native calls (arXiv 2603.01209, section 3).
+"""The episode machine: one loop for every agent (arXiv 2603.01209, section 3).
 
 Read `EpisodeMachine` from top to bottom. A `Speaker` says what the model is shown and what a reply does; budgets,
 faults, stop reasons and the order of events are the machine's.
@@ -42,7 +42,7 @@ class Limits:
 
 
 class EpisodeMachine:
-    """Asks the model and lets its replies act, until one of them, a budget or a fault ends the episode."""
+    """Asks the model and lets its replies act until the episode ends."""
 
     def __init__(self, client: ModelClient, speaker: Speaker, limits: Limits) -> None:
         self._client = client
@@ -117,7 +117,7 @@ class EpisodeMachine:
         return limit is not None and self._speaker.token_count() > limit
 
     def _can_recover(self, stopped: Stopped) -> bool:
-        """Tell whether a shorter conversation may fit an endpoint whose window is smaller than the limits say."""
+        """Tell whether a shorter conversation may fit the endpoint's smaller window."""
         return stopped.reason is FinishReason.CONTEXT_LENGTH and self._speaker.can_shorten()
 
     async def _shorten(self) -> Compacted:
@@ -152,13 +152,13 @@ class EpisodeMachine:
         return self._charged(completion)
 
     def _charged(self, completion: Completion) -> Completion:
-        """Count what a reply cost, and return it with text that can be written anywhere."""
+        """Count a reply's tokens, and return it with encodable text."""
         self._prompt_tokens += completion.prompt_tokens
         self._completion_tokens += completion.completion_tokens
         return completion._replace(text=encodable(completion.text))
 
     async def _respond(self, replied: Replied) -> Observed:
-        """Let a reply act and tell the model, unless the episode is over; raise `Stopped` for an answer."""
+        """Let a reply act and tell the model; raise `Stopped` for an answer."""
         reply = replied.reply
         completion = replied.completion
         refusal = self._refusal(reply, completion)
@@ -173,7 +173,7 @@ class EpisodeMachine:
         return Observed(text, acted, has_note=reply.code is not None and reply.block_count > 1)
 
     def _refusal(self, reply: Reply, completion: Completion) -> Refusal | None:
-        """Return why nothing of a reply runs: it was cut off, its block never ends, or it must hold one."""
+        """Return why nothing of a reply runs, if so."""
         is_cut_off = completion.finish_reason != "stop" and not reply.calls
         if is_cut_off:
             text = self._speaker.fill("cut_off", reason=completion.finish_reason)
@@ -185,7 +185,7 @@ class EpisodeMachine:
         return None
 
     def _is_final(self) -> bool:
-        """Tell whether nothing follows a reply: no message is written that no request would send."""
+        """Tell whether no request follows, so that no message is written."""
         return not self._speaker.goes_on and (self._is_last_reply() or self._is_late())
 
     def _end(self, end: Stopped) -> Answer:

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint as a model client: vLLM, our own CPU server, or a provider."""
+"""Model client for any OpenAI-compatible endpoint."""
 
 import asyncio
 import re
@@ -32,15 +32,19 @@ _OVERFLOW = re.compile(r"(?i)context[ _-]?(length|window)|maximum (input|prompt)
 
 
 class OpenAIClient:
-    """A model behind an endpoint, asked through the official client; it belongs to the event loop of its first use.
+    """A model behind an endpoint, asked through the official client.
 
-    At most `endpoint.concurrency` requests are in flight; waiting for a slot does not count as model time.
+    It belongs to the event loop of its first use. At most `endpoint.concurrency` requests are in flight; waiting for a
+    slot does not count as model time.
     """
 
     token_source: TokenSource = "server"
 
     def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache: ResponseCache | None = None) -> None:
-        """Open the client, which keeps replies in `cache`; raise `UserError` if the key is not set."""
+        """Open the client; raise `UserError` if the key is not set.
+
+        Replies are kept in `cache`, if one is given.
+        """
         self.model_name = model_name
         self._endpoint = endpoint
         self._key = read_key(endpoint.api_key_variable)
@@ -113,7 +117,7 @@ class OpenAIClient:
 
 
 def _kind_of(error: openai.APIError) -> type[ModelError]:
-    """Tell a conversation that is refused, or not answered, from an endpoint that answers none."""
+    """Return the kind of failure: of a conversation, or of the endpoint."""
     if isinstance(error, openai.BadRequestError) and _OVERFLOW.search(f"{error.code} {error}"):
         return ContextOverflowError
     if isinstance(error, openai.APIStatusError) and error.status_code in _ABOUT_THE_REQUEST:

@@ -1,4 +1,4 @@
-"""What the model is shown: the opening messages, and the observation after each turn, in one of two formats.
+"""Opening messages and observations, in one of two formats.
 
 Prompts are Markdown files: those of the protocol lie here, those of a problem with its family. Both contracts get the
 same ones but for `runtime_*` and `demonstrations_*` (arXiv 2603.01209, appendix B).
@@ -62,7 +62,7 @@ class Opening(NamedTuple):
 
 @dataclass(frozen=True)
 class StudyWire:
-    """The format of the study: five opening messages, and observations as a JSON object with the runtime header.
+    """The study's format: five opening messages, and observations as JSON.
 
     Sections 3 and B of arXiv 2603.01209. A result, an error and an output are always present, `system_note` and
     `notices` only where there is something to say.
@@ -73,7 +73,7 @@ class StudyWire:
     variation: Variation = PLAIN
 
     def opening_messages(self, opening: Opening, header: dict[str, Any] | None) -> list[Message]:
-        """Return base, runtime instruction, demonstrations and tools as system messages, and the task as user."""
+        """Return four system messages (base, runtime, demonstrations, tools) and the task."""
         instruction = self.variation.instruction(find_prompt(self.texts, f"runtime_{opening.contract}"))
         cap = cap_sentence(opening.tool_call_cap, opening.tool_count)
         system_texts = [
@@ -106,7 +106,7 @@ class StudyWire:
 
 @dataclass(frozen=True)
 class CompactWire:
-    """A short format for models of a few million parameters, for which every token counts.
+    """A short format for models of a few million parameters.
 
     One system message of two lines, the task in one, and flat observations: the output, the last line of an error, and
     the header's mode and living names. Nothing is listed twice, and what is absent is left out. A cap is told where it
@@ -167,7 +167,7 @@ def cap_sentence(tool_call_cap: int | None, tool_count: int) -> str:
 
 
 def read_prompts(prompt_set: str, of_family: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the prompts of a set by name: the protocol's, and a family's in their place."""
+    """Return a set's prompts by name; a family's replace the protocol's."""
     return {**_own_prompts(prompt_set), **of_family}
 
 

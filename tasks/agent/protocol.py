@@ -79,11 +79,11 @@ class ModelError(Exception):
 
 
 class EndpointDownError(ModelError):
-    """The endpoint would have answered no conversation: nothing listens, the key is refused, or a quota is spent."""
+    """The endpoint answers nobody: down, key refused, or quota spent."""
 
 
 class NoReplyError(ModelError):
-    """The endpoint took the conversation and gave no reply: it broke, or was too slow."""
+    """The endpoint took a conversation and gave no reply."""
 
 
 class ContextOverflowError(ModelError):
@@ -91,7 +91,7 @@ class ContextOverflowError(ModelError):
 
 
 class ReplyNotKeptError(UserError):
-    """A reply that was paid for could not be kept; its episode ends with `error`, and the run stops."""
+    """A paid reply could not be kept, so the run stops."""
 
     def __init__(self, message: str, completion: Completion) -> None:
         super().__init__(message)

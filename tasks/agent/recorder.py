@@ -59,7 +59,7 @@ class RecordedEpisode(NamedTuple):
 
 
 class TurnNames(NamedTuple):
-    """User names alive after a turn under the contract in force, and those that existed when its block ended."""
+    """User names alive after a turn, and those at its block's end."""
 
     active_globals: tuple[str, ...] = ()
     last_step_globals: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ class EpisodeRecorder:
         self._runtime_events: list[RuntimeEventRow] = []
 
     def follow(self, interpreter: Interpreter, *, skips: int = 0) -> None:
-        """Record the changes of an interpreter's state other than by blocks, without the first `skips`."""
+        """Record an interpreter's runtime events, without the first `skips`."""
         self._interpreter = interpreter
         self._event_count = skips
 
@@ -152,7 +152,7 @@ class EpisodeRecorder:
     def record_block_error(
         self, turn: int, step: int, error: BlockError, *, failing_tool: str | None = None
     ) -> ErrorRow:
-        """Record the error that ended a block; what follows a dropped name or a failing tool was injected."""
+        """Record the error that ended a block, and whether it was injected."""
         missing = _NAME_IN_MESSAGE.search(error.message)
         follows_drop = missing is not None and missing.group(1) in self._dropped_names
         follows_failure = failing_tool is not None and error.kind == "tool" and UNAVAILABLE in error.message
@@ -162,7 +162,7 @@ class EpisodeRecorder:
         )
 
     def _record_turn(self) -> None:
-        """Record the last reply, if it is not yet, with the message that followed it."""
+        """Record the pending reply with the message that followed it."""
         if self._pending is not None:
             reply, completion, seed = self._pending
             self._add_turn(self._turn, reply, completion, self._told, seed=seed, has_note=self._has_note)
@@ -192,7 +192,7 @@ class EpisodeRecorder:
         self._add_runtime_event(step, "compact", None, json.dumps(event._asdict()))
 
     def _record_step(self, acted: Acted) -> None:
-        """Record an executed block: the step, its name events, its tool calls and its errors."""
+        """Record an executed block with its names, calls and errors."""
         self._dropped_names.update(acted.dropped_names)
         active_before = tuple(name for name in self.names.active_globals if name not in self._dropped_names)
         failing = _failing_tool(acted.injected_fault)
@@ -301,7 +301,7 @@ class EpisodeRecorder:
         is_caught: bool = False,
         is_injected: bool = False,
     ) -> ErrorRow:
-        """Record an error of a turn; one without a step is why the turn ran no block."""
+        """Record an error; without a step, the turn ran no block."""
         names_missing = error_type in MISSING_NAME_TYPES or "is not defined" in message.lower()
         is_missing_name = kind == ErrorKind.INTERPRETER and names_missing
         row = ErrorRow(

@@ -1,4 +1,4 @@
-"""Reading of a reply, the same for every loop: its first fenced block, or its native calls."""
+"""The one reply reader: a reply's first block, or its native calls."""
 
 import re
 from collections.abc import Iterator
@@ -12,15 +12,18 @@ class Fences(NamedTuple):
 
     opening: re.Pattern[str]
     closing: re.Pattern[str]
+    dedents: bool
+    """Whether an indented fence, as in a list, takes its indentation from the code."""
 
 
-ANY_FENCE = Fences(opening=re.compile(r"```[^\n`]*\n"), closing=re.compile(r"```"))
-"""The study's protocol: any language tag, and the nearest closing fence (arXiv 2603.01209, appendix B)."""
+ANY_FENCE = Fences(opening=re.compile(r"```[^\n`]*\n"), closing=re.compile(r"```"), dedents=False)
+"""The study's protocol: any tag, the nearest closing fence, the body stripped (arXiv 2603.01209, appendix B)."""
 PYTHON_FENCE = Fences(
     opening=re.compile(
         r"^[ \t]*(?:(?:[-*+]|\d+[.)])[ \t]+)?```(?:python|py|python3)[ \t]*\r?\n", re.MULTILINE | re.IGNORECASE
     ),
     closing=re.compile(r"^[ \t]*```[ \t]*(?=\r?$)", re.MULTILINE),
+    dedents=True,
 )
 """An agent's: tagged as Python, on lines of their own, so that backticks inside a string do not end a block."""
 
@@ -54,7 +57,7 @@ def read_reply(text: str, fences: Fences = ANY_FENCE) -> Reply:
     """Return the first block of a reply, with the number of its blocks.
 
     A block inside a thought (`<think>`) does not count. The history keeps the text as the model wrote it; the code has
-    plain line ends, and loses the indentation of an indented fence.
+    plain line ends.
     """
     blocks = list(_find_blocks(text, fences))
     whole = [block for block in blocks if block.end is not None]
@@ -89,7 +92,8 @@ def _find_blocks(text: str, fences: Fences) -> Iterator[_Block]:
             yield _Block("", end=None)
             return
         body = text[opening.end() : closing.start()]
-        yield _Block(_plain_code(body, _indentation(text, opening)), end=closing.end())
+        indentation = _indentation(text, opening) if fences.dedents else 0
+        yield _Block(_plain_code(body, indentation), end=closing.end())
         place = closing.end()
 
 
@@ -102,14 +106,14 @@ def _start_of_speech(text: str) -> int:
 
 
 def _plain_code(body: str, indentation: int) -> str:
-    """Return a block's code with plain line ends, without the indentation that its fence has."""
+    """Return code with plain line ends, without its fence's indentation."""
     lines = body.replace("\r\n", "\n").split("\n")
     indented = re.compile(rf"[ \t]{{0,{indentation}}}")
     return "\n".join(indented.sub("", line, count=1) for line in lines).strip()
 
 
 def _indentation(text: str, opening: re.Match[str]) -> int:
-    """Return the column of a fence, which in a list item is that of the item's text."""
+    """Return a fence's column; in a list item, that of its text."""
     fence = text.index("```", opening.start())
     start = text.rfind("\n", 0, fence) + 1
     is_alone = _BEFORE_FENCE.fullmatch(text, start, fence) is not None

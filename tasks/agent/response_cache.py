@@ -1,4 +1,4 @@
-"""A teacher's responses, kept by a hash of the request, so that a resumed or repeated run asks for nothing twice."""
+"""Cache of a teacher's responses, keyed by a hash of the request."""
 
 import hashlib
 import json
@@ -18,7 +18,9 @@ _COMPLETION = TypeAdapter(Completion)
 
 
 class ResponseCache:
-    """Completions as small JSON files, one per request; any number of processes may share a folder.
+    """Completions as small JSON files, one per request.
+
+    Any number of processes may share a folder.
 
     A file is written under another name and renamed, so a reader finds a whole response or none. What the response
     cost when it was asked for is kept with it, and which episode asked: that one has paid, every other one replays. The
@@ -26,12 +28,12 @@ class ResponseCache:
     """
 
     def __init__(self, folder: Path, *, asks_anew: bool = False) -> None:
-        """Keep responses in a folder; `asks_anew` finds for an episode only those that it has asked for itself."""
+        """Keep responses in a folder; `asks_anew` replays none of other episodes."""
         self._folder = folder
         self._asks_anew = asks_anew
 
     def find(self, request: dict[str, Any], episode_id: str) -> Completion | None:
-        """Return the cached response of an equal request; None for a torn, outdated or unreadable file.
+        """Return the cached response of an equal request, or None.
 
         An episode that was killed before it landed asks again under its own id, and pays for the response itself.
         """
@@ -47,7 +49,7 @@ class ResponseCache:
             return None
 
     def keep(self, request: dict[str, Any], completion: Completion, episode_id: str) -> None:
-        """Keep a response and the episode that asked for it; raise `ReplyNotKeptError` if it cannot be written."""
+        """Keep a response with its episode; raise `ReplyNotKeptError` on failure."""
         file = self._file(request)
         content = completion._asdict() | {"episode_id": episode_id}
         del content["is_replayed"]

@@ -1,4 +1,4 @@
-"""The runtime stream: the interpreter that holds the objects, and in which order its users may touch it."""
+"""The runtime stream: an interpreter, and the order of its users."""
 
 import asyncio
 import contextvars
@@ -27,7 +27,7 @@ def run_verified(interpreter: Interpreter, code: str) -> Acted:
 
 
 class RuntimeStream:
-    """An interpreter that one agent or several use, one block after the other (arXiv 2601.01569, section 3)."""
+    """An interpreter that agents use one block at a time."""
 
     def __init__(self, interpreter: Interpreter, threads: Executor | None = None) -> None:
         self.interpreter = interpreter

@@ -20,7 +20,7 @@ async def run_shard(
     check: Callable[[], None],
     on_recorded: Callable[[RecordedEpisode], None],
 ) -> None:
-    """Run episodes, each on one of `slots`, and hand each to `on_recorded` as it ends.
+    """Run episodes on `slots`, and hand each to `on_recorded` as it ends.
 
     Memory does not grow with the number of episodes: `planned` is drawn from as slots come free. Other shards may
     share the slots: an episode's time begins when it has its own. `check` is called before each start. When it raises,

@@ -12,7 +12,10 @@ Complete = Callable[[CompletionRequest], Awaitable[Completion]]
 
 
 class Speaker(ABC):
-    """Speaks to the model for an environment; `EpisodeMachine` calls it in the order of the methods."""
+    """Speaks to the model for an environment.
+
+    `EpisodeMachine` calls the methods in their order.
+    """
 
     goes_on: bool
     """Whether the conversation may go on after its end, so that its last observation is kept for then."""
@@ -56,7 +59,7 @@ class Speaker(ABC):
         """Return one of the speaker's texts: `cut_off`, `unclosed`, `no_block`, or `stopped_REASON`."""
 
     def token_count(self) -> int:
-        """Return the estimated tokens of the conversation; 0 if it has no limit of its own."""
+        """Return the conversation's estimated tokens; 0 without a limit."""
         return 0
 
     def can_shorten(self) -> bool:

@@ -1,4 +1,4 @@
-"""The study's side of an episode: its prompts, its header, and what happens around each block."""
+"""The study's speaker: prompts, header, and work around each block."""
 
 import asyncio
 from collections.abc import Callable
@@ -42,11 +42,11 @@ Result = TypeVar("Result")
 
 
 class ContractViolationError(UserError):
-    """The canary says that bindings do not live as the contract promises; the run must stop."""
+    """The interpreter broke its contract, so the run must stop."""
 
 
 class StudySpeaker(Speaker):
-    """Speaks for a family's environment in the study's protocol (arXiv 2603.01209, section 3 and appendix B).
+    """Speaks in the study's protocol (arXiv 2603.01209, section 3 and appendix B).
 
     The interpreter opens in a thread while the first reply is waited for.
     """
@@ -132,7 +132,7 @@ class StudySpeaker(Speaker):
         )
 
     def read(self, completion: Completion) -> Reply:
-        """Return the first block; one that never ends counts as none, as the protocol has it."""
+        """Return the first block; an unclosed one counts as none."""
         return read_reply(completion.text)._replace(is_unclosed=False)
 
     def keep(self, reply: Reply, completion: Completion) -> None:
@@ -150,7 +150,7 @@ class StudySpeaker(Speaker):
         return acted
 
     def is_over(self) -> bool:
-        """Tell whether the agent has finished; it counts also in the last turn and past the time limit."""
+        """Tell whether the agent has finished, also past the limits."""
         return self._environment.is_over
 
     def observe(self, reply: Reply, acted: Acted) -> str:
@@ -186,7 +186,7 @@ class StudySpeaker(Speaker):
         return text
 
     def _run_block(self, interpreter: Interpreter, code: str) -> Acted:
-        """Verify the contract, arm a fault, bind what is known, and run a block; called in a thread."""
+        """Verify the contract and run a block; called in a thread."""
         if not interpreter.verify_contract():
             contract = interpreter.contract
             raise ContractViolationError(
@@ -212,7 +212,7 @@ class StudySpeaker(Speaker):
         )
 
     def _header(self) -> dict[str, Any] | None:
-        """Return the runtime header as the shown contract words it (arXiv 2603.01209, listing 1), or None.
+        """Return the runtime header (arXiv 2603.01209, listing 1), or None.
 
         A condition whose header shows no names keeps the word for the runtime and drops the lists.
         """
@@ -238,7 +238,7 @@ class StudySpeaker(Speaker):
 
 
 def contract_in_force(condition: Condition, spec: EpisodeSpec) -> Contract:
-    """Return what the runtime promises in an episode; its scope matters where bindings end with their block."""
+    """Return an episode's contract, with the scope of stateless bindings."""
     contract = CONTRACTS[condition.runtime_contract]
     if contract.lifetime != "block":
         return contract

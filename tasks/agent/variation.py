@@ -1,4 +1,6 @@
-"""Variation of wording and header in training traces, so that a small model does not hang on one exact prompt.
+"""Variation of wording and header in training traces.
+
+It keeps small models from depending on one exact prompt.
 
 Every variant is true of its own contract. Together the variants of one contract use the words of both, so that no word
 of the other contract's prompt is new to a model that was trained on one; and the lists of the header are sometimes
@@ -77,14 +79,14 @@ class Variation(NamedTuple):
 
 
 def wordings(contract: str, known_names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return a contract's wordings with the names that injection binds; none for a contract without any."""
+    """Return a contract's wordings, with the names that injection binds."""
     *first, last = known_names or ("nothing",)
     listed = f"{', '.join(first)} and {last}" if first else last
     return tuple(text.format(names=listed) for text in WORDINGS.get(contract, ()))
 
 
 def draw_variation(contract: str, instance_id: str, known_names: Sequence[str] = ()) -> Variation:
-    """Return an episode's variation: equal draws under all contracts, each in its own words, or the standard ones.
+    """Return an episode's variation, drawn equally under all contracts.
 
     `known_names` are those that a contract with injection binds.
     """

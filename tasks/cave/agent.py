@@ -98,7 +98,9 @@ class Agent:
     def inject(
         self, name: str, value: Any, *, description: str = "", runs_in: Literal["host", "sandbox"] = "host"
     ) -> None:
-        """Bind a variable, a function or a type in the interpreter; the model is told its name, type and documentation.
+        """Bind a variable, a function or a type in the interpreter.
+
+        The model is told its name, type and documentation.
 
         Raises:
             InjectionError: The object does not travel, or the name is not a valid identifier.
@@ -116,12 +118,12 @@ class Agent:
         return self.runtime.idle.retrieve(name)
 
     def variables(self) -> dict[str, str]:
-        """Return what the model made: the name of each variable with the name of its type."""
+        """Return the model's variables with the names of their types."""
         injected = {entry.name for entry in self.runtime.idle.injected}
         return {name: kind for name, kind in self.runtime.idle.variables().items() if name not in injected}
 
     def ask(self, question: str, watch: Watch | None = None) -> Answer:
-        """Return the answer to a question; `watch` is called with every event on the way.
+        """Return the answer to a question; `watch` gets every event.
 
         Whatever goes wrong on the way ends the answer with a stop reason; see `Answer.stop`.
         """
@@ -132,7 +134,7 @@ class Agent:
         return await asyncio.wrap_future(background.submit(self._answer(question, watch)))
 
     def go_on(self, watch: Watch | None = None) -> Answer:
-        """Return the answer to a question that was left unanswered: by a crash, or by a budget."""
+        """Return the answer to a question that a crash or budget left open."""
         return background.wait_for(self._answer(None, watch))
 
     def stream(self, question: str) -> AsyncIterator[Event]:
@@ -154,9 +156,10 @@ class Agent:
         return EpisodeMachine(self.client, speaker, question_limits(self.spec)).play()
 
     def branch(self, count: int) -> list["Agent"]:
-        """Return agents that continue from the present state, each by itself and with decoding seeds of its own.
+        """Return agents that continue from the present state.
 
-        A variable that one of them changes is unchanged in the others. They end with the agent that they come from.
+        Each has decoding seeds of its own. A variable that one of them changes is unchanged in the others. They end
+        with the agent that they come from.
         """
         branches = []
         for number in range(count):
@@ -169,9 +172,9 @@ class Agent:
         return branches
 
     def peer(self, name: str, *, model: ModelClient | None = None, instructions: str = "") -> "Agent":
-        """Return an agent with a conversation of its own on the same interpreter: each sees what the others bind.
+        """Return an agent with its own conversation on the same interpreter.
 
-        It ends with the agent that it comes from.
+        Each sees what the others bind. It ends with the agent that it comes from.
         """
         other = self._derived(name, self.runtime)
         other.client = self.client if model is None else model
@@ -179,7 +182,7 @@ class Agent:
         return other
 
     def save(self, path: Path | str) -> None:
-        """Write the conversation, what was injected, and the journal of the interpreter to one file."""
+        """Write conversation, injected objects and journal to one file."""
         SaveFile(Path(path)).write(self._saved())
 
     @classmethod
@@ -192,9 +195,10 @@ class Agent:
         types: dict[str, type] | None = None,
         **options: Any,
     ) -> Self:
-        """Return an agent that resumes from a saved file: its blocks run again with their recorded function results.
+        """Return an agent that resumes from a saved file.
 
-        What could not be restored is named to the model before its next step, and in `restored`.
+        Its blocks run again with their recorded function results. What could not be restored is named to the model
+        before its next step, and in `restored`.
 
         Args:
             path: File written by `save`, or by an agent with `save_to`, also one that was killed.

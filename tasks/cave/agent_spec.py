@@ -15,7 +15,7 @@ POLICY = StaticPolicy(
 
 
 class AgentSpec(BaseModel):
-    """Budgets, sampling and runtime of an agent; the budgets hold for one question (arXiv 2601.01569, section 3)."""
+    """Budgets of one question, sampling and runtime of an agent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

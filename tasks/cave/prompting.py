@@ -1,4 +1,4 @@
-"""The texts that the agent's model is shown, filled from prompt files (arXiv 2601.01569, appendix B; own words).
+"""The agent's prompts, filled from files (arXiv 2601.01569, appendix B; own words).
 
 Nothing here reads a clock, a random source or an address: the same inputs give the same bytes.
 """
@@ -26,14 +26,14 @@ def _templates() -> dict[str, Template]:
 
 
 def fill(name: str, /, **values: object) -> str:
-    """Return a prompt's text with its `$names` filled in; raise `KeyError` for an unknown prompt or name."""
+    """Return a filled prompt; raise `KeyError` for an unknown prompt or name."""
     return _templates()[name].substitute(values)
 
 
 def system_prompt(
     injected: Iterable[Injected], skills: Mapping[str, str], instructions: str, *, keeps_names: bool = True
 ) -> str:
-    """Return the system message: what exists in the interpreter, the skills by name and description, the rules."""
+    """Return the system message: injected objects, skills and rules."""
     entries = list(injected)
     sections = {kind: _entries(entry for entry in entries if entry.kind == kind) or "(none)" for kind in _KINDS}
     listed = "\n".join(f"- {name}: {description}" for name, description in skills.items())
@@ -56,7 +56,7 @@ def _entries(injected: Iterable[Injected]) -> str:
 
 
 def new_objects(injected: Iterable[Injected]) -> str:
-    """Return the entries of objects that were injected after the system message was written; empty for none."""
+    """Return entries of objects injected later; empty for none."""
     entries = _entries(injected)
     return fill("new_objects", entries=entries) if entries else ""
 
@@ -66,7 +66,7 @@ def _name(prompt: str, *, keeps_names: bool) -> str:
 
 
 def observation(result: BlockResult, block_count: int, extra: Iterable[str] = (), *, keeps_names: bool = True) -> str:
-    """Return the user message that answers a block: output, value, error, notices, and what else there is to say."""
+    """Return the user message that answers a block."""
     parts = []
     if result.output.strip():
         parts.append(fill("output", output=result.output.rstrip()))

@@ -1,4 +1,4 @@
-"""An agent in one file: its conversation, what was injected, and the journal that brings its interpreter about again.
+"""An agent in one file: conversation, injected objects, and journal.
 
 The file is a log of JSON lines. A line that a kill tore apart is dropped, and every line before it holds. A step
 appends what it added, so saving costs the same after a thousand steps as after one.
@@ -73,14 +73,14 @@ class SavedAgent:
 
 
 class SaveFile:
-    """A file that follows an agent: the first write is whole, each later one appends a line."""
+    """A file that follows an agent, appending a line per write."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._written: SavedAgent | None = None
 
     def write(self, agent: SavedAgent) -> None:
-        """Make the file, in a new folder if need be, hold this state; a reader sees it or the former one, never a part.
+        """Write the state atomically, in a new folder if need be.
 
         Raises:
             OSError: The file cannot be written.
@@ -113,7 +113,7 @@ class Restored(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether every block showed what it had shown, state hash and names included, and nothing is missing."""
+        """Whether every block repeated its observation and nothing is missing."""
         return self == Restored()
 
     def notes(self) -> list[str]:
@@ -166,7 +166,7 @@ def _inject_again(
     functions: Mapping[str, Callable[..., Any]],
     types: Mapping[str, type],
 ) -> bool:
-    """Inject an object as before; return whether it works, which a host function that was not given does not."""
+    """Inject an object again; return False for a missing host function."""
     is_host_function = binding.message[0] == "tool"
     given = functions.get(entry.name) if is_host_function else types.get(entry.name)
     if given is not None and entry.kind != "variable":
@@ -184,7 +184,7 @@ def _names_at_the_end(journal: Journal) -> set[str]:
 
 
 def _goes_on(before: SavedAgent, agent: SavedAgent) -> bool:
-    """Tell whether a state only adds to a former one; a lost or restored interpreter has another journal."""
+    """Tell whether a state only adds to a former one."""
     count = len(before.journal.entries)
     input_count = len(before.inputs)
     is_same_start = len(agent.journal.entries) >= count and len(agent.inputs) >= input_count

@@ -9,7 +9,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 def scripted(*replies: str) -> ScriptedModel:
-    """Return a model that gives these replies in order: in a conversation with n replies, the one at place n.
+    """Return a model that gives these replies in order.
 
     A reply that is only code may be written without its fence: give `block("print(1)")`.
     """

@@ -1,4 +1,4 @@
-"""Agent Skills: folders with a `SKILL.md`, listed by name and description, read and injected when asked for."""
+"""Agent Skills: folders with a `SKILL.md`, injected on request."""
 
 import ast
 from pathlib import Path
@@ -24,7 +24,7 @@ class Skill(NamedTuple):
     folder: Path
 
     def read(self, file: str) -> str:
-        """Return the text of a file in the folder; raise `ToolRuntimeException` for one that is not there."""
+        """Return a file's text; raise `ToolRuntimeException` for a missing one."""
         path = (self.folder / file).resolve()
         if not path.is_relative_to(self.folder.resolve()) or not path.is_file():
             there = sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file())
@@ -32,7 +32,7 @@ class Skill(NamedTuple):
         return path.read_text(encoding="utf-8", errors="replace")
 
     async def inject(self, runtime: RuntimeStream) -> str:
-        """Define the functions of the folder's Python files in the sandbox; return the instructions for the model.
+        """Define the folder's functions in the sandbox, and return the instructions.
 
         The host reads the files and runs nothing of them. What was injected before is not injected again.
         """
@@ -63,7 +63,7 @@ def find_skills(folder: Path) -> dict[str, Skill]:
 
 
 def _read_skill(file: Path) -> Skill:
-    """Return a skill; of its front matter, lines `key: value` are read, and indented lines go on with the value."""
+    """Return a skill, with the `key: value` lines of its front matter."""
     opening, separator, rest = file.read_text(encoding="utf-8").partition("---\n")
     front, end, instructions = rest.partition("\n---")
     fields: dict[str, str] = {}

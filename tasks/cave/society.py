@@ -19,7 +19,7 @@ TurnWatch = Callable[[Agent, Event], None]
 
 
 def hand_over(name: str, source: Agent, target: Agent) -> None:
-    """Bind a variable of one agent's interpreter in another's, as data; the two are copies from then on.
+    """Copy a variable from one agent's interpreter to another's.
 
     Raises:
         RetrievalError: There is no such variable, or it holds what does not travel.
@@ -62,7 +62,7 @@ def direct(director: Agent, others: Mapping[str, Agent]) -> None:
 
 
 async def _delegate(runtime: RuntimeStream, other: Agent, question: str, give: list[str], take: list[str]) -> str:
-    """Return the reply to the director: the answer, or why there is none, and what was taken."""
+    """Return the director's reply: the answer and the taken names."""
     try:
         for name in map(str, give):
             _pass_on(name, runtime, other.runtime)
@@ -82,7 +82,7 @@ def _pass_on(name: str, source: RuntimeStream, target: RuntimeStream) -> None:
 
 
 async def take_turns(questions: Sequence[tuple[Agent, str]]) -> AsyncIterator[tuple[Agent, Event]]:
-    """Yield the events of several agents that answer side by side, one step each in the given order, round by round.
+    """Yield the events of agents that take turns, one step a round.
 
     A step is a reply and what its block did, so peers on one interpreter change it in a defined order. The order
     depends on nothing but the arguments: not on how fast a model answers.
@@ -100,7 +100,7 @@ async def take_turns(questions: Sequence[tuple[Agent, str]]) -> AsyncIterator[tu
 
 
 def answer_in_turns(questions: Sequence[tuple[Agent, str]], watch: TurnWatch | None = None) -> list[Answer]:
-    """Return the answers of agents that take turns, in the order of the questions; see `take_turns`."""
+    """Return the answers of agents that take turns; see `take_turns`."""
 
     async def play() -> list[Answer]:
         answers: dict[int, Answer] = {}

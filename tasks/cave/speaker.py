@@ -1,4 +1,4 @@
-"""CaveAgent's side of an episode: text to the model, objects in the interpreter (arXiv 2601.01569, algorithm 1)."""
+"""CaveAgent's speaker: text to the model, objects in the interpreter."""
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -53,7 +53,10 @@ class _Summary(NamedTuple):
 
 @dataclass
 class CaveSpeaker(Speaker):
-    """Speaks for an interpreter that holds objects; the first reply without a block is the answer."""
+    """Speaks for an interpreter that holds objects (arXiv 2601.01569, algorithm 1).
+
+    The first reply without a block is the answer.
+    """
 
     goes_on = True
     idle_ends = True
@@ -153,9 +156,9 @@ class CaveSpeaker(Speaker):
         return bool(self.text.older_half())
 
     async def shorten(self, complete: Complete) -> Compacted:
-        """Shorten the conversation: first outputs of old observations, then a summary of its older half by the model.
+        """Shorten the conversation: old outputs first, then by a summary.
 
-        Observation first, because its objects are still in the interpreter (arXiv 2601.01569: the text is only a view
+        Old outputs first, because their objects are still in the interpreter (arXiv 2601.01569: the text is only a view
         of the state). The share of the window is the caller's; the two tiers follow the paper's repository.
         """
         before = self.text.token_count()
@@ -204,7 +207,7 @@ class CaveSpeaker(Speaker):
         )
 
     async def _summarize(self, older: list[Entry], complete: Complete) -> _Summary:
-        """Return the text that replaces the older half: the model's summary, the variables, and the question."""
+        """Return the older half's replacement: summary, variables, question."""
         conversation = SemanticStream([*self.text.entries[:1], *older])
         conversation.add("question", fill("summary_request", word_limit=_SUMMARY_WORDS))
         seed = decoding_seed(f"{self.loop_state.name}/summary", self.loop_state.reply_count, 0)
@@ -232,7 +235,7 @@ def compaction_limit(spec: AgentSpec) -> int:
 
 
 def question_limits(spec: AgentSpec, *, is_compacted: bool = True) -> Limits:
-    """Return the budgets of one question; without compaction, the endpoint's window is the only one."""
+    """Return one question's budgets, without a window where nothing is compacted."""
     return Limits(
         replies=spec.max_steps,
         replies_spent=FinishReason.MAX_STEPS,

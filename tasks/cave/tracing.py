@@ -20,7 +20,9 @@ from carryover.tasks.traces.vocabulary import Scale
 
 
 class Trace:
-    """Records what an agent does: give `watch` to each `ask`, land the rows, and `carryover merge` takes them in.
+    """Records an agent's conversation as rows.
+
+    Give `watch` to each `ask`, land the rows, and `carryover merge` takes them in.
 
         trace = Trace(agent, run_id="my-run")
         agent.ask("...", watch=trace.watch)
@@ -67,7 +69,7 @@ class Trace:
         self._recorder.watch(event)
 
     def rows(self) -> dict[str, list[Row]]:
-        """Return the rows of the conversation, which is a run of its own; call it once, after the last answer.
+        """Return the conversation's rows with a run of its own; call once.
 
         Raises:
             ValueError: Nothing was answered.
@@ -131,7 +133,7 @@ def agents_source() -> str:
 
 
 def docstrings(folder: Path) -> list[str | None]:
-    """Return the docstrings of a folder's functions and classes: models read those of what is injected."""
+    """Return a folder's docstrings, which models read where injected."""
     nodes = (node for file in sorted(folder.rglob("*.py")) for node in ast.walk(ast.parse(file.read_bytes())))
     return [ast.get_docstring(node) for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)]
 
@@ -139,7 +141,7 @@ def docstrings(folder: Path) -> list[str | None]:
 def conversation_fields(
     declaration: str, spec: AgentSpec, answer: Answer, *, client: ModelClient, contract: str, started_at: datetime
 ) -> dict[str, Any]:
-    """Return the fields of an episode's row that are the same for every conversation, or follow from its end."""
+    """Return the fields of an episode's row that every conversation has."""
     return {
         "purpose": "evaluation",
         "variant": "cave",
@@ -178,7 +180,7 @@ def conversation_fields(
 
 
 def _declaration(agent: Agent) -> str:
-    """Return what was promised to the model and what is in force beside it, as canonical JSON."""
+    """Return the conversation's declaration as canonical JSON."""
     content: dict[str, Any] = {
         "agent": "cave",
         "contract": agent.runtime.interpreter.contract,

@@ -1,4 +1,4 @@
-"""The world of an episode: what is inspected and taken, behind four tools. It lives on the host only."""
+"""The world of an episode behind four tools, on the host only."""
 
 import inspect
 import json
@@ -121,7 +121,7 @@ class KnapsackEnvironment:
         return Score(outcome.score, outcome.is_solved, metrics)
 
     def known(self) -> dict[str, Any]:
-        """Return what the agent has learnt so far as objects by name, for a contract that injects them.
+        """Return the agent's knowledge as objects by name, for injection.
 
         `seen` is a pandas frame of the inspected items by id, in order of inspection, with class, value and weight;
         `taken` lists item ids and `refused` classes; `budget` counts inspections and `room` weight that is left.
@@ -154,7 +154,7 @@ class KnapsackEnvironment:
 
 
 def describe_tools() -> list[dict[str, str]]:
-    """Return the rows of Table 4: name, arguments, return type and summary of every tool, as its signature has them."""
+    """Return Table 4's rows: every tool's name, arguments, return type, summary."""
     described = []
     for name in TOOL_NAMES:
         function = getattr(KnapsackEnvironment, name)

@@ -33,7 +33,7 @@ class Knapsack:
     def open_teacher(
         self, bucket: str, contract: str, count_tokens: CountTokens | None = None, *, prints_table: bool = True
     ) -> ModelClient:
-        """Return the scripted teacher of a bucket under a contract; raise `ValueError` where there is none."""
+        """Return the scripted teacher; raise `ValueError` where there is none."""
         return open_teacher(bucket, contract, count_tokens, prints_table=prints_table)
 
 

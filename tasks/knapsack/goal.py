@@ -1,4 +1,4 @@
-"""What a model is told of an instance: the prompts of the problem, and the values that fill its goal."""
+"""Prompts of the knapsack, and the values that fill its goal."""
 
 from collections.abc import Mapping
 from functools import cache

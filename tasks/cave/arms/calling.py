@@ -1,4 +1,4 @@
-"""Native function calling: the model calls functions by JSON, and ends a question with a reply that calls none."""
+"""Native function calling, until a reply calls no function."""
 
 import inspect
 import json
@@ -46,7 +46,7 @@ class CallResult(NamedTuple):
 
 
 class CallingAgent(Speaker):
-    """A conversation with an endpoint that calls host functions; give it one question after the other."""
+    """A conversation with an endpoint that calls host functions."""
 
     goes_on = True
     idle_ends = True
@@ -62,7 +62,7 @@ class CallingAgent(Speaker):
         schemas: dict[str, dict[str, Any]] | None = None,
         python: RuntimeStream | None = None,
     ) -> None:
-        """Begin a conversation; `python` is the interpreter behind `execute_python`, None for an arm without it."""
+        """Begin a conversation; `python` is the interpreter behind `execute_python`, if any."""
         self.tools = tuple(_offer(name, function, schemas or {}) for name, function in functions.items())
         if python is not None:
             self.tools += (_EXECUTE_TOOL,)
@@ -201,7 +201,7 @@ def _schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _as_text(told: list[Message]) -> str:
-    """Return messages as one text: the user's as they are, with answers to calls as JSON."""
+    """Return messages as one text, as JSON if they answer calls."""
     is_plain = all(message.role == "user" for message in told)
     if is_plain:
         return "\n\n".join(message.content for message in told)

@@ -1,4 +1,4 @@
-"""The host's side of an episode: the case's world, and the functions that an arm offers over it."""
+"""The host's side of a case: its world and an arm's functions."""
 
 import inspect
 import textwrap
@@ -30,7 +30,7 @@ class CaseEnvironment:
         self._first = dict(case.world.variables)
 
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """Return the first turn's functions: the case's, and the store where no interpreter keeps the variables."""
+        """Return the first turn's functions, with a store for variables if needed."""
         stored = self.world.variables and not self.arm.keeps_variables
         later = {name for turn in self.case.turns[1:] for name in turn.added}
         first = {name: function for name, function in self.world.functions.items() if name not in later}
@@ -49,7 +49,7 @@ class CaseEnvironment:
         return "\n".join(part for part in parts if part)
 
     def wrong_names(self, expected: Expected) -> list[str]:
-        """Return the names whose state is wrong, or why the state cannot be read: a model may bind anything."""
+        """Return the names whose state is wrong, or why it is unreadable."""
         try:
             return list(self.case.differing(expected.state, self.world.state()))
         except Exception as error:  # noqa: BLE001 - an answer of an odd type is a wrong one
@@ -81,12 +81,12 @@ class CaseEnvironment:
 
 
 def source_of(kind: type) -> str:
-    """Return what defines a class: who is not given the class itself needs the bodies of its methods."""
+    """Return a class's source, for arms that are not given the class."""
     return f"import dataclasses\n\n{textwrap.dedent(inspect.getsource(kind))}"
 
 
 def namespaces(dotted: dict[str, str]) -> dict[str, str]:
-    """Return the source of a class per root of dotted names, whose attributes call the functions of plain names."""
+    """Return classes as source, whose attributes call functions by dotted names."""
     trees: dict[str, Any] = {}
     for path, function in dotted.items():
         *parents, last = path.split(".")

@@ -50,7 +50,7 @@ class Heard(NamedTuple):
 
 
 async def converse(ask: Ask, opening: str, dialogue: Dialogue, speakers: Speakers, name: str) -> Heard:
-    """Let a simulated user ask until it ends the conversation, and have it judged where there is a judge.
+    """Let a simulated user lead a conversation, and a judge assess it.
 
     Raises:
         UserError: The simulated user gave no first message.
@@ -92,7 +92,10 @@ def _failed_answer(error: ModelError) -> Answer:
 
 
 def missing_actions(wanted: Sequence[Call], made: Sequence[Call]) -> list[str]:
-    """Return the reference actions that no call is: lists in any order, further calls allowed, as Inspect compares."""
+    """Return the reference actions that were not made, as Inspect compares.
+
+    Lists agree in any order, and further calls are allowed.
+    """
     done = [(call.function, _unordered(call.arguments)) for call in made]
     has_transferred = any(name == _TRANSFER for name, _ in done)
     missing = []

@@ -1,4 +1,4 @@
-"""Training data of a small model for an arm: drills in copying names, and the oracle's conversations on other cases."""
+"""Training data of an arm's small model: drills, and the oracle's conversations."""
 
 import random
 
@@ -37,7 +37,7 @@ TRAINING_SPEC = TRAINING["laptop_scratch"].model_copy(
 
 
 def lesson(case: Case, arm_name: ArmName) -> Conversation:
-    """Return the conversation that the oracle has under a code arm, where no block of a case prints anything."""
+    """Return the oracle's conversation under a code arm, without printed output."""
     arm = ARMS[arm_name]
     environment = CaseEnvironment(case, arm)
     keeps_names = arm.contract is ContractName.PERSISTENT
@@ -54,7 +54,7 @@ def lesson(case: Case, arm_name: ArmName) -> Conversation:
 
 
 def drill(random_source: random.Random) -> Conversation:
-    """Return short turns that list names and numbers, to be written down as code in the same order."""
+    """Return turns that ask for listed names and numbers as code."""
     messages = []
     for _ in range(DRILL_TURNS):
         listed = [
@@ -69,7 +69,7 @@ def drill(random_source: random.Random) -> Conversation:
 
 
 def lessons(arm_name: ArmName, held_out_seed: int) -> list[Conversation]:
-    """Return the training data of an arm: drills, and cases of other seeds than the one that its model is tested on."""
+    """Return an arm's training data: drills, and cases of other seeds."""
     random_source = random.Random(held_out_seed)
     seeds = range(held_out_seed + 1, held_out_seed + 1 + SEED_COUNT)
     cases = (case for seed in seeds for case in multi_variable_cases(seed, TURN_COUNT) if case.tier in TIERS)

@@ -1,4 +1,4 @@
-"""A script that knows each case's solution, told in each arm's way: it shows that the harness loses nothing."""
+"""A script that solves every case under every arm."""
 
 import ast
 import json

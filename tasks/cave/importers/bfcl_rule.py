@@ -1,4 +1,4 @@
-"""BFCL's AST rule: whether calls are among the accepted ones, judged by names, types and values (own words)."""
+"""BFCL's AST rule: calls judged by names, types and values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Accepted(NamedTuple):
 def wrong_calls(
     schemas: Mapping[str, Mapping[str, Any]], made: Sequence[tuple[str, Mapping[str, Any]]], wanted: Sequence[Accepted]
 ) -> tuple[str, ...]:
-    """Return why the calls are not the wanted ones, in any order; empty if they are."""
+    """Return why calls differ from the wanted ones; empty if equal."""
     if len(made) != len(wanted):
         return (f"{len(made)} calls, expected {len(wanted)}",)
     left = list(made)
@@ -73,7 +73,7 @@ def _is_value(declared: Mapping[str, Any], value: Any, accepted: list[Any]) -> b
 
 
 def _is_of_kind(kind: type, inner: type | None, value: Any, accepted: list[Any]) -> bool:
-    """Tell whether a value of the declared type is accepted; texts agree without case and common signs."""
+    """Tell whether a value of the declared type is accepted."""
     if kind is dict:
         return any(_is_dict(value, answer) for answer in accepted)
     if inner is dict:
@@ -89,12 +89,12 @@ def _inner_type(declared: Mapping[str, Any]) -> type | None:
 
 
 def _stands_for_a_value(value: Any, answers: list[Any], accepted: list[Any]) -> bool:
-    """Tell whether a value of another type is accepted: a variable's name may stand for it."""
+    """Tell whether a value of another type, as a variable's name, is accepted."""
     return bool(answers) and type(value) is type(answers[0]) and value in accepted
 
 
 def _has_inner(inner: type, values: list[Any], accepted: list[Any]) -> bool:
-    """Tell whether the elements are of the declared type, or of the type that an accepted list has."""
+    """Tell whether elements have the declared or an accepted type."""
 
     def fits(value: Any, answer: list[Any]) -> bool:
         first = next((one for one in answer if one != OMITTED), None)
@@ -108,7 +108,7 @@ def _are_dicts(values: list[Any], answers: Any) -> bool:
 
 
 def _is_dict(value: Any, answer: Any) -> bool:
-    """Tell whether a dictionary holds an accepted value under every key, and all keys that it must have."""
+    """Tell whether a dictionary has all required keys and accepted values."""
     if not isinstance(value, dict) or not isinstance(answer, dict):
         return False
     if any(key not in value and OMITTED not in options for key, options in answer.items()):

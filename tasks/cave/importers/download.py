@@ -1,4 +1,4 @@
-"""The user's own download of a benchmark: a wheel, or the folder that it was unpacked to."""
+"""The user's own download of a benchmark: a wheel or its folder."""
 
 import importlib
 import sys

@@ -48,7 +48,7 @@ _STUBS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain of the wheel: its database as it is before a task, and its tools."""
+    """A domain of the wheel: its first database and its tools."""
 
     store: type[BaseModel]
     """Holds a database while tools work on it."""
@@ -119,7 +119,7 @@ class Tool:
 
 
 def tau2_cases(data: str | None) -> list[Case]:
-    """Return the 50 airline and 114 retail tasks; each is one conversation with a simulated user.
+    """Return 50 airline and 114 retail tasks, a conversation each.
 
     Raises:
         UserError: There is no download, or it is another wheel.
@@ -167,7 +167,7 @@ def _domain(download: Download, name: str) -> Domain:
 
 
 def _golden(task: Mapping[str, Any]) -> str:
-    """Return the reference actions as a program; some are refused, which changes nothing and is no mistake."""
+    """Return the reference actions as a program, in which refusals are allowed."""
     lines = []
     for action in task["evaluation_criteria"]["actions"] or ():
         arguments = ", ".join(f"{key}={value!r}" for key, value in action["arguments"].items())
@@ -176,7 +176,7 @@ def _golden(task: Mapping[str, Any]) -> str:
 
 
 def _differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return the records that differ, to the last digit as Inspect's digest of the database does."""
+    """Return the records that differ, exactly as Inspect compares them."""
     names = sorted(expected.keys() | actual.keys())
     texts = [[json.dumps(state.get(name), sort_keys=True) for state in (expected, actual)] for name in names]
     return tuple(name for name, (one, other) in zip(names, texts, strict=True) if one != other)

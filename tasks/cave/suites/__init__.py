@@ -1,4 +1,4 @@
-"""Suites: cases drawn from a seed, with golden programs that give the expected state of every turn.
+"""Suites: seeded cases with golden programs for every turn.
 
 Read `case.py` first: a case, its world and its turns. `catalogue.py` lists the suites; templates lie as TOML beside
 their generators; `values.py` compares states as JSON.

@@ -30,7 +30,7 @@ class Turn(NamedTuple):
 
 
 class Dialogue(NamedTuple):
-    """Stands for fixed questions: a simulated user, and what the conversation with it must hold."""
+    """A conversation with a simulated user in place of fixed questions."""
 
     scenario: str
     """System message of the simulated user."""
@@ -54,7 +54,7 @@ class Call(NamedTuple):
 
 @dataclass
 class World:
-    """State of an episode, at its start and later: variables of the interpreter, and functions over a host's state."""
+    """State of an episode: the interpreter's variables and a host's functions."""
 
     variables: dict[str, Any] = field(default_factory=dict)
     """Injected and checked."""
@@ -133,7 +133,7 @@ class Expected(NamedTuple):
 
 
 class GoldenRun:
-    """Runs golden programs one after the other in this process: they are the generators' own text."""
+    """Runs golden programs in this process: generators wrote them."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -165,7 +165,7 @@ class GoldenRun:
 
 
 def bound(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by parameter; `OTHERS` collects those whose names are no names in Python."""
+    """Return a call's arguments by parameter; `OTHERS` collects unusable names."""
     found = dict(signature.bind(*arguments, **keywords).arguments)
     return found | found.pop(OTHERS, {})
 
@@ -201,7 +201,7 @@ def grow_turns(random_source: random.Random, world: World, pools: Sequence[Seque
 
 
 def _state_after(world: World, turn: Turn, failures: list[Exception]) -> dict[str, Json] | None:
-    """Return the state that a turn's program leaves in a world; None if it fails, which is noted."""
+    """Return the state after a turn's program; None if it fails."""
     try:
         return GoldenRun(world).play(turn.golden).state
     except Exception as error:  # noqa: BLE001 - whatever a program does where it does not fit

@@ -31,5 +31,5 @@ _GENERATORS: dict[str, Callable[[int], list[Case]]] = {
 
 
 def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Case]:
-    """Return the cases of a suite; `data` is the user's own download, for imported ones."""
+    """Return a suite's cases; imported suites read the download `data`."""
     return _IMPORTERS[suite](data) if suite in _IMPORTERS else _GENERATORS[suite](seed)

@@ -15,7 +15,7 @@ class ChartError(ValueError):
 
 
 def drawn(option: Json) -> list[tuple[str, list[Json]]]:
-    """Return the kind of each series with its points: pairs of category and values, or of a name and a value.
+    """Return the kind and the points of each series.
 
     Raises:
         ChartError: The option has no series, or a series without data.
@@ -30,7 +30,7 @@ def drawn(option: Json) -> list[tuple[str, list[Json]]]:
 
 
 def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return why a state's chart does not draw what the expected one draws; empty if it does."""
+    """Return how a chart differs from the expected one; empty if equal."""
     try:
         wanted = drawn(expected["chart"])
         found = drawn(actual.get("chart"))
@@ -43,7 +43,7 @@ def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) ->
 
 
 def _points(option: Mapping[str, Any], series: Mapping[str, Any]) -> Iterator[Json]:
-    """Yield what a series draws: pairs of a name or category and a value, or the values alone."""
+    """Yield a series' points, with a name or category if any."""
     data = series.get("data")
     if not isinstance(data, list) or not data:
         raise ChartError("a series has no data")

@@ -1,4 +1,4 @@
-"""Values of a case as JSON: for functions, for checks, and as source that builds them again."""
+"""Values of a case as JSON, and as source that builds them."""
 
 import dataclasses
 import math
@@ -19,7 +19,10 @@ _KINDS = (bool, Number, str, list, tuple, set, frozenset, dict)
 
 
 def as_json(value: Any) -> Json:
-    """Return a value as JSON: arrays and sets as lists, frames by column, objects by field; else its type's name."""
+    """Return a value as JSON.
+
+    Arrays and sets become lists, frames columns, objects fields, and anything else the name of its type.
+    """
     match value:
         case None | bool() | int() | str():
             return value
@@ -44,7 +47,7 @@ def _object_as_json(value: Any) -> Json:
 
 
 def kind_of(value: Any) -> str:
-    """Return the name of a value's type; numbers are of one kind, of whatever library, and so is any dictionary."""
+    """Return a value's kind; numbers of every library are one kind."""
     return next((kind.__name__ for kind in _KINDS if isinstance(value, kind)), type(value).__name__)
 
 
@@ -72,13 +75,13 @@ def telling(name: str, like: Any) -> str:
 
 
 def _form(like: Any) -> tuple[str, str, str]:
-    """Return the imports that a value needs, how it is built from JSON, and how it is given as JSON."""
+    """Return imports, and templates from JSON and to JSON."""
     name = type(like).__name__
     return ("", f"{name}(**{{}})", "vars({})") if is_record(like) else _FORMS.get(name, ("", "{}", "{}"))
 
 
 def are_same(expected: Json, actual: Json) -> bool:
-    """Tell whether two JSON values agree: fractions up to a relative 1e-6, whole numbers and truth values exactly."""
+    """Tell whether JSON values agree, fractions up to a relative 1e-6."""
     match expected, actual:
         case (bool(), _) | (_, bool()):
             return expected is actual

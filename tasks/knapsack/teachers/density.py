@@ -1,4 +1,4 @@
-"""The scripted teacher of the Easy and Hard buckets: inspect as much as the budget allows, then pack by density.
+"""The scripted teacher of Easy and Hard: inspect, then pack by density.
 
 What it writes next is a function of the conversation alone: it reads the task, its earlier replies and what came of
 them, as a model would. The per-turn cap, which the tool documentation tells, decides how much a block does. Under the
@@ -59,9 +59,10 @@ class Task(NamedTuple):
 def write_density_reply(
     contract: str, messages: Sequence[Message], seed: int, *, inspections_per_turn: int | None = None
 ) -> str:
-    """Return the next reply: a reflection, which `seed` chooses equally under both contracts, and one block.
+    """Return the next reply: a reflection and one block.
 
-    A block makes `inspections_per_turn` inspections where that is fewer than the cap allows.
+    `seed` chooses the reflection equally under both contracts. A block makes `inspections_per_turn` inspections where
+    that is fewer than the cap allows.
     """
     if contract not in PAPER_CONTRACTS:
         raise ValueError(f"no density teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
@@ -76,7 +77,7 @@ def write_density_reply(
 
 
 def read_task(messages: Sequence[Message]) -> Task:
-    """Return capacity, budget and cap from the opening messages; raise `ValueError` where they are not told."""
+    """Return the opening messages' numbers; raise `ValueError` without them."""
     opening = "\n".join(
         message.content for message in itertools.takewhile(lambda message: message.role != "assistant", messages)
     )

@@ -38,9 +38,10 @@ _FINISH = "print(state)\nif state == 'done': finish()"
 
 
 def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, *, is_capped: bool) -> str:
-    """Return the next reply: one sentence, which `seed` chooses equally under all contracts, and one block.
+    """Return the next reply: a sentence and one block.
 
-    A block does as much as the cap of tool calls allows where `is_capped`, else as little as in the small buckets.
+    `seed` chooses the sentence equally under all contracts. A block does as much as the cap of tool calls allows where
+    `is_capped`, else as little as in the small buckets.
     """
     if contract not in INJECTING:
         raise ValueError(f"no such contract {contract!r}; choose from {', '.join(INJECTING)}")
@@ -58,9 +59,9 @@ def write_injected_reply(contract: str, messages: Sequence[Message], seed: int, 
 
 
 def injected_block(contract: str, count: int, *, is_taking: bool, is_known: bool = False, refusal: int = 0) -> str:
-    """Return the block that inspects or takes `count` items, of which a refused one counts as `refusal`.
+    """Return the block that inspects or takes `count` items.
 
-    Where names are kept, its function is defined once.
+    A refused item counts as `refusal`. Where names are kept, its function is defined once.
     """
     name = "look"
     body = _LOOK
@@ -86,7 +87,7 @@ def _count(messages: Sequence[Message], *, is_taking: bool, is_capped: bool) -> 
 
 
 def _is_defined(turns: Sequence[PlayedTurn], function: str) -> bool:
-    """Tell whether an earlier block defined a function and the last one did not lose it."""
+    """Tell whether a function of an earlier block is still defined."""
     has_failed = bool(turns) and turns[-1].has_failed
     return not has_failed and any(f"def {function}(" in turn.code for turn in turns)
 

@@ -17,7 +17,7 @@ def open_teacher(
     inspections_per_turn: int | None = None,
     prints_table: bool = True,
 ) -> ScriptedModel:
-    """Return the teacher of a bucket under a contract; raise `ValueError` for a bucket that none plays.
+    """Return a bucket's teacher; raise `ValueError` where there is none.
 
     `inspections_per_turn` is the density teacher's, `prints_table` the small one's.
     """

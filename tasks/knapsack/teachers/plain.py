@@ -1,4 +1,4 @@
-"""Plain code and tool use: conversations that show neither contract's idiom, for the common base.
+"""Conversations without either contract's idiom, for the common base.
 
 No name of one block is read in a later one (the persistent idiom), and no block binds, imports or inspects again what
 an earlier one had (the stateless idiom): a conversation is one block that does everything, or single tool calls with
@@ -115,7 +115,7 @@ _CALL_SENTENCES = ("I call a tool.", "I use one tool.", "I look at this.", "I go
 def write_plain_conversation(
     instance: Instance, contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
 ) -> tuple[Message, ...]:
-    """Return one conversation, a function of the instance's seed; teachers of `contracts` give the words to repeat."""
+    """Return an instance's conversation; words to repeat are those of `contracts`."""
     draw = random.Random(f"plain {instance.seed}")
     system, task = _SILENT.opening_messages(_opening(instance), None)
     kind = draw.random()
@@ -149,7 +149,7 @@ def _pieces(contracts: tuple[ContractName, ...]) -> tuple[str, ...]:
 
 
 def _random_text(draw: random.Random, pieces: tuple[str, ...]) -> str:
-    """Return words and signs in random order; two words that would run together are set apart."""
+    """Return words and signs in random order, with words set apart."""
     text = ""
     for piece in draw.choices(pieces, k=REPEATED_PIECES):
         runs_together = text[-1:].isalpha() == piece[0].isalpha() and piece[0] != " "

@@ -1,4 +1,4 @@
-"""Scripted teachers of the small buckets: what they write next is a function of the conversation alone.
+"""Scripted teachers of the small buckets, functions of the conversation alone.
 
 A reply that met an error is followed by a repair under both contracts: re-establish what is needed, then go on taking.
 Equal faults therefore cost both arms the same turns.
@@ -44,10 +44,11 @@ class PlayedTurn(NamedTuple):
 def write_small_reply(
     contract: str, messages: Sequence[Message], seed: int, *, prints_table: bool = True, is_careful: bool = False
 ) -> str:
-    """Return the next reply: one sentence, which `seed` chooses equally under both contracts, and one block.
+    """Return the next reply: a sentence and one block.
 
-    With `prints_table` a stateless block prints the table that it rebuilds, as an agent must that works from what it
-    reads; else its size. With `is_careful` no class is tried that was refused before, as where mistakes cost score.
+    `seed` chooses the sentence equally under both contracts. With `prints_table` a stateless block prints the table
+    that it rebuilds, as an agent must that works from what it reads; else its size. With `is_careful` no class is tried
+    that was refused before, as where mistakes cost score.
     """
     turns = read_turns(messages)
     printed = (_REFUSED.match(turn.output) for turn in reversed(turns))

@@ -27,17 +27,21 @@ def test_carriage_returns_are_no_part_of_the_code(fences):
     assert reply.kept_text == "I look.\r\n```python\r\nif x:\r\n    y\r\n```"
 
 
-@EITHER
-def test_an_indented_fence_indents_no_code(fences):
-    assert read_reply("   ```python\n   if x:\n       y\n   ```", fences).code == "if x:\n    y"
+def test_an_indented_fence_takes_its_indentation_from_an_agents_code():
+    text = "   ```python\n   x = 1\n   if x:\n       y\n   ```"
+    assert read_reply(text, PYTHON_FENCE).code == "x = 1\nif x:\n    y"
 
 
-@EITHER
 @pytest.mark.parametrize("marker", ["- ", "* ", "1. "])
-def test_a_fence_in_a_list_item_holds_a_block(fences, marker):
+def test_a_fence_in_a_list_item_holds_an_agents_block(marker):
     indent = " " * len(marker)
-    text = f"{marker}```python\n{indent}if x:\n{indent}    y\n{indent}```"
-    assert read_reply(text, fences).code == "if x:\n    y"
+    text = f"{marker}```python\n{indent}x = 1\n{indent}if x:\n{indent}    y\n{indent}```"
+    assert read_reply(text, PYTHON_FENCE).code == "x = 1\nif x:\n    y"
+
+
+@pytest.mark.parametrize("before", ["   ", "- "])
+def test_the_studys_indented_block_is_stripped_as_a_whole(before):
+    assert read_reply(f"{before}```python\n   x = 1\n   y = 2\n   ```").code == "x = 1\n   y = 2"
 
 
 @EITHER

@@ -5,8 +5,9 @@ import json
 import polars as pl
 import pytest
 
-from carryover.flows.cli.exchange import export_episodes, lint_warehouse
+from carryover.flows.cli.exchange import export_episodes
 from carryover.flows.cli.folders import open_warehouse
+from carryover.flows.cli.lint import lint_warehouse
 from carryover.flows.cli.replay import print_episode
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
@@ -74,7 +75,7 @@ def test_every_check_export_lint_and_the_viewer_read_it(trace, tmp_path, capsys)
         assert {name: rows for name, rows in broken.items() if rows} == {}
         for name in ("authors", "jsonl", "parquet", "atif"):
             assert export_episodes(warehouse, tmp_path / name, name, "agent = 'cave'", None) == 1
-        assert lint_warehouse(warehouse, None, per_trace=True).height == 1
+        assert len(list(lint_warehouse(warehouse, None))) == 1
         print_episode(warehouse, rows["episodes"][0].episode_id, None)
     assert "answer after 6 turns" in capsys.readouterr().out
 
