@@ -80,14 +80,14 @@ def server_lines(width: int) -> list[str]:
 
 def read_state(client: SyncPrefectClient, now: datetime) -> ServerState:
     """Ask a server for its runs, schedules and pools."""
-    due = FlowRunFilterExpectedStartTime(before_=now)
+    due = FlowRunFilterExpectedStartTime.model_validate({"before_": now})
     active = client.read_flow_runs(flow_run_filter=_of_types(_ACTIVE), limit=MOST_READ)
     scheduled = client.read_flow_runs(
         flow_run_filter=_of_types([StateType.SCHEDULED]).model_copy(update={"expected_start_time": due}),
         sort=FlowRunSort.EXPECTED_START_TIME_ASC,
         limit=MOST_READ,
     )
-    lately = FlowRunFilterEndTime(after_=now - FAILURES_SINCE)
+    lately = FlowRunFilterEndTime.model_validate({"after_": now - FAILURES_SINCE})
     failed = client.read_flow_runs(
         flow_run_filter=_of_types(_ENDED_BADLY).model_copy(update={"end_time": lately}),
         sort=FlowRunSort.END_TIME_DESC,
@@ -151,7 +151,7 @@ def _how_long(run: FlowRun, state: State, now: datetime) -> str:
 
 def _is_late(run: FlowRun, state: State, now: datetime) -> bool:
     """Tell whether nobody took a run in time, also where no service of the server has marked it."""
-    if state.type is not StateType.SCHEDULED or state.name.startswith("Awaiting"):
+    if state.type is not StateType.SCHEDULED or (state.name or "").startswith("Awaiting"):
         return False
     return state.name == "Late" or now - (run.expected_start_time or now) > GRACE
 
@@ -178,7 +178,7 @@ def _why_waiting(run: FlowRun, state: State) -> str:
         case "Pending":
             return "its worker starts it"
         case other:
-            return other
+            return other or "no state"
 
 
 def _pool_lines(pools: Iterable[Pool]) -> list[str]:
@@ -213,7 +213,7 @@ def _next_run(client: SyncPrefectClient, deployment: UUID, now: datetime) -> dat
     wanted = _of_types([StateType.SCHEDULED]).model_copy(
         update={
             "deployment_id": FlowRunFilterDeploymentId(any_=[deployment]),
-            "expected_start_time": FlowRunFilterExpectedStartTime(after_=now),
+            "expected_start_time": FlowRunFilterExpectedStartTime.model_validate({"after_": now}),
         }
     )
     found = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=1)

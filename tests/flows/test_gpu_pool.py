@@ -130,7 +130,8 @@ def test_both_paths_refuse_a_cpu_with_the_same_words():
         refusals.append(str(refused.value))
     with pytest.raises(UserError) as refused:
         check_machine(resolve_plan("paper"), 1, lambda: no_gpu)
-    memory = f"{training_needs(resolve_plan('paper'), 1)[0].memory_bytes / GIB:.1f} GiB"  # of Qwen3-8B
+    (need, *_) = training_needs(resolve_plan("paper"), 1)
+    memory = f"{(need.memory_bytes or 0) / GIB:.1f} GiB"  # of Qwen3-8B
     assert refusals[0].startswith(words.format(memory, "this machine"))
     assert refusals[1].startswith(words.format(memory, "the worker box-gpu"))
     assert str(refused.value) == words.format(memory, "this machine")

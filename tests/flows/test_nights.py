@@ -62,7 +62,7 @@ def deploy_with_short_nights(environment, folder):
 def declare_missed_night(client, address):
     """Declare the automation with the shortest window that Prefect knows, and a webhook to notify."""
     fields = {"subject": "{{subject}}", "body": "{{body}}"}
-    block = CustomWebhookNotificationBlock(name="alerts", url=address, json_data=fields)
+    block = CustomWebhookNotificationBlock.model_validate({"name": "alerts", "url": address, "json_data": fields})
     block.save("carryover-alerts")
     declared = yaml.safe_load((ROOT / "deployments" / "automations.yaml").read_text())["automations"]
     (missed,) = (each for each in declared if each["name"] == "carryover-missed-night")
