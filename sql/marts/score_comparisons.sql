@@ -27,6 +27,7 @@ select
     100 * differences.high as difference_high_points,
     scores.p_value, scores.p_holm,
     case
+        when no_verdict_reason is not null then 'no verdict'
         when scores.p_value is null then 'no test'
         when scores.p_value < 0.001 then '***'
         when scores.p_value < 0.01 then '**'
@@ -36,7 +37,7 @@ select
     scores.effect_size, scores.effect_size_authors,
     equivalence.p_value as equivalence_p_value,
     equivalence.p_holm as equivalence_p_holm,
-    equivalence.verdict as equivalence_verdict,
+    if(no_verdict_reason is null, equivalence.verdict, null) as equivalence_verdict,
     100 * power.estimate as smallest_detectable_points,
     solved.p_value as solved_p_value,
     solved.p_holm as solved_p_holm,
@@ -45,7 +46,7 @@ select
     ratios.estimate as token_ratio,
     ratios.low as token_ratio_low,
     ratios.high as token_ratio_high,
-    scores.note,
+    coalesce(no_verdict_reason, scores.note) as note,
     theirs.split as qwen3_8b_split,
     theirs.mean_a_pct as qwen3_8b_mean_a_pct,
     theirs.mean_b_pct as qwen3_8b_mean_b_pct,
@@ -56,6 +57,7 @@ select
     if(has_published_model, 100 * scores.estimate - theirs.difference_points, null) as difference_points_difference
 from grouped_statistics as ours
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
+left join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
 left join staging.published_comparisons as theirs
     on (published_split, ours.comparison_group, ours.train_a, ours.runtime_a, coalesce(ours.train_b, 'base'))
     = (theirs.split, theirs.comparison_group, theirs.train_a, theirs.runtime_a, theirs.train_b)

@@ -9,9 +9,19 @@ from tests.sql.hand_made import GROUP, OURS, PAIR, cells, without_differences
     ("p_value", "mark"), [(0.0009, "***"), (0.001, "**"), (0.009, "**"), (0.01, "*"), (0.049, "*"), (0.05, "ns")]
 )
 def test_significance_marks_are_strict(warehouse, p_value, mark):
-    warehouse.episode("P->P")
+    warehouse.run()
+    for number in range(20):
+        warehouse.episode("P->P", f"i{number}", 0.9)
     warehouse.statistic("wilcoxon", **PAIR, p_value=p_value)
     assert warehouse.table("table_7")[0]["significance"] == mark
+
+
+def test_few_instances_bear_no_mark(warehouse):
+    warehouse.run()
+    warehouse.episode("P->P", "i1", 0.9)
+    warehouse.statistic("wilcoxon", **PAIR, p_value=0.0009)
+    (row,) = warehouse.table("table_7")
+    assert (row["significance"], row["note"]) == ("no verdict", "1 instances in P->P: a verdict needs 20")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ SUMMARIES = (
     "evaluated_buckets",
     "evaluated_cells",
     "failure_counts",
+    "judged_settings",
     "measured_behaviour",
     "reading_means",
     "score_comparisons",
