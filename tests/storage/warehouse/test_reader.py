@@ -14,6 +14,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import copy_for_readers, readers_copy_path
 from carryover.tasks.stages.results import open_results
 from carryover.tasks.traces.rows import InstanceRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 REPOSITORY = Path(__file__).parents[3]
 KEPT_RESULTS = REPOSITORY / "sql" / "results" / "laptop_full"
@@ -49,20 +50,21 @@ def test_a_result_is_arrow_and_polars_over_the_same_memory(merged):
     assert text.buffers()[2].address == result.arrow().column("code").chunk(0).buffers()[2].address
 
 
-def test_the_readme_s_example_reads_a_warehouse(landing, make_episode, tmp_path, monkeypatch):
+def test_the_readme_s_example_reads_a_warehouse(landing, make_episode, make_row, tmp_path, monkeypatch):
     examples = re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     (example,) = (code for code in examples if "carryover.Warehouse" in code)
     assert len(example.strip().splitlines()) <= 10
+    studied = {"purpose": "evaluation", "bucket": "small", "train_contract": "persistent", "code": "x = 1\n" * 100}
     for contract, score in (("persistent", 0.5), ("stateless", 0.25)):
-        rows = make_episode(
-            contract, score=score, train_contract="persistent", runtime_contract=contract, code="x = 1\n" * 100
-        )
-        landing.write(rows, "run")
+        landing.write(make_episode(contract, score=score, runtime_contract=contract, **studied), "run")
+    finished = make_row(RunEndRow, run_id="run", status="finished")
+    study = make_row(RunRow, run_id="run", flow="reproduce_study", plan_digest="plan")
+    landing.write({"runs": [study], "run_ends": [finished]}, "run")
     merge(landing, tmp_path / "data" / "warehouse.duckdb")
     monkeypatch.chdir(tmp_path)
     read: dict[str, pl.DataFrame] = {}
     exec(example, read)
-    assert sorted(read["cells"].rows()) == [("persistent", 0.5), ("stateless", 0.25)]
+    assert sorted(read["cells"].rows()) == [("P->P", 0.5), ("P->S", 0.25)]
     assert read["long_blocks"].select("episode_id", "step").sort("episode_id", "step").rows() == [
         ("persistent", 1),
         ("persistent", 2),

@@ -142,7 +142,7 @@ def test_two_trainings_never_write_into_one_folder(world, tmp_path, monkeypatch)
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("carryover.tasks.sft.folder.time.sleep", interrupt)  # it waits
+    monkeypatch.setattr("carryover.tasks.services.whole_files.time.sleep", interrupt)  # it waits
     with held(tmp_path / "model"), pytest.raises(KeyboardInterrupt):
         _train(SMOKE, world, tmp_path / "model", tokenizer=world / "tokenizer")
     assert not (tmp_path / "model" / "training.json").exists()
