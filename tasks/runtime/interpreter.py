@@ -16,11 +16,14 @@ from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.describe import Injected, describe
 from carryover.tasks.runtime.engine import Block, BlockKilledError, BusyError, Engine, StateLostError
+from carryover.tasks.runtime.inside.values.instances import is_users
 from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import (
     Binding,
+    InjectionError,
     RetrievalError,
+    UnknownClassError,
     bind_file,
     bind_source,
     bind_value,
@@ -383,7 +386,27 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         if callable(value):
             return Binding(("tool", name, self._tools.add(name, value)))
         limit = self._spec.object_limit_bytes
-        return bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
+        while True:
+            try:
+                return bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
+            except UnknownClassError as error:
+                self._inject_class(error)
+
+    def _inject_class(self, missing: UnknownClassError) -> None:
+        """Inject the class of an injected object, its own bases before it; raise the error where that cannot be."""
+        kinds = [kind for kind in reversed(missing.kind.__mro__) if kind is missing.kind or is_users(kind)]
+        for kind in kinds:
+            known = self._types.get(kind.__name__)
+            if known is kind and kind is not missing.kind:
+                continue
+            if known is not None:
+                raise missing
+            try:
+                binding = bind_source(kind.__name__, kind)
+            except InjectionError:
+                raise missing from None
+            self.install(binding, describe(kind.__name__, kind, ""))
+            self._types[kind.__name__] = kind
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of each variable; empty while a block runs, or once the state is lost."""

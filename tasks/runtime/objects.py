@@ -9,9 +9,10 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from carryover.tasks.runtime.imports import imports_of
 from carryover.tasks.runtime.inside.values import transfer
 from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
-from carryover.tasks.runtime.inside.values.portable import NotPortableError
+from carryover.tasks.runtime.inside.values.portable import MissingTypeError, NotPortableError
 from carryover.tasks.runtime.inside.values.tree import decode, encode
 
 _FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
@@ -22,6 +23,14 @@ NO_MEMORY = "no {size} bytes of shared memory are available ({reason}); free mem
 
 class InjectionError(Exception):
     """The object cannot be bound in the sandbox."""
+
+
+class UnknownClassError(InjectionError):
+    """The sandbox must know a class before it gets an instance."""
+
+    def __init__(self, name: str, error: MissingTypeError) -> None:
+        super().__init__(f"{name}: {error}")
+        self.kind = error.kind
 
 
 class RetrievalError(Exception):
@@ -84,6 +93,8 @@ def bind_value(
     """Return the message that binds a variable; raise `InjectionError` if it does not travel or is too large."""
     try:
         encoded = encode(value, types or {})
+    except MissingTypeError as error:
+        raise UnknownClassError(name, error) from error
     except NotPortableError as error:
         raise InjectionError(f"{name}: {error}") from error
     size = encoded.size
@@ -123,7 +134,7 @@ def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
         raise InjectionError(f"{name}: source unavailable ({error}); {way_out}") from error
     if value.__name__ != name:
         raise InjectionError(f"{name}: its source defines {value.__name__!r}; inject it under that name")
-    return Binding(("define", name, source))
+    return Binding(("define", name, source, imports_of(value, source)))
 
 
 def read_value(name: str, content: memoryview, types: Mapping[str, type], libraries: tuple[str, ...]) -> Any:

@@ -4,7 +4,7 @@ import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is 
 import contextlib
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import (  # references of our own: a block may rebind what a module holds
     WNOHANG,
     _exit,
@@ -218,12 +218,12 @@ class Server:
         self._unbuilt.pop(name, None)
         self.runner.add_tools({name: documentation})
 
-    def answer_define(self, name: str, source: str) -> str | None:
+    def answer_define(self, name: str, source: str, imports: Sequence[Any] = ()) -> str | None:
         """Bind a function or a type from its source; return what is wrong with that."""
         from .values import injection
 
         try:
-            defined = injection.define(name, source, self.runner.own)
+            defined = injection.define(name, source, imports, self.runner.own)
             self._unbuilt.pop(name, None)
             self.runner.inject(name, defined, is_own=True)
         except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does

@@ -47,6 +47,7 @@ CHANNELS = {
     ),
     "tool attribute": Channel("look.kept = 1", "hasattr(look, 'kept')"),
     "garbage collector": Channel("import gc; gc.disable(); gc.callbacks.append(print) or gc.callbacks.pop()", "not __import__('gc').isenabled()"),
+    "output history": Channel("41 + 1", "'Out' in globals()", is_open_to_persistent=False),
     "last value": Channel("41 + 1", "globals().get('_') == 42"),
     "event loop": Channel(
         "import asyncio\nawait asyncio.sleep(0)\nloop = asyncio.get_event_loop()\nloop.kept = 1",

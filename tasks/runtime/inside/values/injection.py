@@ -1,9 +1,12 @@
 """Definitions of the host in a namespace: types, and functions that run in the sandbox."""
 
+import contextlib
 import dataclasses
 import enum
 import importlib
+import sys
 import typing
+from collections.abc import Sequence
 from typing import Any
 
 _ANNOTATIONS_AS_TEXT = 0x1000000  # CO_FUTURE_ANNOTATIONS: names in annotations need not exist here
@@ -16,16 +19,36 @@ _DEFINING_NAMES: dict[str, Any] = {
 """Names that injected source may use, beside builtins, tools and what was injected before."""
 
 
-def define(name: str, source: str, own: dict[str, Any]) -> Any:
+def define(name: str, source: str, imports: Sequence[Any], own: dict[str, Any]) -> Any:
     """Execute the source of a function or a type; return what it binds to `name`.
 
-    Its globals hold the tools and what was injected before, not the names of the agent's blocks.
+    Its globals hold its module's imports, the tools and what was injected before, not the names of the agent's blocks.
     """
-    scope = {**_DEFINING_NAMES, **own, "__name__": "__main__"}
-    flags = _ANNOTATIONS_AS_TEXT
-    if "BaseModel" in source:  # Pydantic reads the annotations at once
-        pydantic = importlib.import_module("pydantic")
-        scope = {"BaseModel": pydantic.BaseModel, "Field": pydantic.Field, "ConfigDict": pydantic.ConfigDict, **scope}
-        scope["pydantic"], flags = pydantic, 0
-    exec(compile(source, f"<injected {name}>", "exec", flags, dont_inherit=True), scope)
+    scope = {**_DEFINING_NAMES, **_imported(imports), **own, "__name__": "__main__"}
+    try:
+        _execute(name, source, scope, 0)
+    except NameError:  # annotations name what does not exist here, or not yet
+        _execute(name, source, scope, _ANNOTATIONS_AS_TEXT)
     return scope[name]
+
+
+def _execute(name: str, source: str, scope: dict[str, Any], flags: int) -> None:
+    """Execute a source in a scope that is, for as long, the main module's: decorators look names up there."""
+    main = sys.modules["__main__"]
+    place = type(sys)("__main__")
+    place.__dict__.update(scope)
+    sys.modules["__main__"] = place
+    try:
+        exec(compile(source, f"<injected {name}>", "exec", flags, dont_inherit=True), place.__dict__)
+    finally:
+        sys.modules["__main__"] = main
+    scope[name] = place.__dict__[name]
+
+
+def _imported(imports: Sequence[Any]) -> dict[str, Any]:
+    found = {}
+    for name, module, attribute in imports:
+        with contextlib.suppress(ImportError, AttributeError):
+            value = importlib.import_module(module)
+            found[name] = value if attribute is None else getattr(value, attribute)
+    return found

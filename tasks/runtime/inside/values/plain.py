@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from .instances import is_ordinary, is_users, state_of, write_state
 from .portable import Codec, NotPortableError, raw
 
 _FACTORIES: dict[str | None, Any] = {
@@ -98,24 +99,42 @@ def _split_zone_info(value: Any) -> list[Any]:
 
 
 def _split_record(value: Any) -> list[Any]:
-    """Return the name of a class with the names and values of an instance's fields, read without its own code."""
-    names = type(value).__dict__.get("__dataclass_fields__", _PYDANTIC_STATE)
-    return [type(value).__name__, *_flat((name, object.__getattribute__(value, name)) for name in names)]
+    """Return the name of a class with the names and values of an instance's state, read without its own code."""
+    kind = type(value)
+    if _is_model(kind):
+        state = {name: object.__getattribute__(value, name) for name in _PYDANTIC_STATE}
+    else:
+        state = state_of(value)
+    return [kind.__name__, *_flat(state.items())]
 
 
 def _fits_record(kind: type, parts: list[Any]) -> bool:
-    own = kind.__dict__.get("__dataclass_fields__")
-    names = _PYDANTIC_STATE if own is None and hasattr(kind, "__pydantic_fields__") else own
-    return names is not None and parts[1::2] == list(names)
+    """Tell whether these parts are the state of an instance of a class, by the names that it must have."""
+    names = parts[1::2]
+    if any(type(name) is not str for name in names) or len(set(names)) != len(names):
+        return False
+    if _is_model(kind):
+        return names == list(_PYDANTIC_STATE)
+    if not is_ordinary(kind) or any(name.startswith("__") and name.endswith("__") for name in names):
+        return False
+    fields = kind.__dict__.get("__dataclass_fields__", {})
+    required = {name for name, field in fields.items() if field._field_type.name == "_FIELD"}
+    return required <= set(names)
+
+
+def _is_model(kind: type) -> bool:
+    return "__pydantic_fields__" in kind.__dict__
 
 
 def _fill_record(target: Any, parts: list[Any]) -> None:
-    fields = dict(zip(parts[1::2], parts[2::2], strict=True))
-    if type(target) is not Record:
-        for name, value in fields.items():
+    state = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if type(target) is Record:
+        target.fields.update(state.get("__dict__", state))
+    elif _is_model(type(target)):
+        for name, value in state.items():
             object.__setattr__(target, name, value)
     else:
-        target.fields.update(fields.get("__dict__", fields))
+        write_state(target, state)
 
 
 def _make_named_tuple(kind: type, name: str, *parts: Any) -> Any:
@@ -210,8 +229,8 @@ def family(kind: type) -> str | None:
         return "class.named_tuple"
     if issubclass(kind, BASES):
         return None
-    if type(kind.__dict__.get("__dataclass_fields__")) is dict:
-        return "class.record"
     if pydantic is not None and issubclass(kind, pydantic.BaseModel):
+        return "class.record"
+    if type(kind.__dict__.get("__dataclass_fields__")) is dict or (is_ordinary(kind) and is_users(kind)):
         return "class.record"
     return None

@@ -8,6 +8,14 @@ class NotPortableError(Exception):
     """The value does not travel."""
 
 
+class MissingTypeError(NotPortableError):
+    """The reader must know a class first."""
+
+    def __init__(self, kind: type) -> None:
+        super().__init__(f"an instance of {kind.__name__} needs its type first: inject {kind.__name__}")
+        self.kind = kind
+
+
 class Content(NamedTuple):
     """Bytes of a value, written to their place without a copy in between."""
 

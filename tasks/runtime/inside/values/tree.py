@@ -15,7 +15,7 @@ from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore
 from typing import Any, NamedTuple
 
 from . import frames, plain
-from .portable import Codec, Content, NotPortableError
+from .portable import Codec, Content, MissingTypeError, NotPortableError
 
 _CODECS: dict[str, Codec] = {**plain.CODECS, **frames.CODECS, **frames.PICTURES}
 _ALIGNMENT, _LENGTH_BYTES = 64, 8
@@ -81,7 +81,7 @@ def encode(value: Any, types: Mapping[str, type] | None = None) -> Encoded:
         kind = type(one)
         tag = _tag(kind)
         if types is not None and tag in plain.CLASSES and types.get(kind.__name__) is not kind:
-            raise NotPortableError(f"an instance of {kind.__name__} needs its type first: inject {kind.__name__}")
+            raise MissingTypeError(kind)
         try:
             split = _CODECS[tag].split(one)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError) as error:

@@ -1,0 +1,89 @@
+"""State of instances of ordinary classes: read and written by the descriptors of `type`, never by code of a class.
+
+So no property, setter, `__reduce__`, `__setstate__` or `__setattr__` runs, here or in the host.
+"""
+
+import sys
+from types import GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType
+from typing import Any
+
+_HEAP_TYPE, _NO_INSTANCES = 1 << 9, 1 << 7  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_DISALLOW_INSTANTIATION
+_LIBRARY_FOLDERS = ("/site-packages/", "/dist-packages/")
+_C_MEMBERS = (MethodDescriptorType, WrapperDescriptorType)
+_BASES = type.__dict__["__mro__"]
+_MEMBERS = type.__dict__["__dict__"]
+_FLAGS = type.__dict__["__flags__"]
+
+
+def is_ordinary(kind: type) -> bool:
+    """Tell whether a class and its bases are written in Python, so that an instance is its attributes and slots."""
+    bases = _BASES.__get__(kind)[:-1]
+    return bool(bases) and all(_is_python(base) for base in bases)
+
+
+def is_users(kind: type) -> bool:
+    """Tell whether a class is of the user's own code: what a library keeps in an instance is the library's business."""
+    name = _MEMBERS.__get__(kind).get("__module__")
+    return type(name) is str and not is_library(name)
+
+
+def is_library(module: str) -> bool:
+    """Tell whether a module is Python's own or installed, and so may be imported on either side."""
+    if module == "__main__":
+        return False
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        return True
+    place = getattr(sys.modules.get(module), "__file__", None) or ""
+    return any(folder in place for folder in _LIBRARY_FOLDERS)
+
+
+def state_of(value: Any) -> dict[str, Any]:
+    """Return an instance's slots and attributes by name."""
+    state = {}
+    for name, slot in _slots(type(value)).items():
+        try:
+            state[name] = slot.__get__(value)
+        except AttributeError:  # not set
+            continue
+    return {**state, **_attributes(value)}
+
+
+def write_state(target: Any, state: dict[str, Any]) -> None:
+    """Set slots and attributes of an instance that was made by `object.__new__`."""
+    slots = _slots(type(target))
+    attributes = {}
+    for name, value in state.items():
+        if name in slots:
+            slots[name].__set__(target, value)
+        else:
+            attributes[name] = value
+    if attributes:
+        _attributes(target, is_required=True).update(attributes)
+
+
+def _is_python(base: type) -> bool:
+    flags = _FLAGS.__get__(base)
+    if not flags & _HEAP_TYPE or flags & _NO_INSTANCES:
+        return False
+    return not any(type(member) in _C_MEMBERS for member in _MEMBERS.__get__(base).values())
+
+
+def _slots(kind: type) -> dict[str, Any]:
+    """Return the descriptors of a class's slots by name, a subclass's own before those of its bases."""
+    found: dict[str, Any] = {}
+    for base in _BASES.__get__(kind)[:-1]:
+        for name, member in _MEMBERS.__get__(base).items():
+            if type(member) is MemberDescriptorType:
+                found.setdefault(name, member)
+    return found
+
+
+def _attributes(value: Any, *, is_required: bool = False) -> dict[str, Any]:
+    """Return what an instance keeps its attributes in; an empty dict for one with slots alone."""
+    for base in _BASES.__get__(type(value)):
+        found = _MEMBERS.__get__(base).get("__dict__")
+        if type(found) is GetSetDescriptorType:
+            return found.__get__(value)
+    if is_required:
+        raise TypeError(f"an instance of {type(value).__name__} has no attributes beside its slots")
+    return {}
