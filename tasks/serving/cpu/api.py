@@ -24,6 +24,7 @@ from carryover.tasks.serving.cpu.model_engine import GenerationReply, Generation
 from carryover.tasks.serving.cpu.models import LoadedModel
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from carryover.tasks.serving.cpu.scheduler import Scheduler
+from carryover.tasks.serving.cpu.tool_calls import read_tool_calls
 from carryover.tasks.traces.vocabulary import EPISODE_HEADER
 
 BODY_BYTES = 8 * 2**20
@@ -101,24 +102,7 @@ class ChatApi:
         request = parse_request(await read_body(http_request))
         model = self._find(request.model)
         prompt_ids = await asyncio.to_thread(self._render, model, request)  # a long text takes seconds
-        wanted, prompt_length = request.max_completion_tokens or request.max_tokens, len(prompt_ids)
-        if (total := prompt_length + (wanted or 1)) > self.max_tokens:
-            message = (
-                f"This model's maximum context length is {self.max_tokens} tokens. However, you requested "
-                f"{wanted or 1} output tokens and your prompt contains {prompt_length} input tokens, for a total of "
-                f"{total} tokens. Please reduce the length of the input prompt or the number of requested output "
-                "tokens."
-            )
-            raise ApiError(400, "BadRequestError", message)
-        stop = [request.stop] if isinstance(request.stop, str) else request.stop
-        parameters = SamplingParameters(
-            max_tokens=wanted or self.max_tokens - prompt_length,
-            temperature=request.temperature,
-            top_p=request.top_p,
-            seed=None if request.seed is None else request.seed % 2**64,
-            stop=tuple(text for text in stop if text),
-            ignores_end=request.ignore_eos,
-        )
+        parameters = self._parameters(request, len(prompt_ids))
         generation = GenerationRequest(prompt_ids, parameters, episode_id=http_request.headers.get(EPISODE_HEADER))
         working = asyncio.ensure_future(self.scheduler.complete(model.name, generation))
         if request.stream:
@@ -128,26 +112,64 @@ class ChatApi:
                 if await http_request.is_disconnected():
                     raise ApiError(499, "ClientDisconnected", "the client closed the connection")
             reply = working.result()
-            message = {"role": "assistant", "content": reply.text, "refusal": None}
-            choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
             identity = _identity(model.name, "chat.completion")
-            return JSONResponse({**identity, "choices": [choice], "usage": _usage(reply)})
+            return JSONResponse({**identity, "choices": [reply_choice(request, reply)], "usage": _usage(reply)})
         finally:
             working.cancel()
 
+    def _parameters(self, request: ChatRequest, prompt_length: int) -> SamplingParameters:
+        """Return how a reply is decoded; raise `ApiError` where the context has no room for it."""
+        least = request.token_limit or 1
+        total = prompt_length + least
+        if total > self.max_tokens:
+            message = (
+                f"This model's maximum context length is {self.max_tokens} tokens. However, you requested "
+                f"{least} output tokens and your prompt contains {prompt_length} input tokens, for a total of "
+                f"{total} tokens. Please reduce the length of the input prompt or the number of requested output "
+                "tokens."
+            )
+            raise ApiError(400, "BadRequestError", message)
+        return SamplingParameters(
+            max_tokens=request.token_limit or self.max_tokens - prompt_length,
+            temperature=request.temperature,
+            top_p=request.top_p,
+            seed=None if request.seed is None else request.seed % 2**64,
+            stop=request.stops,
+            ignores_end=request.ignore_eos,
+        )
+
     def _render(self, model: LoadedModel, request: ChatRequest) -> list[int]:
-        messages = [{"role": message.role, "content": message.text} for message in request.messages]
-        variables = self.template_kwargs | request.chat_template_kwargs
-        render = model.tokenizer.apply_chat_template
-        try:
-            text = str(render(messages, tokenize=False, add_generation_prompt=True, **variables))
-        except (TemplateError, TypeError, ValueError, RecursionError) as error:  # of this request only
-            message = f"The chat template of `{model.name}` refuses the request: {error}"
-            raise ApiError(400, "BadRequestError", message) from error
+        """Return the prompt's tokens; raise `ApiError` where the template cannot write the request."""
+        text = self._write(model, request, request.offered)
+        if request.offered and text == self._write(model, request, []):
+            raise ApiError(400, "BadRequestError", f"The chat template of `{model.name}` shows no tools.", "tools")
         prompt_ids = model.tokenizer.encode(text, add_special_tokens=False)  # the template writes those
         if not prompt_ids:
             raise ApiError(400, "BadRequestError", f"The chat template of `{model.name}` writes an empty prompt.")
         return prompt_ids
+
+    def _write(self, model: LoadedModel, request: ChatRequest, tools: list[dict[str, Any]]) -> str:
+        variables = self.template_kwargs | request.chat_template_kwargs
+        render = model.tokenizer.apply_chat_template
+        try:
+            messages = [message.template_form() for message in request.messages]
+            return str(render(messages, tools=tools or None, tokenize=False, add_generation_prompt=True, **variables))
+        except (TemplateError, TypeError, ValueError, RecursionError) as error:  # of this request only
+            message = f"The chat template of `{model.name}` refuses the request: {error}"
+            raise ApiError(400, "BadRequestError", message) from error
+
+
+def reply_choice(request: ChatRequest, reply: GenerationReply) -> dict[str, Any]:
+    """Return a reply as OpenAI's API lists it, its tool calls apart from its text."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
+    reason = reply.finish_reason
+    if request.offered:
+        read = read_tool_calls(reply.text)
+        message["content"] = read.content
+        if read.tool_calls:
+            message["tool_calls"] = read.tool_calls
+            reason = "tool_calls"
+    return {"index": 0, "message": message, "logprobs": None, "finish_reason": reason}
 
 
 async def read_body(request: Request) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -38,9 +39,38 @@ class TextPart(_Body):
 
 
 Role = Annotated[
-    Literal["system", "user", "assistant"], BeforeValidator(lambda role: "system" if role == "developer" else role)
+    Literal["system", "user", "assistant", "tool"],
+    BeforeValidator(lambda role: "system" if role == "developer" else role),
 ]
 """`developer` is what OpenAI calls `system` since its reasoning models."""
+
+
+class CalledFunction(_Body):
+    """A function with its arguments."""
+
+    name: str
+    arguments: str
+    """JSON text of an object."""
+
+    def template_form(self) -> dict[str, Any]:
+        """Return the call as chat templates take it, arguments as an object; raise `ValueError` for no JSON."""
+        return {"name": self.name, "arguments": json.loads(self.arguments)}
+
+
+class SentCall(_Body):
+    """A tool call of an earlier reply, as clients send it back."""
+
+    id: str = ""
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+
+class OfferedTool(_Body):
+    """A function that the model may call."""
+
+    type: Literal["function"]
+    function: dict[str, Any]
+    """Name, description and JSON schema of the parameters."""
 
 
 class ChatMessage(_Body):
@@ -50,6 +80,10 @@ class ChatMessage(_Body):
     content: str | list[TextPart] = ""
     name: str = ""
     """Accepted and ignored: no chat template shows it."""
+    tool_calls: list[SentCall] = []
+    """Of an earlier reply."""
+    tool_call_id: str = ""
+    """Of a tool's message: the call that it answers."""
     annotations: list[Any] = Field(default=[], max_length=0)
     """Of a reply that a client sends back."""
 
@@ -57,6 +91,16 @@ class ChatMessage(_Body):
     def text(self) -> str:
         """The content as one string."""
         return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+
+    def template_form(self) -> dict[str, Any]:
+        """Return the message as chat templates take it; raise `ValueError` for a call whose arguments are no JSON."""
+        message: dict[str, Any] = {"role": self.role, "content": self.text}
+        if self.tool_calls:
+            calls = [call.function.template_form() for call in self.tool_calls]
+            message["tool_calls"] = [{"type": "function", "function": call} for call in calls]
+        if self.tool_call_id:
+            message["tool_call_id"] = self.tool_call_id
+        return message
 
 
 class StreamOptions(_Body):
@@ -96,8 +140,9 @@ class ChatRequest(_Body):
     logprobs: Literal[False] = False
     top_logprobs: Literal[0] = 0
     logit_bias: dict[str, float] = Field(default={}, max_length=0)
-    tools: list[Any] = Field(default=[], max_length=0)
-    tool_choice: Literal["none", "auto"] = "none"
+    tools: list[OfferedTool] = []
+    tool_choice: Literal["none", "auto"] = "auto"
+    """`none` shows the model no tools."""
     response_format: ResponseFormat = ResponseFormat(type="text")
     modalities: list[Literal["text"]] = ["text"]
     parallel_tool_calls: bool = True
@@ -118,7 +163,25 @@ class ChatRequest(_Body):
         own = inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters
         if refused := sorted(self.chat_template_kwargs.keys() & {*own, "messages", "conversations"}):
             raise ValueError(f"chat_template_kwargs may not set {', '.join(refused)}")
+        if self.stream and self.offered:
+            raise ValueError("tool calls are not streamed; ask without stream")
         return self
+
+    @property
+    def offered(self) -> list[dict[str, Any]]:
+        """The tools that the model is shown."""
+        return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools]
+
+    @property
+    def token_limit(self) -> int | None:
+        """Tokens that the reply may have; None for what the context leaves."""
+        return self.max_completion_tokens or self.max_tokens
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Texts that end the reply."""
+        named = [self.stop] if isinstance(self.stop, str) else self.stop
+        return tuple(text for text in named if text)
 
 
 def parse_request(body: bytes) -> ChatRequest:

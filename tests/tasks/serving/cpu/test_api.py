@@ -7,6 +7,8 @@ import json
 import threading
 import time
 import urllib.request
+from importlib import resources
+from typing import Any
 
 import openai
 import pytest
@@ -14,13 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
+from carryover.tasks.serving.cpu.api import reply_choice
 from carryover.tasks.serving.cpu.cache import CachePool
-from carryover.tasks.serving.cpu.model_engine import ModelEngine
+from carryover.tasks.serving.cpu.chat_request import parse_request
+from carryover.tasks.serving.cpu.model_engine import GenerationReply, ModelEngine
 from carryover.tasks.sft.prepare import IGNORED, tokenize
 from carryover.tasks.sft.tokenizer import chat_template
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say something."}]
 CONTEXT_TOKENS = 600
+TOOL: Any = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
 CONVERSATION = Conversation(
     messages=(
         TrainingMessage(role="system", content="You write code.\n"),
@@ -239,7 +244,9 @@ def test_a_reply_without_limit_ends_with_the_context(client):
         ({"messages": []}, "messages: "),
         ({"temperature": "1"}, "temperature: "),
         ({"presence_penalty": 1}, "presence_penalty: "),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role: "),
+        ({"messages": [{"role": "critic", "content": "x"}]}, "messages.0.role: "),
+        ({"tools": [TOOL]}, "The chat template of `base` shows no tools"),
+        ({"tools": [{"type": "web"}]}, "tools.0.type: "),
         ({"extra_body": {"chat_template_kwargs": {"chat_template": ""}}}, "may not set chat_template"),
         ({"extra_body": {"chat_template_kwargs": {"add_generation_prompt": False}}}, "may not set add_generation"),
     ],
@@ -247,6 +254,35 @@ def test_a_reply_without_limit_ends_with_the_context(client):
 def test_what_the_server_cannot_do_is_refused_by_name(client, settings, complaint):
     with pytest.raises(openai.BadRequestError, match=complaint):
         ask(client, **settings)
+
+
+def test_offered_tools_and_their_results_are_part_of_the_prompt(client, engines, monkeypatch):
+    template = (resources.files("trl") / "chat_templates" / "qwen2_5.jinja").read_text()
+    monkeypatch.setattr(engines["base"].loaded.tokenizer, "chat_template", template)
+    asked = [{"role": "user", "content": "Add."}]
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    answered = [
+        *asked,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "2"},
+    ]
+    none = ask(client, asked, model="base", max_completion_tokens=4)
+    assert none.usage.prompt_tokens < CONTEXT_TOKENS // 2
+    with pytest.raises(openai.BadRequestError, match="maximum context length") as refused:
+        ask(client, answered, tools=[TOOL], max_completion_tokens=4)
+    assert "in the function" not in str(refused.value)
+    hidden = ask(client, asked, tools=[TOOL], tool_choice="none", max_completion_tokens=4)
+    assert hidden.usage.prompt_tokens == none.usage.prompt_tokens
+
+
+def test_a_reply_that_calls_ends_with_tool_calls():
+    request = parse_request(json.dumps({"model": "m", "messages": [MESSAGES[1]], "tools": [TOOL]}).encode())
+    reply = GenerationReply('<tool_call>{"name": "add"}</tool_call>', "stop", 1, 0, 1)
+    choice = reply_choice(request, reply)
+    assert (choice["finish_reason"], choice["message"]["content"]) == ("tool_calls", None)
+    assert choice["message"]["tool_calls"][0]["function"] == {"name": "add", "arguments": "{}"}
+    without = parse_request(json.dumps({"model": "m", "messages": [MESSAGES[1]]}).encode())
+    assert reply_choice(without, reply)["message"]["content"] == reply.text
 
 
 def test_an_empty_template_is_refused_and_the_server_lives(client, engines, monkeypatch):
