@@ -9,7 +9,7 @@ from carryover.tasks.lint.literals import Constants, argument, command_line, dot
 from carryover.tasks.lint.shell import Channel, Effect, shell_effects, uses_local_server
 
 _HINTS = re.compile(
-    r"open|environ|getenv|chdir|cwd|pip|subprocess|system|Popen|Thread|Process|plt|pyplot|read_|to_|write|save|load|dump"
+    r"open|environ|getenv|chdir|cwd|listdir|glob|walk|scandir|exists|isfile|isdir|pip|subprocess|system|Popen|Thread|Process|plt|pyplot|read_|to_|write|save|load|dump"
     r"|Path|copy|localhost|127\.0|mkdir|makedirs|rename|connect|imread|retrieve|^\s*[!%]",
     re.MULTILINE,
 )
@@ -20,6 +20,7 @@ _KIND_OF_CONTEXT: dict[type[ast.expr_context], Kind] = {ast.Load: "read", ast.St
 _ENVIRONMENT_FUNCTIONS: dict[str, Kind] = {"getenv": "read", "putenv": "set"}
 _ENVIRONMENT_METHODS: dict[str, Kind] = {"get": "read", "pop": "read", "setdefault": "set"}
 _RUNNING = ("system", "popen", "run", "call", "check_call", "check_output", "Popen", "getoutput")
+_LISTING = ("listdir", "walk", "scandir", "glob", "iglob", "exists", "isfile", "isdir", "stat")
 _PYPLOT = ("plt", "pyplot", "matplotlib.pyplot", "pylab")
 _STARTING = frozenset({"Popen", "Thread", "Process", "Timer", "create_task", "ThreadPoolExecutor"})
 _DRAWING = frozenset({
@@ -133,6 +134,11 @@ class _Visitor(ast.NodeVisitor):
             self._note("directory", "set", "")
         elif called.name in ("getcwd", "cwd", "getcwdb"):
             self._note("directory", "read", "")
+        elif called.name in _LISTING and called.owner in ("os", "glob", "os.path"):
+            path = argument(called.node, 0, self._constants)
+            is_relative = not called.node.args or (path is not None and not path.startswith(("/", "~")))
+            if is_relative:
+                self._note("directory", "read", "")
 
     def _processes(self, called: Called) -> None:
         if called.owner in ("os", "subprocess") and called.name in _RUNNING:
@@ -158,5 +164,6 @@ class _Visitor(ast.NodeVisitor):
 
 
 def _of_child(command: str) -> list[Effect]:
-    """Return what a command leaves that runs in a process of its own: neither its variables nor its directory."""
-    return [effect for effect in shell_effects(command).effects if effect.channel not in ("environment", "directory")]
+    """Return the effects of a command in a process of its own: what it sets of variables and directory ends with it."""
+    effects = shell_effects(command).effects
+    return [each for each in effects if each.kind == "read" or each.channel not in ("environment", "directory")]

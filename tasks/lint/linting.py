@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from carryover.tasks.lint.lint import TraceLint
-from carryover.tasks.lint.pool import lint_many
+from carryover.tasks.lint.lint import TraceLint, lint_traces
 from carryover.tasks.lint.summary import LintSummary
 from carryover.tasks.readers.reading import read_traces, read_value
 from carryover.tasks.readers.source_code import code_in_text
@@ -68,7 +67,7 @@ def lint(
     declared = contract_name(contract)
     summary = LintSummary()
     traces = (with_contract(trace, declared) for trace in traces_of(source, tally))
-    found = tuple(summary.follow(lint_many(traces, tools=tools)))
+    found = tuple(summary.follow(lint_traces(traces, tools=tools)))
     refuse_without_code(summary, tally)
     return LintReport(found, summary, tuple(tally.sentences()))
 

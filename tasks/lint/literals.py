@@ -15,12 +15,21 @@ def text_of(node: ast.expr | None, constants: Constants) -> str | None:
             return text
         case ast.Name():
             return constants.get(node.id)
+        case ast.JoinedStr():
+            return _formatted(node, constants)
         case ast.BinOp(op=ast.Add() | ast.Div()):
             return _joined_by_sign(node, constants)
         case ast.Call() if dotted(node.func).rpartition(".")[2] in _JOINING:
             return _joined_by_call(node, constants)
         case _:
             return None
+
+
+def _formatted(node: ast.JoinedStr, constants: Constants) -> str | None:
+    values = [each.value if isinstance(each, ast.FormattedValue) else each for each in node.values]
+    parts = [text_of(each, constants) for each in values]
+    known = [part for part in parts if part is not None]
+    return "".join(known) if len(known) == len(parts) else None
 
 
 def _joined_by_sign(node: ast.BinOp, constants: Constants) -> str | None:

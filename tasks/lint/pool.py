@@ -23,7 +23,10 @@ def lint_many(
     processes: int | None = None,
     alone: int = ALONE_TRACES,
 ) -> Iterator[TraceLint]:
-    """Yield the findings about each trace, in order; further processes start after `alone` traces."""
+    """Yield the findings about each trace, in order; further processes start after `alone` traces.
+
+    A process that is started imports the program again, so this is for programs whose main module says so.
+    """
     source = iter(traces)
     for trace in islice(source, alone):
         yield lint_trace(trace, tools=tools)
@@ -33,7 +36,7 @@ def lint_many(
         return
     provided = None if tools is None else tuple(tools)
     waiting: deque[Future[list[TraceLint]]] = deque()
-    with ProcessPoolExecutor(count, mp_context=get_context("forkserver")) as pool:
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
         while chunk:
             waiting.append(pool.submit(_lint_chunk, chunk, provided))
             if len(waiting) >= count * _WAITING_PER_PROCESS:
