@@ -87,7 +87,8 @@ def server_command(spec: ServingSpec, models: ServedModels, *, host: str, port: 
     base_template = None
     if adapters_template(models) is not None:
         base = fetch_tokenizer(models.base, models.base_revision) if models.base_revision else models.base
-        base_template = load_tokenizer(base).chat_template
+        template = load_tokenizer(base).chat_template
+        base_template = template if isinstance(template, str) else None  # a tokenizer may have several, by name
     command = vllm_command(spec, models, host=host, port=port, base_template=base_template, template_folder=folder)
     return [program, *command[1:]]
 
@@ -112,7 +113,8 @@ def _ask_version(base_url: str) -> str | None:
 
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:
     key = read_key(api_key_variable)
-    answer = ask(f"{base_url.rstrip('/')}/models", key and key.get_secret_value(), timeout_seconds=LISTING_SECONDS)
+    secret = None if key is None else key.get_secret_value()
+    answer = ask(f"{base_url.rstrip('/')}/models", secret, timeout_seconds=LISTING_SECONDS)
     if isinstance(answer, NoAnswer):
         raise ServerError(f"{base_url}/models does not answer ({answer.reason}); start again when it does")
     if answer.status != HTTPStatus.OK:
