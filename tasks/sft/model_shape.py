@@ -1,6 +1,8 @@
 """The shape of a Qwen3-architecture model: the numbers that decide its parameters."""
 
 import json
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,7 +92,7 @@ def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
     """Return the shape of the model that a training starts from; None if only the hub holds it."""
     if spec.architecture is not None and spec.tokenizer is not None:
         return scratch_shape(spec.architecture, spec.tokenizer.vocabulary_size)
-    config = local_config(source, spec.base_revision)
+    config = find_config(source, spec.base_revision)
     if config is not None:
         return shape_from_config(json.loads(config.read_text(encoding="utf-8")))
     return KNOWN_SHAPES.get(source)
@@ -98,15 +100,18 @@ def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
 
 def known_positions(source: str, revision: str | None) -> int | None:
     """Return the positions that a model was made for; None where its configuration is not here, or names none."""
-    config = local_config(source, revision)
+    config = find_config(source, revision)
     if config is None:
         known = KNOWN_SHAPES.get(source)
         return None if known is None else known.max_positions
     return json.loads(config.read_text(encoding="utf-8")).get("max_position_embeddings")
 
 
-def local_config(source: str, revision: str | None) -> Path | None:
-    """Return a model's `config.json` in its folder or the hub's cache; None where neither has it."""
+def find_config(source: str, revision: str | None) -> Path | None:
+    """Return a model's `config.json` in its folder or the hub's cache; None where neither has it.
+
+    That of a commit on the hub is downloaded, so that a plan is the same before and after the model is.
+    """
     config = Path(source) / "config.json"
     if config.exists():
         return config
@@ -115,7 +120,20 @@ def local_config(source: str, revision: str | None) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     cached = try_to_load_from_cache(source, "config.json", revision=revision)
-    return Path(cached) if isinstance(cached, str) else None
+    if isinstance(cached, str):
+        return Path(cached)
+    if revision is None or source in KNOWN_SHAPES:
+        return None
+    return _downloaded_config(source, revision)
+
+
+@cache  # a plan asks for each part, and an unreachable hub is slow to say so
+def _downloaded_config(source: str, revision: str) -> Path | None:
+    from huggingface_hub import hf_hub_download
+
+    with suppress(OSError):  # whether the model is there at all is asked before a run starts
+        return Path(hf_hub_download(source, "config.json", revision=revision))
+    return None
 
 
 def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:

@@ -1,6 +1,9 @@
 """The plan on a pretrained model: what a caller may change, and what follows from the base."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +12,9 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import Prices
+from carryover.tasks.sft.model_shape import known_positions
 from carryover.tasks.sft.training_spec import LINEAR_LAYERS
+from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 
 CONFIG = {
     "hidden_size": 576,
@@ -21,6 +26,7 @@ CONFIG = {
     "max_position_embeddings": 8192,
     "tie_word_embeddings": True,
 }
+CONTENT = json.dumps(CONFIG).encode()
 SMALL = {"device": "cpu", "bucket": "small", "prompt_set": "compact"}
 
 
@@ -134,6 +140,45 @@ def test_hours_on_a_cpu_follow_size_and_tokens_of_the_base(base):
     operations = 2 * 134_515_008 * 3 + 2 * 756 * 576 * 30 * 3.5
     assert 3600 * training.hours == pytest.approx(95 * 756 * operations / 6e10, rel=1e-3)
     assert rows["main: stateless -> stateless, small"].prompt_tokens == 100 * 7_198
+
+
+def test_a_base_on_the_hub_has_the_positions_of_its_commit(monkeypatch, tmp_path, base):
+    cache = tmp_path / "cache"
+    keep_as_downloaded(cache, "tiny/base", {OLD_COMMIT: Path(base)}, newest=OLD_COMMIT)
+    read_offline(monkeypatch, cache)
+    plan = resolve_plan("pretrained", Overrides(base_model="tiny/base", base_revision=OLD_COMMIT))
+    assert (plan.parts[0].training.batch.max_length, plan.serving.context_tokens) == (8192, 8192)
+
+
+def test_a_configuration_on_the_hub_is_fetched_for_the_plan(monkeypatch, tmp_path):
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.answer()
+
+        def do_GET(self):
+            self.answer()
+            self.wfile.write(CONTENT)
+
+        def answer(self):
+            self.send_response(200)
+            headers = {"X-Repo-Commit": OLD_COMMIT, "ETag": '"1"', "Content-Length": str(len(CONTENT))}
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def log_message(self, format, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+        template = address + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        assert known_positions("far/away", OLD_COMMIT) == 8192
+        server.shutdown()
 
 
 def test_hours_on_a_gpu_scale_with_the_size_of_the_base(base):
