@@ -1,5 +1,7 @@
 """Stage 5 as a flow: every model of a plan under both contracts, over HTTP."""
 
+from collections.abc import Sequence
+
 from carryover.flows.cli.messages import warn
 from carryover.flows.stage_flows import collect_shards, stage_flow
 from carryover.tasks.nightly.night_spec import NightObject
@@ -11,6 +13,7 @@ from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.serve import find_models, serve_models
 from carryover.tasks.services.errors import first_line
 from carryover.tasks.serving.process import DeadServerError
+from carryover.tasks.serving.serving_spec import ServingSpec
 
 SERVER_STARTS = 3
 """Starts of a part's model server, which is started again where it dies."""
@@ -34,20 +37,23 @@ def evaluate_part(
     for restarts_left in reversed(range(SERVER_STARTS)):
         try:
             with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
-                shards: list[ShardSpec] = []
-                for evaluation in part.evaluations:
-                    shards += evaluation_shards(
-                        run, part, evaluation, models, base_url=server.base_url, serving=serving
-                    )
-                shards = [shard for shard in shards if chosen.holds(shard.condition)]
-                if night is not None:
-                    shards = [night.shard(shard) for shard in shards]
-                collect_shards(run, shards)
+                shards = _shards(run, part, models, server.base_url, serving)
+                wanted = [shard for shard in shards if chosen.holds(shard.condition)]
+                collect_shards(run, wanted if night is None else [night.shard(shard) for shard in wanted])
             return
         except DeadServerError as error:
             if not restarts_left:
                 raise
             warn(f"{first_line(error)}; starting it again")
+
+
+def _shards(
+    run: Run, part: StudyPart, models: Sequence[StudyModel], base_url: str, serving: ServingSpec
+) -> list[ShardSpec]:
+    shards: list[ShardSpec] = []
+    for evaluation in part.evaluations:
+        shards += evaluation_shards(run, part, evaluation, models, base_url=base_url, serving=serving)
+    return shards
 
 
 def _served_models(run: Run, part: StudyPart, chosen: ChosenCells) -> list[StudyModel]:

@@ -55,7 +55,9 @@ def stage_flow(shown_as: str, *, is_of_plans_source: bool = True) -> Callable[[C
                 play(run)
 
         # What Prefect shows of a flow; `functools.wraps` would show the parameters of `play` as well.
-        stage.__module__, stage.__name__, stage.__qualname__ = play.__module__, play.__name__, play.__qualname__
+        stage.__module__ = play.__module__
+        stage.__name__ = play.__name__
+        stage.__qualname__ = play.__qualname__
         stage.__doc__ = f"{play.__doc__}\n\n{_ARGUMENTS}"
         return flow(shown_as)(stage)
 
@@ -83,7 +85,7 @@ def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
 
 @contextmanager
 def interruptible(run_id: str, tasks: Sequence[PrefectFuture[Any]]) -> Iterator[None]:
-    """Wait for tasks of a run in the block; where Ctrl-C or SIGTERM stops it, they end as at a limit before it does.
+    """End a run's tasks in order when Ctrl-C or SIGTERM stops the block.
 
     Otherwise the servers that the block stands in would end first, and every episode to come would fail at them. A
     second signal ends the process at once, which loses no more than a kill.

@@ -83,7 +83,9 @@ def read_meanings() -> Meanings:
 
     A column has its own docstring's meaning, else the glossary's, else that of a column of the same name.
     """
-    relations, columns, inherited = {}, {}, {}
+    relations = {}
+    columns = {}
+    inherited = {}
     for model in (EpisodeRow, InstanceRow, *TABLES.values()):
         relations[f"main.{model.TABLE}"] = f"{inspect.getdoc(model)} Key: {', '.join(model.KEY)}."
         for column, field in model.model_fields.items():

@@ -38,6 +38,6 @@ def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
 
 
 def provide_instances(run: Run, instance_set: InstanceSetSpec) -> None:
-    """Land the instances of a set, or take those of equal identity, and note them for the stages that play them."""
+    """Land a set's instances, or reuse equal ones, and note them."""
     ids = in_run(generate_instance_set, run, Stage.INSTANCES)(run, instance_set)
     note_instances(run, instance_set, ids)

@@ -38,7 +38,9 @@ SAMPLE_COUNT = 100
 
 
 def _identify(run: Run, part: StudyPart) -> str:
-    spec, teacher, instances = _learned_tokenizer(part), part.teacher, part.train_instances
+    spec = _learned_tokenizer(part)
+    teacher = part.teacher
+    instances = part.train_instances
     if spec is None:
         return canonical_json([part.training.base_model, tokenizer_identity(part, None)])
     sample = instances.bucket, list(instances.seeds[:SAMPLE_COUNT])
@@ -64,7 +66,8 @@ def make_tokenizer(run: Run, part: StudyPart) -> Path:
     """
     spec = _learned_tokenizer(part)
     if spec is None:
-        base, revision = part.training.base_model or "", part.training.base_revision
+        base = part.training.base_model or ""
+        revision = part.training.base_revision
         own = Path(expanded(base)).absolute()
         return own if revision is None or own.is_dir() else fetch_tokenizer(base, revision)
     folder = run.folders.datasets / f"tokenizer-{_identify(run, part)}"

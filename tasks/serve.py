@@ -104,7 +104,8 @@ def serve_models(
 
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:
     """Return the base: the weights that a scratch training starts from, or the model that the adapters sit on."""
-    training, architecture = part.training, part.training.architecture
+    training = part.training
+    architecture = part.training.architecture
     if architecture is not None:
         assert tokenizer is not None
         seed = part.training_seeds[0]
@@ -114,11 +115,14 @@ def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel
             quiet_libraries()
             with folder_written_whole(folder) as unfinished:
                 save_untrained(architecture, tokenizer, unfinished, seed)
-        path, identity = str(folder), f"{digest_of_tensors(folder)}-{words}"
+        path = str(folder)
+        identity = f"{digest_of_tensors(folder)}-{words}"
     elif part.own_base is not None:
         base = find_trained(run, training_name(part, None, part.own_base.seed))
-        path, identity = str(base.path), base.digest
+        path = str(base.path)
+        identity = base.digest
     else:
         assert training.base_model is not None
-        path, identity = training.base_model, base_identity(training.base_model, training.base_revision)
+        path = training.base_model
+        identity = base_identity(training.base_model, training.base_revision)
     return StudyModel(name=BASE_NAME, kind="base", path=path, revision=training.base_revision, identity=identity)

@@ -64,14 +64,20 @@ def plan_training(
     run: Run, part: StudyPart, contract: str | None, seed: int, tokenizer: Path | None
 ) -> PlannedTraining:
     """Return a part's training, or that of its base without a contract; raise `UserError` without data or base."""
-    name, base = training_name(part, contract, seed), None
+    name = training_name(part, contract, seed)
+    base = None
     if contract is None:
         assert part.own_base is not None
-        spec, learned, dataset = part.own_base.training, tokenizer, write_base_corpus(run, part, part.own_base)
+        spec = part.own_base.training
+        learned = tokenizer
+        dataset = write_base_corpus(run, part, part.own_base)
         dataset_id = data_digest = digest_of_file(dataset)
     else:
-        data, spec = read_training_data(run, part), part.training
-        dataset, dataset_id, data_digest = data.paths[contract], data.dataset_id, data.digests[contract]
+        data = read_training_data(run, part)
+        spec = part.training
+        dataset = data.paths[contract]
+        dataset_id = data.dataset_id
+        data_digest = data.digests[contract]
         learned = tokenizer if spec.base == "scratch" else None
         if part.own_base is not None:
             base = find_trained(run, training_name(part, None, part.own_base.seed))
@@ -140,7 +146,7 @@ def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[Traine
 
 
 def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -> None:
-    """Land that the plan has a trained model; it is made anew where a cached one is gone for other workers."""
+    """Record a plan's trained model; train again if its files are gone."""
     if not has_objects(run.folders, trained.files.values()):
         train = in_run(train_model, run, Stage.TRAINING, is_there=False, contract=training.job.contract)
         trained = train(run, training)
@@ -167,7 +173,8 @@ def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
 
 
 def _train_with_progress(run: Run, training: PlannedTraining) -> TrainedModel:
-    job, whose = training.job, training.job.contract
+    job = training.job
+    whose = training.job.contract
     what = f"the {training.base} base" if whose is None else f"{whose} seed {training.job.seed}"
     label = f"{training.variant}, training {what}"
     with ExitStack() as stack:

@@ -85,7 +85,8 @@ def _remember(connection: DuckDBPyConnection, bundles: Sequence[Manifest], landi
 
 def _insert_new(connection: DuckDBPyConnection, table: str, source: str) -> int:
     columns = ", ".join(arrow_schema(table).names)
-    model, rows = row_model(table), each_once(table, source)
+    model = row_model(table)
+    rows = each_once(table, source)
     if model not in EPISODE_TABLES:
         rows = f"from ({rows}) as landed anti join main.{table} as held using ({', '.join(model.KEY)})"
     return connection.execute(f"insert into main.{table} ({columns}) {rows}").fetchall()[0][0]

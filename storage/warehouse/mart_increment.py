@@ -40,7 +40,7 @@ semi join stale_instances using (instance_id)
 def measure_new_episodes(
     connection: DuckDBPyConnection, sources: Sequence[MartSource], open_bar: OpenBar = no_bar
 ) -> bool:
-    """Measure new episodes and those that depend on them; return whether that was worth it.
+    """Measure new episodes and their dependants; `False` if a rebuild is cheaper.
 
     The marts must have been made from the same sources before. Nothing changes where most episodes are new.
     """
@@ -49,9 +49,8 @@ def measure_new_episodes(
     connection.execute("attach ':memory:' as increment")
     try:
         connection.execute(_FIND_STALE.format(live=live))
-        tables = ("increment.main.stale_episodes", f"{live}.main.episodes")
-        stale_count, count = (connection.sql(f"select count(*) from {table}").fetchall()[0][0] for table in tables)
-        if stale_count > LARGEST_SHARE * count:
+        stale_count = _count_rows(connection, "increment.main.stale_episodes")
+        if stale_count > LARGEST_SHARE * _count_rows(connection, f"{live}.main.episodes"):
             return False
         marts = [source for source in sources if source.schema == "marts"]
         measured = [mart for mart in marts if mart.name.startswith("episode_")] if stale_count else []
@@ -67,6 +66,10 @@ def measure_new_episodes(
         connection.execute(f"use {live}")
         connection.execute("detach increment")
     return True
+
+
+def _count_rows(connection: DuckDBPyConnection, table: str) -> int:
+    return connection.sql(f"select count(*) from {table}").fetchall()[0][0]
 
 
 def _replace_stale(connection: DuckDBPyConnection, marts: Sequence[MartSource]) -> None:

@@ -1,4 +1,4 @@
-"""Merger: the one process that writes the warehouse file; it inserts landed bundles in one transaction."""
+"""The merger: the only writer of the warehouse file."""
 
 import time
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ _SECOND = partial(asyncio.sleep, 1.0)
 
 
 class BatchedLanding:
-    """A buffer of episodes' rows that lands when it is full, when it is old, or when it closes.
+    """A buffer of rows that lands when full, old or closed.
 
     Rows that were added are landed also when the block around it raises: a failed episode is data, and so are those
     that ended before a failure. Use it from one thread.

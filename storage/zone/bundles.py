@@ -1,4 +1,4 @@
-"""Bundles: what one write lands, as a manifest that commits it, and which bundle an episode is taken from."""
+"""Bundles: the files of one write, committed by a manifest."""
 
 import uuid
 import zlib

@@ -146,7 +146,7 @@ class FileStore:
             raise self._landing_error(error, deed, is_reading=is_reading) from error
 
     def _landing_error(self, error: Exception, deed: str, *, is_reading: bool) -> LandingError:
-        """Return a store's error with the way out, as one that passes or one that lasts."""
+        """Return a store's error with the way out, transient or lasting."""
         said = " ".join(str(error).split())
         remedy = REACH
         if isinstance(error, OSError):

@@ -70,7 +70,9 @@ class LandingZone:
         files: list[BundleFile] = []
         try:
             for table, rows in tables.items():
-                sink, arrow, path = io.BytesIO(), to_arrow(rows), data_path(table, run_id, bundle_id)
+                sink = io.BytesIO()
+                arrow = to_arrow(rows)
+                path = data_path(table, run_id, bundle_id)
                 pq.write_table(arrow, sink, compression="zstd")
                 content = sink.getbuffer()
                 self.store.write(path, content)
@@ -101,17 +103,21 @@ class LandingZone:
         """Return the committed bundles, without those whose ids are `known`; each manifest is read once per object."""
         committed = [Path(file.path) for file in self.store.find(MANIFEST_FOLDER) if file.path.endswith(".json")]
         paths = {path.stem: str(path) for path in committed if path.stem not in known}
-        unread = [path for bundle_id, path in paths.items() if bundle_id not in self._read_manifests]
+        unreadable = self._read([path for bundle_id, path in paths.items() if bundle_id not in self._read_manifests])
+        found = (self._read_manifests[bundle_id] for bundle_id in sorted(paths) if bundle_id in self._read_manifests)
+        return Manifests(tuple(found), unreadable)
+
+    def _read(self, paths: Sequence[str]) -> dict[str, str]:
+        """Read manifests; return why one cannot be read, by its path."""
         unreadable: dict[str, str] = {}
-        for path, content in self.store.read_many(unread).items():
+        for path, content in self.store.read_many(paths).items():
             try:
                 self._read_manifests[Path(path).stem] = Manifest.from_json(content)
             except ValidationError as error:
                 unreadable[path] = f"not a manifest of this version: {error.errors()[0]['msg']}"
             except ValueError as error:
                 unreadable[path] = str(error)
-        found = (self._read_manifests[bundle_id] for bundle_id in sorted(paths) if bundle_id in self._read_manifests)
-        return Manifests(tuple(found), unreadable)
+        return unreadable
 
     def landed_episodes(self, plan_digest: str | None = None, run_id: str | None = None) -> dict[str, FinishReason]:
         """Return how each landed episode ended, by its id and from the manifests alone; of one plan or run if given."""

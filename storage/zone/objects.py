@@ -42,7 +42,7 @@ def keep_folder(folders: Folders, folder: Path) -> KeptFolder:
 
 
 def open_folder(folders: Folders, kept: KeptFolder) -> Path:
-    """Return where a kept folder lies here; what is missing is fetched, and all of it where it was made anew elsewhere.
+    """Return a stored folder's local path, fetching missing files.
 
     Raise `LandingError` for a file that is not in the landing zone, or damaged.
     """

@@ -22,6 +22,7 @@ QUARANTINE_FOLDER = "quarantine"
 _OWN_FILE = re.compile(
     r"(?P<folder>[a-z_]+)/run_id=[^/]+/(?P<bundle_id>\d{8}T\d{12}-[0-9a-f]{12})\.(?P<kind>parquet|json)"
 )
+_FOREIGN = "foreign: not a file that a landing zone writes"
 
 
 class Refusal(NamedTuple):
@@ -39,19 +40,28 @@ def inspect_landing(
     committed = {*merged, *(manifest.bundle_id for manifest in manifests.bundles)}
     refusals = [Refusal(path, reason) for path, reason in manifests.unreadable.items()]
     for file in files:
+        is_elsewhere = file.path.startswith((f"{QUARANTINE_FOLDER}/", f"{OBJECTS_FOLDER}/"))
+        if is_elsewhere or file.path in manifests.unreadable:
+            continue
         is_old = file.modified_at is not None and file.modified_at < left_behind_before
-        if file.path.startswith((f"{QUARANTINE_FOLDER}/", f"{OBJECTS_FOLDER}/")) or file.path in manifests.unreadable:
-            continue
-        if file.path.endswith(TEMPORARY_SUFFIX):
-            if is_old:
-                refusals.append(Refusal(file.path, "left behind by a writer that ended while writing it"))
-            continue
-        name = _OWN_FILE.fullmatch(file.path)
-        if name is None or (name["kind"] == "json") != (name["folder"] == MANIFEST_FOLDER):
-            refusals.append(Refusal(file.path, "foreign: not a file that a landing zone writes"))
-        elif name["kind"] == "parquet" and name["bundle_id"] not in committed and is_old:
-            refusals.append(Refusal(file.path, "never committed: its writer ended before the manifest"))
+        if reason := _why_homeless(file.path, committed, is_old=is_old):
+            refusals.append(Refusal(file.path, reason))
     return refusals
+
+
+def _why_homeless(path: str, committed: Collection[str], *, is_old: bool) -> str | None:
+    """Return why a file belongs to no bundle; a young file may still get one."""
+    if path.endswith(TEMPORARY_SUFFIX):
+        return "left behind by a writer that ended while writing it" if is_old else None
+    name = _OWN_FILE.fullmatch(path)
+    if name is None:
+        return _FOREIGN
+    is_manifest = name["kind"] == "json"
+    if is_manifest != (name["folder"] == MANIFEST_FOLDER):
+        return _FOREIGN
+    if is_manifest or name["bundle_id"] in committed or not is_old:
+        return None
+    return "never committed: its writer ended before the manifest"
 
 
 def inspect_bundles(
@@ -59,7 +69,8 @@ def inspect_bundles(
 ) -> tuple[list[Manifest], list[Refusal]]:
     """Part bundles into those whose files are all there with the right size, columns and checksum, and refusals."""
     sizes = {file.path: file.byte_count for file in files}
-    kept, refusals = [], []
+    kept = []
+    refusals = []
     for manifest in bundles:
         if reason := _why_unfit(manifest, sizes) or _why_damaged(manifest, store):
             refusals.append(Refusal(manifest.path, reason))

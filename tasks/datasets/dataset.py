@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from carryover.tasks.datasets.conversations import TrainingMessage
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
-from carryover.tasks.datasets.extraction import extract_conversations
+from carryover.tasks.datasets.extraction import Extraction, extract_conversations
 from carryover.tasks.datasets.selection import Candidate, order_candidates, select
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
 from carryover.tasks.datasets.truncation import CostedMessage, TokenBudget, Truncation, truncate
@@ -158,11 +158,8 @@ def _give_text(
         some = [(each, extractions.get(each.episode_id)) for each in batch[start : start + TRACES_AT_A_TIME]]
         costs.measure(message for _, extraction in some if extraction for message in extraction.messages)
         for candidate, extraction in some:
-            if extraction is None:
-                candidate.reason = "extraction_without_task_or_steps"
-            elif extraction.reason:
-                candidate.reason = extraction.reason
-            else:
+            candidate.reason = _why_no_text(extraction)
+            if extraction is not None and candidate.reason is None:
                 costed = [costs.costed(message) for message in extraction.messages]
                 _fit(candidate, costed, budget, costs.costed(placeholder))
         advance(sum(candidate.truncation is not None for candidate, _ in some))
@@ -187,6 +184,10 @@ def _records(
                 **spec.options,
                 "messages": [message.model_dump() for message in candidate.messages],
             }
+
+
+def _why_no_text(extraction: Extraction | None) -> str | None:
+    return "extraction_without_task_or_steps" if extraction is None else extraction.reason
 
 
 def _fit(

@@ -55,7 +55,9 @@ class Candidate:
 
     def skip(self, reason: str) -> None:
         """Leave the trace out, for its own reason or else the given one."""
-        self.status, self.reason, self.truncation = "skipped", self.reason or reason, None
+        self.status = "skipped"
+        self.reason = self.reason or reason
+        self.truncation = None
 
 
 Prepare = Callable[[Sequence[Candidate]], None]

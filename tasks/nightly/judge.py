@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
@@ -108,7 +109,10 @@ def _baseline(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> pl.D
 
 
 def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> dict[str, Any]:
-    """Return what the night's episodes of a cell say beside its baseline; the verdict where they alone decide it."""
+    """Compare a cell's episodes with its baseline.
+
+    The verdict is among the values where the episodes alone decide it.
+    """
     baseline = _baseline(frame, episodes, night)
     ended = frame.filter(pl.col("finish_reason") != FinishReason.ERROR.value)
     is_same = [pl.col(name).eq_missing(pl.col(f"{name}_before")) for name in OUTCOME]
@@ -132,25 +136,29 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> dict[
     before = baseline.sort("started_at")["run_id"][-1]
     differing_episodes = _describe_pairs(pairs.filter(~pl.all_horizontal(is_same)))
     names, note = _differences(identity, _identify(baseline, night.facts[before]))
-    scores, tokens = (
-        align([arm_table(side, metric) for side in (ended, baseline)]) for metric in ("score", "total_tokens")
-    )
-    means = [float(side.mean()) if side.size else None for side in scores.per_instance()]
-    intervals = bootstrap_intervals(tokens, ratio, night.statistics)
+    note = "; ".join(filter(None, (differing_episodes, note))) or None
+    measured = _measure_change(ended, baseline, night.statistics)
+    return values | {"baseline_run_id": before, "differing": names, "note": note} | measured
+
+
+def _measure_change(ended: pl.DataFrame, baseline: pl.DataFrame, statistics: StatisticsSpec) -> dict[str, Any]:
+    """Return means, paired tests and the interval of the token ratio."""
+    scores = align([arm_table(side, "score") for side in (ended, baseline)])
+    tokens = align([arm_table(side, "total_tokens") for side in (ended, baseline)])
+    mean, baseline_mean = (float(side.mean()) if side.size else None for side in scores.per_instance())
+    score_test = signed_rank(np.subtract(*scores.per_instance()))
+    token_test = signed_rank(np.subtract(*tokens.per_instance()))
+    intervals = bootstrap_intervals(tokens, ratio, statistics)
     interval = next((one for one in reversed(intervals) if one.low is not None), intervals[0])
-    tests = [signed_rank(np.subtract(*metric.per_instance())) for metric in (scores, tokens)]
-    return values | {
-        "baseline_run_id": before,
-        "differing": names,
-        "note": "; ".join(filter(None, (differing_episodes, note))) or None,
-        "mean_score": means[0],
-        "baseline_mean_score": means[1],
-        "score_p_value": tests[0].p_value,
-        "token_p_value": tests[1].p_value,
+    return {
+        "mean_score": mean,
+        "baseline_mean_score": baseline_mean,
+        "score_p_value": score_test.p_value,
+        "token_p_value": token_test.p_value,
         "token_ratio": interval.estimate,
         "low": interval.low,
         "high": interval.high,
-        "method": f"{tests[0].method}; tokens: {interval.method}",
+        "method": f"{score_test.method}; tokens: {interval.method}",
     }
 
 
@@ -178,19 +186,24 @@ def _first_difference(turns: Sequence[str], before: Sequence[str]) -> int | None
 def _identify(episodes: pl.DataFrame, facts: RunFacts) -> Identity:
     """Return what decided the episodes of a cell, which one run played."""
     declared = [json.loads(text) for text in episodes["contract_json"].unique().sort()]
-    apart = ("code_digest", "prompt_digest")
+    is_known = episodes["model_digest"].null_count() == 0
     return {
         "code": sorted({str(each.get("code_digest")) for each in declared}),
         "prompt": sorted({str(each.get("prompt_digest")) for each in declared}),
-        "contract": [{name: value for name, value in each.items() if name not in apart} for each in declared],
+        "contract": [_without_digests(each) for each in declared],
         "environment": {name: facts.environment.get(name) for name in ENVIRONMENT},
-        # without folders and models, which lie elsewhere on another machine
-        "server": [
-            {**server, "command": [word for word in server.get("command", ()) if "/" not in word]}
-            for server in facts.servers
-        ],
-        "weights": None if episodes["model_digest"].null_count() else sorted(episodes["model_digest"].unique()),
+        "server": [_without_paths(server) for server in facts.servers],
+        "weights": sorted(episodes["model_digest"].unique()) if is_known else None,
     }
+
+
+def _without_digests(declared: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in declared.items() if name not in ("code_digest", "prompt_digest")}
+
+
+def _without_paths(server: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a server's description without folders and models, which lie elsewhere on another machine."""
+    return {**server, "command": [word for word in server.get("command", ()) if "/" not in word]}
 
 
 def _differences(identity: Identity, baseline: Identity) -> tuple[tuple[str, ...], str | None]:
@@ -198,31 +211,47 @@ def _differences(identity: Identity, baseline: Identity) -> tuple[tuple[str, ...
 
     A run with several servers has one per plan part.
     """
-    known = [name for name in identity if None not in (identity[name], baseline[name])]
-    names = [name for name in known if name != "server" and identity[name] != baseline[name]]
+    names = [name for name in identity if name != "server" and _is_other(identity[name], baseline[name])]
     if any(server not in baseline["server"] for server in identity["server"]):
         names.append("server")
     told = [name for name in names if name in ("contract", "environment", "server")]
     sentences = describe_difference({name: baseline[name] for name in told}, {name: identity[name] for name in told})
-    more = f"; {len(sentences) - SENTENCES} more" if len(sentences) > SENTENCES else ""
-    return tuple(names), "; ".join(sentences[:SENTENCES]) + more if sentences else None
+    if not sentences:
+        return tuple(names), None
+    words = "; ".join(sentences[:SENTENCES])
+    if len(sentences) > SENTENCES:
+        words += f"; {len(sentences) - SENTENCES} more"
+    return tuple(names), words
+
+
+def _is_other(value: object, before: object) -> bool:
+    return value is not None and before is not None and value != before
 
 
 def _verdict(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
     """Return the verdict from corrected p-values and effect sizes."""
-    paired, unpaired = cell["pair_count"], cell["unpaired_count"]
+    paired = cell["pair_count"]
+    unpaired = cell["unpaired_count"]
     if paired < LEAST_SHARE * (paired + unpaired):
         return "incomplete"
     if cell["identical_count"] == paired and not unpaired:
         return "identical"
-    has_score, has_tokens = (
-        cell[name] is not None and cell[name] < thresholds.alpha for name in ("score_p_holm", "token_p_holm")
-    )
+    return _judge_change(cell, thresholds)
+
+
+def _judge_change(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
+    has_score = _is_significant(cell["score_p_holm"], thresholds.alpha)
+    has_tokens = _is_significant(cell["token_p_holm"], thresholds.alpha)
     change = (cell["mean_score"] or 0.0) - (cell["baseline_mean_score"] or 0.0)
-    rise, most = 1.0 if cell["token_ratio"] is None else cell["token_ratio"], 1 + thresholds.token_rise
-    if (has_score and change <= -thresholds.score_drop) or (has_tokens and rise >= most):
+    rise = 1.0 if cell["token_ratio"] is None else cell["token_ratio"]
+    most = 1 + thresholds.token_rise
+    is_worse = has_score and change <= -thresholds.score_drop
+    is_better = has_score and change >= thresholds.score_drop
+    is_dearer = has_tokens and rise >= most
+    is_cheaper = has_tokens and rise <= 1 / most
+    if is_worse or is_dearer:
         return "regression"
-    if (has_score and change >= thresholds.score_drop) or (has_tokens and rise <= 1 / most):
+    if is_better or is_cheaper:
         return "improvement"
     return WITHIN_NUMERICS if _is_rounding(cell) else "unchanged"
 
@@ -239,16 +268,31 @@ def _share_identical(cell: Mapping[str, Any]) -> float:
 
 
 def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
-    """Return a night's verdicts in a sentence: equal to the study, or how many cells got which and what differs."""
-    counts = {word: sum(row.verdict == word for row in verdicts) for word in sorted({row.verdict for row in verdicts})}
-    names = sorted({name for row in verdicts for name in row.differing})
-    unknown = {name for row in verdicts for name, digest in json.loads(row.identity_json).items() if digest is None}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items())
+    """Summarize a night's verdicts in one sentence."""
+    counts = Counter(row.verdict for row in verdicts)
+    told = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
     if set(counts) == {"first"}:
         return f"{told}: the baseline of this series"
-    if is_identical := set(counts) == {"identical"}:
+    is_identical = set(counts) == {"identical"}
+    if is_identical:
         told = f"all {len(verdicts)} cells equal their baseline to the token"
-    if names or is_identical:
-        return f"{told}; not as for the baseline: {', '.join(names)}" if names else told
-    told += f", and nothing else differs: {', '.join(name for name in PARTS if name not in unknown)} are the baseline's"
-    return f"{told}; not compared where unknown: {', '.join(sorted(unknown))}" if unknown else told
+    differing = sorted({name for row in verdicts for name in row.differing})
+    if differing:
+        return f"{told}; not as for the baseline: {', '.join(differing)}"
+    if is_identical:
+        return told
+    unknown = set().union(*map(_unknown_parts, verdicts))
+    equal = [name for name in PARTS if name not in unknown]
+    told += f", and nothing else differs: {', '.join(equal)} are the baseline's"
+    if unknown:
+        told += f"; not compared where unknown: {', '.join(sorted(unknown))}"
+    return told
+
+
+def _unknown_parts(verdict: NightVerdictRow) -> set[str]:
+    digests = json.loads(verdict.identity_json)
+    return {name for name, digest in digests.items() if digest is None}
+
+
+def _is_significant(p_value: float | None, alpha: float) -> bool:
+    return p_value is not None and p_value < alpha

@@ -74,9 +74,11 @@ class NightObject(FrozenModel):
 
     def part(self, part: StudyPart) -> StudyPart:
         """Return a part of the study as the night plays it: its own evaluations, without arms of other rules."""
-        base, rows = part.base, {}
+        base = part.base
+        rows = {}
         if self.endpoint_model is not None:
-            base, rows = "endpoint", {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
+            base = "endpoint"
+            rows = {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
         played = tuple(each.model_copy(update=rows) for each in part.evaluations if each.variant is None)
         return part.model_copy(update={"base": base, "evaluations": played})
 

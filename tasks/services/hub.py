@@ -56,7 +56,8 @@ def import_bitsandbytes() -> None:
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # offers an optional package on every import
     # With `kernels` installed its import downloads a kernel for CPUs from the hub, and goes on where that fails.
     modules: dict[str, Any] = sys.modules
-    kernels, modules["kernels"] = modules.get("kernels"), None
+    kernels = modules.get("kernels")
+    modules["kernels"] = None
     try:
         import bitsandbytes  # noqa: F401
     finally:

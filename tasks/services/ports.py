@@ -38,7 +38,8 @@ def _find_listener(port: int) -> _Listener | None:
         lines = table.read_text(encoding="ascii").splitlines() if table.exists() else []
         for line in lines[1:]:
             fields = line.split()
-            address, state = fields[1], fields[3]
+            address = fields[1]
+            state = fields[3]
             if state == LISTENING and int(address.rpartition(":")[2], 16) == port:
                 return _Listener(user_id=int(fields[7]), inode=fields[9])
     return None

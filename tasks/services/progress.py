@@ -55,7 +55,8 @@ class StageProgress:
     def describe(self, seconds: float) -> tuple[float, str]:
         """Return the share done after so long, in percent, and a line with the rate and the time left."""
         with self.lock:
-            done, detail = self.done, self.detail
+            done = self.done
+            detail = self.detail
         text = f"{self.label}: {done:,} of {self.total:,} {self.unit} in {seconds:.0f} s"
         if done and seconds:
             text += f", {pace(done / seconds, self.unit)}"
@@ -158,7 +159,8 @@ def waiting_line(label: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def _plain_lines(label: str, total: int, unit: str) -> Iterator[Advance]:
-    stage, started = StageProgress(label, total, unit), time.monotonic()
+    stage = StageProgress(label, total, unit)
+    started = time.monotonic()
     told = started
 
     def advance(count: int, detail: str = "") -> None:

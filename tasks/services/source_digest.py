@@ -25,7 +25,8 @@ HARNESS = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks
 _MODULE_NAME = re.compile(r"carryover\.tasks(\.\w+)+")
 _QUOTED_OR_GAP = re.compile(r"""(?P<quoted>'(?:[^']|'')*'|"[^"]*")|(?:\s|--[^\n]*|/\*.*?\*/)+""", re.DOTALL)
 """SQL's strings and quoted names, and what separates its words."""
-_WHOLE, _EFFECTS = "*", "!"
+_WHOLE = "*"
+_EFFECTS = "!"
 """In place of a name: all of a module, and those of its statements that define nothing."""
 
 
@@ -76,7 +77,7 @@ def canonical_json(value: Any) -> str:
 
 
 def _counting_with(file: Path, name: str, apart: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Return what counts because a part of a file counts: names that it uses, its imports, files that it reads."""
+    """Return the dependencies of a part of a file."""
     source = _read(file)
     part = source[name]
     others = [(file, used) for used in part.used if used in source]
@@ -204,9 +205,10 @@ def _part(statements: Sequence[ast.stmt], name: str) -> _Part:
                     strings.add(text)
                 case ast.Name(id=identifier):
                     used.add(identifier)
+    mentioned = imported | strings
     return _Part(
         meaning=hashlib.sha256("".join(map(ast.dump, statements)).encode()).digest(),
         used=frozenset({*used, *strings, _EFFECTS} - {name}),
-        imported=frozenset(dotted for dotted in {*imported, *strings} if _MODULE_NAME.fullmatch(dotted)),
+        imported=frozenset(filter(_MODULE_NAME.fullmatch, mentioned)),
         reads_files="__file__" in used,
     )

@@ -28,7 +28,8 @@ FLOW = "compare_arms"
 @contextmanager
 def open_comparison(plan: SuitePlan) -> Iterator[str]:
     """Yield the id of a new run, and land how it ends."""
-    zone, run_id = LandingZone(open_folders().landing), new_run_id()
+    zone = LandingZone(open_folders().landing)
+    run_id = new_run_id()
     row = RunRow(
         run_id=run_id,
         flow=FLOW,
@@ -50,7 +51,8 @@ def missing_case_episodes(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> li
     episodes = []
     for case in suite_cases(suite, plan.case_seed, plan.data)[: plan.case_limit]:
         for replicate in range(plan.replicates):
-            episode, is_done = CaseEpisode(case, arm, replicate), False
+            episode = CaseEpisode(case, arm, replicate)
+            is_done = False
             while not is_done and (reason := landed.get(episode_id(episode, plan.digest, plan.instruction))):
                 is_done = reason is not FinishReason.ERROR
                 episode = episode._replace(attempt=episode.attempt + 1)

@@ -65,7 +65,8 @@ def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
     for part in plan.parts:
         if (most := part.teacher.maximum_attempts) is not None:
             is_own = (pl.col("purpose") == "teacher") & (pl.col("variant") == part.variant)
-            given_up, gives_up = given_up | (is_own & (pl.col("attempt_count") >= most)), True
+            given_up = given_up | (is_own & (pl.col("attempt_count") >= most))
+            gives_up = True
     is_heard = ~pl.col("episode_id").is_in(sorted(unheard_attempts(zone) if gives_up else ()))
     newest_first = pl.col("finish_reason").sort_by(
         "started_at", "attempt", "episode_id", descending=[True, True, False]

@@ -49,7 +49,9 @@ def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
 
 
 def _report(progress: StageProgress, artifact: UUID, is_over: threading.Event) -> None:
-    started, told, is_last = time.monotonic(), -1, False
+    started = time.monotonic()
+    told = -1
+    is_last = False
     while not is_last:
         is_last = is_over.wait(UPDATE_SECONDS)
         if is_last or progress.done != told:

@@ -129,7 +129,8 @@ def _refuse_missing_traces(run: Run, part: StudyPart, tokenizer: Path, zone: Lan
 
 def read_training_data(run: Run, part: StudyPart) -> TrainingData:
     """Return a part's training data; raise `UserError` if they are not prepared yet, or a file is gone or changed."""
-    noted, what = stage_result(run, Stage.DATA, part.variant), f"training data of plan {run.plan.name}"
+    noted = stage_result(run, Stage.DATA, part.variant)
+    what = f"training data of plan {run.plan.name}"
     if noted is None:
         raise UserError(f"no {what} in {run.folders.datasets}; run `carryover stage prepare-training` first")
     data = TrainingData.model_validate_json(noted).opened(run.folders)

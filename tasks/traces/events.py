@@ -18,7 +18,8 @@ from carryover.tasks.traces.walker import ParsedBlock, walk_block
 
 NOT_PARSED = ParsedBlock(is_parsed=False)
 _ROWS = TypeAdapter(list[NameEventRow])
-_KEPT_BLOCKS, _KEPT_LENGTH = 64, 10_000
+_KEPT_BLOCKS = 64
+_KEPT_LENGTH = 10_000
 """Blocks whose events are cached, of at most so many characters: an agent repeats itself, and so do its episodes."""
 
 

@@ -41,7 +41,9 @@ class Row(FrozenModel):
     def __init_subclass__(cls, *, table: str, key: tuple[str, ...], latest_wins: bool = False, **config: Any) -> None:
         """Set the constants of a table, which its class statement names."""
         super().__init_subclass__(**config)
-        cls.TABLE, cls.KEY, cls.LATEST_WINS = table, key, latest_wins
+        cls.TABLE = table
+        cls.KEY = key
+        cls.LATEST_WINS = latest_wins
 
 
 HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
@@ -196,7 +198,8 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     def _with_total_tokens(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        prompt, completion = values.get("prompt_tokens"), values.get("completion_tokens")
+        prompt = values.get("prompt_tokens")
+        completion = values.get("completion_tokens")
         is_uncounted = values.get("token_source") == "imported" and 0 in (prompt, completion)
         if prompt is None or completion is None or is_uncounted:
             return values
