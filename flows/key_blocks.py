@@ -13,7 +13,10 @@ _NAMED_BLOCK = re.compile(rf'key_variable":"({BLOCK_PREFIX}[^"]+)"')
 
 
 def load_keys(*specs: object) -> None:
-    """Hold the current key of every Secret block that specs name; raise `UserError` without server or block."""
+    """Hold the current key of every Secret block that specs name.
+
+    Raise `UserError` without server or block.
+    """
     dumps = [spec.model_dump_json() for spec in specs if isinstance(spec, BaseModel)]
     for name in sorted({name for dump in dumps for name in _NAMED_BLOCK.findall(dump)}):
         if lack := unavailable_server():

@@ -87,7 +87,10 @@ def flow(stage: str, tasks_at_once: int = 2) -> Callable[[Callable[P, R]], Flow[
 
 
 def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":
-    """Return the plan of a flow's parameters, or None if they name none; the flow itself refuses those."""
+    """Return the plan of a flow's parameters, or None if they name none.
+
+    The flow itself refuses those.
+    """
     if "plan" in parameters:
         return parameters["plan"]
     try:

@@ -81,7 +81,10 @@ def reevaluate_model(
 
 
 def _play(run: Run, plan: StudyPlan, cells: ChosenCells, night: NightObject) -> None:
-    """Play every cell once more; each episode is a further attempt at the one before."""
+    """Play every cell once more.
+
+    Each episode is a further attempt at the one before.
+    """
     again = run.limits.model_copy(update={"refresh": (*run.limits.refresh, Stage.EVALUATION)})
     parts = [part for part in plan.parts if part.variant == study_variant(plan)]
     for part in parts[:1] if night.endpoint_model is not None else parts:

@@ -67,7 +67,9 @@ def reproduce_study(
 
 
 def answer_study(parameters: Mapping[str, Any]) -> bool:
-    """Answer from landed results, without a Prefect server; `False` if the flow is to run.
+    """Answer from landed results, without a Prefect server.
+
+    `False` if the flow is to run.
 
     Raise `UserError` with what the study needs and does not find, before a server starts.
     """
@@ -93,7 +95,9 @@ _unanswered: set[Start] = set()
 
 
 def is_answered(plan: StudyPlan, limits: Limits, train_on: TrainOn = "here", *, dry_run: bool) -> bool:
-    """Print the estimate of a dry run, or the tables of a finished plan; return whether that was all.
+    """Print the estimate of a dry run, or the tables of a finished plan.
+
+    Return whether that was all.
 
     The statistics of a finished plan are computed again once the analysis has changed. What it has landed is merged
     first: a run may have been killed between its end and its merge.

@@ -67,7 +67,10 @@ def comment_on_schema(connection: DuckDBPyConnection, statements: Sequence[tuple
 
 
 def _meaning(column: str, columns: dict[tuple[str, str], str]) -> str | None:
-    """Return what a column of any relation means; columns beside another one are named after it."""
+    """Return what a column of any relation means.
+
+    Columns beside another one are named after it.
+    """
     if meaning := columns.get(("*", column)):
         return meaning
     for affix, wording in _BESIDE.items():

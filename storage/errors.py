@@ -4,7 +4,10 @@ from carryover.tasks.services.errors import UserError
 
 
 class StorageError(UserError):
-    """Base of the errors of landing zone and warehouse; the message names the path and the way out."""
+    """Base of the errors of landing zone and warehouse.
+
+    The message names the path and the way out.
+    """
 
 
 class LandingError(StorageError):
@@ -24,4 +27,7 @@ class WarehouseBusyError(WarehouseError):
 
 
 class QueryError(StorageError):
-    """DuckDB refused a query; `str(error)` is DuckDB's message, which names what an unknown name is close to."""
+    """DuckDB refused a query.
+
+    `str(error)` is DuckDB's message, which names what an unknown name is close to.
+    """

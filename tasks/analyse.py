@@ -45,7 +45,10 @@ def _identify(run: Run) -> str:
 
 @task(task_run_name="statistics", cache_policy=StageIdentity(identify=_identify))
 def compute_study_statistics(run: Run) -> int:
-    """Land every statistic of the plan, and the published claims beside them; return how many statistics."""
+    """Land every statistic of the plan, and the published claims beside them.
+
+    Return how many statistics.
+    """
     rows = compute_statistics(
         _episodes(run),
         plan_digest=run.plan.digest,

@@ -20,7 +20,10 @@ from carryover.tasks.traces.rows import InstanceRow, ItemRow
     cache_policy=StageIdentity(identify=lambda run, instance_set: stage_digest(Stage.INSTANCES, instance_set)),
 )
 def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
-    """Sample, validate and land the instances of a set; return their ids in the order of its seeds."""
+    """Sample, validate and land the instances of a set.
+
+    Return their ids in the order of its seeds.
+    """
     spec = open_bucket(instance_set.bucket)
     instances: list[InstanceRow] = []
     items: list[ItemRow] = []

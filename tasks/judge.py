@@ -20,7 +20,10 @@ REGRESSION_EVENT = "carryover.regression"
 
 @task(task_run_name="judge-{series}", cache_policy=NO_CACHE, tags=["stage:reevaluation"])
 def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightVerdictRow]:
-    """Land and return a verdict on every cell that a run has played and merged; emit an event for every regression."""
+    """Land and return a verdict on every cell that a run has played and merged.
+
+    Emit an event for every regression.
+    """
     with Warehouse.open(run.folders.warehouse) as warehouse:
         episodes = warehouse.sql(command_sql("judged_episodes"), plan_digest=run.plan.digest).polars()
         facts = {run_id: _facts(warehouse, run_id) for run_id in episodes["run_id"].unique()}

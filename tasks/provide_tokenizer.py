@@ -1,4 +1,7 @@
-"""Stage 2: the tokenizer of training; for a model that starts from nothing, learned from teacher conversations."""
+"""Stage 2: the tokenizer of training.
+
+For a model that starts from nothing, learned from teacher conversations.
+"""
 
 import asyncio
 import json
@@ -50,7 +53,10 @@ def _identify(run: Run, part: StudyPart) -> str:
 
 @task(task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify))
 def provide_tokenizer(run: Run, part: StudyPart) -> KeptFolder:
-    """Make or find the tokenizer that a part trains with; raise `UserError` as `make_tokenizer`."""
+    """Make or find the tokenizer that a part trains with.
+
+    Raise `UserError` as `make_tokenizer`.
+    """
     return keep_folder(run.folders, make_tokenizer(run, part))
 
 
@@ -116,7 +122,10 @@ def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
 async def _play(
     run: Run, part: StudyPart, condition: Condition, sample: list[PlannedEpisode], runtime: Runtime
 ) -> dict[str, RecordedEpisode]:
-    """Return what the teacher of a condition played, by instance; raise `UserError` where an episode failed."""
+    """Return what the teacher of a condition played, by instance.
+
+    Raise `UserError` where an episode failed.
+    """
     recorded: dict[str, RecordedEpisode] = {}
     label = f"tokenizer sample, {condition.runtime_contract}"
     client_spec = scripted_client(part)

@@ -35,7 +35,10 @@ from carryover.tasks.train import find_trained
 
 @task(task_run_name="models-{part.name}", cache_policy=NO_CACHE, tags=["stage:evaluation"])
 def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[StudyModel]:
-    """Return the base and every trained model of a part; raise `UserError` that names one that is not trained yet."""
+    """Return the base and every trained model of a part.
+
+    Raise `UserError` that names one that is not trained yet.
+    """
     models = [_base_model(run, part, tokenizer)]
     for seed, contract in product(part.training_seeds, part.teacher.contracts):
         folder = find_trained(run, training_name(part, contract, seed)).path
@@ -63,7 +66,9 @@ def serve_models(
     cells: ChosenCells = ALL_CELLS,
     serving: ServingSpec | None = None,
 ) -> Iterator[RunningServer]:
-    """Yield a running endpoint for the models; no task, because it lasts for as long as others use it.
+    """Yield a running endpoint for the models.
+
+    No task, because it lasts for as long as others use it.
 
     The server is a run of its own that joins the one it serves: its environment holds its version and command line.
     A study runs every model under every contract on purpose: the log and `tell`, which speaks to the person, warn of

@@ -63,7 +63,10 @@ class PlannedTraining(FrozenModel):
 def plan_training(
     run: Run, part: StudyPart, contract: str | None, seed: int, tokenizer: Path | None
 ) -> PlannedTraining:
-    """Return a part's training, or that of its base without a contract; raise `UserError` without data or base."""
+    """Return a part's training, or that of its base without a contract.
+
+    Raise `UserError` without data or base.
+    """
     name = training_name(part, contract, seed)
     base = None
     if contract is None:
@@ -154,7 +157,10 @@ def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -
 
 
 def find_trained(run: Run, name: str) -> TrainedFolder:
-    """Return a model that the plan has, by the name of its training; raise `UserError` if it is not trained yet."""
+    """Return a model that the plan has, by the name of its training.
+
+    Raise `UserError` if it is not trained yet.
+    """
     noted = stage_result(run, Stage.TRAINING, name)
     if noted is None:
         raise UserError(f"plan {run.plan.name} has no trained model {name}; run `carryover stage train-models` first")
@@ -163,7 +169,9 @@ def find_trained(run: Run, name: str) -> TrainedFolder:
 
 
 def unknown_sizes(parts: Sequence[StudyPart]) -> list[str]:
-    """Return a warning for every base of unknown size; its disk and memory check is skipped.
+    """Return a warning for every base of unknown size.
+
+    Its disk and memory check is skipped.
 
     Raise `UserError` for a base that is missing, gated or out of reach.
     """

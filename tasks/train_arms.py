@@ -67,7 +67,10 @@ def _learn_tokenizer(conversations: Iterable[Sequence[Conversation]], folder: Pa
 
 @task(task_run_name="training-{arm}", cache_policy=NO_CACHE)
 def train_arm(arm: ArmName, prepared: Prepared) -> Path:
-    """Return the folder of an arm's model; a finished training is reused, and a killed one resumes."""
+    """Return the folder of an arm's model.
+
+    A finished training is reused, and a killed one resumes.
+    """
     job = TrainingJob(
         spec=TRAINING_SPEC,
         dataset=prepared.datasets[arm],
@@ -81,7 +84,10 @@ def train_arm(arm: ArmName, prepared: Prepared) -> Path:
 
 @contextmanager
 def served_plans(plan: SuitePlan, folders: dict[ArmName, Path]) -> Iterator[dict[ArmName, SuitePlan]]:
-    """Yield the plan with the endpoint of each arm's model; without trained models, the plan itself."""
+    """Yield the plan with the endpoint of each arm's model.
+
+    Without trained models, the plan itself.
+    """
     spec = ServingSpec(context_tokens=_CONTEXT_TOKENS, max_concurrent=plan.concurrency)
     log = open_folders().logs / "serving-arms.log"
     plans = dict.fromkeys(plan.arms, plan)

@@ -51,7 +51,9 @@ def run_as_command(
     name: str | None = None,
     answer: EarlyAnswer | None = None,
 ) -> None:
-    """Run a flow with parameters from the command line and exit; without a Prefect server where `answer` is enough.
+    """Run a flow with parameters from the command line and exit.
+
+    Without a Prefect server where `answer` is enough.
 
     A user error is one line on standard error and exit code 1, or 2 for a bad option.
     """
@@ -76,7 +78,10 @@ def run_as_command(
 
 
 def read_options(file: Path, known: Sequence[str]) -> dict[str, Any]:
-    """Return the options in a YAML file, by name; raise `UserError` for a file that holds none or an unknown one."""
+    """Return the options in a YAML file, by name.
+
+    Raise `UserError` for a file that holds none or an unknown one.
+    """
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
@@ -105,7 +110,10 @@ def flow_options(flow: Flow[..., Any]) -> tuple[list[inspect.Parameter], dict[st
 
 
 def call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer | None) -> None:
-    """Run the flow unless it is answered already; print what a user must know; logs go to a server."""
+    """Run the flow unless it is answered already.
+
+    Print what a user must know; logs go to a server.
+    """
     keep_logs_off_terminal()
     if PREFECT_API_URL.value() is None:
         logging.getLogger("prefect").setLevel(logging.CRITICAL)
@@ -129,7 +137,10 @@ def call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer 
 
 
 def _option(name: str, field: dict[str, Any], definitions: dict[str, Any], *, is_required: bool) -> inspect.Parameter:
-    """Return a parameter of Typer's for a field; one that is not given is `None`, and the flow's default holds."""
+    """Return a parameter of Typer's for a field.
+
+    One that is not given is `None`, and the flow's default holds.
+    """
     kind = _resolve(field, definitions)
     default = field.get("default")
     summary = field.get("description") or ""
@@ -172,7 +183,10 @@ def _parse_json(text: str) -> Any:
 
 
 def _parse_list(text: str) -> Any:
-    """Return a list given as `25,80,none` or as JSON; whole numbers become numbers, everything else stays text."""
+    """Return a list given as `25,80,none` or as JSON.
+
+    Whole numbers become numbers, everything else stays text.
+    """
     if text.lstrip().startswith("["):
         return _parse_json(text)
     return [int(word) if re.fullmatch(r"-?\d+", word) else word for word in map(str.strip, text.split(","))]

@@ -24,7 +24,10 @@ CELLS_CAPTION = (
 
 
 def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[Path]:
-    """Write the 2x2 and Figures 2 and 3 of every group of a plan as SVG, each with its caption; return the files."""
+    """Write the 2x2 and Figures 2 and 3 of every group of a plan as SVG, each with its caption.
+
+    Return the files.
+    """
     folder.mkdir(exist_ok=True)
     written = []
     for drawing in (*draw_cells(warehouse, plan_digest), *_figures(warehouse, plan_digest)):

@@ -29,7 +29,10 @@ class _OneLine:
     """Prints every user error as one line, and exits with its code."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        """Run the command and exit; outside of standalone mode, return its value and let errors through."""
+        """Run the command and exit.
+
+        Outside of standalone mode, return its value and let errors through.
+        """
         run: Any = super().main  # type: ignore[misc]  # of Typer's command or group
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
@@ -55,7 +58,10 @@ class OneLineGroup(_OneLine, TyperGroup):
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's text as one line; of several bad values, the first with its place."""
+    """Return an error's text as one line.
+
+    Of several bad values, the first with its place.
+    """
     match error:
         case typer.TyperException():
             context = getattr(error, "ctx", None)
@@ -77,7 +83,10 @@ def one_line(error: BaseException) -> str:
 
 
 def _name_extra(error: ModuleNotFoundError) -> str:
-    """Return the extra that installs a missing module; raise the error again if none does."""
+    """Return the extra that installs a missing module.
+
+    Raise the error again if none does.
+    """
     module = (error.name or "").partition(".")[0]
     wanted = [requirement for requirement in requires("carryover") or () if _module_of(requirement) == module]
     for extra in USER_EXTRAS:

@@ -1,4 +1,7 @@
-"""Commands whose options are a flow's parameters; flow and Prefect load when the command is called."""
+"""Commands whose options are a flow's parameters.
+
+Flow and Prefect load when the command is called.
+"""
 
 from typing import TYPE_CHECKING, Any
 

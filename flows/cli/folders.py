@@ -19,7 +19,10 @@ HOW_TO_FILL = "`make demo` fills it (SCALE=smoke in two minutes), `carryover mer
 
 
 def find_folders(home: Path | None) -> Folders:
-    """Return the data folder; raise `UserError` if there is none: a reader never makes one."""
+    """Return the data folder.
+
+    Raise `UserError` if there is none: a reader never makes one.
+    """
     folders = name_folders(home)
     if not folders.home.is_dir():
         raise UserError(f"no data folder {folders.home}; {HOW_TO_FILL}")
@@ -57,7 +60,10 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator["W
 
 
 def find_results(name_or_folder: str) -> Path:
-    """Return kept results by folder, or by a name that comes with Carryover; raise `UserError` if there are none."""
+    """Return kept results by folder, or by a name that comes with Carryover.
+
+    Raise `UserError` if there are none.
+    """
     own = Path(str(files("carryover.sql") / "results"))
     names = sorted(entry.name for entry in own.iterdir() if entry.is_dir()) if own.is_dir() else []
     if name_or_folder in names:
@@ -70,7 +76,9 @@ def find_results(name_or_folder: str) -> Path:
 
 
 def choose_plan(warehouse: "Warehouse", plan_digest: str | None) -> str:
-    """Return the plan that was named; by default the latest finished one, or the only one.
+    """Return the plan that was named.
+
+    By default the latest finished one, or the only one.
 
     Raise `UserError` if the plan has no run here, or several have and no study has finished.
     """

@@ -55,7 +55,10 @@ def silence_exit() -> None:
 
 
 def report_errors(collected: Sequence[Collected]) -> None:
-    """Tell how many episodes of a stage ended with an error; raise `UserError` if all are played now and did."""
+    """Tell how many episodes of a stage ended with an error.
+
+    Raise `UserError` if all are played now and did.
+    """
     count = sum(one.error_count for one in collected)
     if count:
         first = next(one.first_error for one in collected if one.first_error is not None)

@@ -59,7 +59,10 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
 
 
 def _find_episode(warehouse: Warehouse, start: str, plan: str | None) -> dict[str, Any]:
-    """Return the one episode whose id starts so; raise `UserError` for none or several."""
+    """Return the one episode whose id starts so.
+
+    Raise `UserError` for none or several.
+    """
     matches = warehouse.sql(command_sql("found_episodes"), start=start).arrow().to_pylist()
     digest = choose_plan(warehouse, plan) if plan else warehouse.latest_plan()
     found = [row for row in matches if digest in (None, row["plan_digest"])]

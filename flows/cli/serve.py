@@ -27,7 +27,10 @@ def start_server(
     max_concurrent: int,
     threads: int,
 ) -> None:
-    """Replace this process by a server; raise `UserError` for a missing folder or a malformed adapter."""
+    """Replace this process by a server.
+
+    Raise `UserError` for a missing folder or a malformed adapter.
+    """
     source = expanded(model)
     if is_local(source):
         source = str(_folder(source))
@@ -43,7 +46,10 @@ def start_server(
 
 
 def read_adapters(named: Sequence[str]) -> dict[str, Path]:
-    """Return adapters by name from words of the form NAME=FOLDER; raise `UserError` for another word."""
+    """Return adapters by name from words of the form NAME=FOLDER.
+
+    Raise `UserError` for another word.
+    """
     adapters = {}
     for word in named:
         name, separator, folder = word.partition("=")

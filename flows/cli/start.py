@@ -1,4 +1,7 @@
-"""Entry point of the `carryover` command; an interrupt while it loads is one line too."""
+"""Entry point of the `carryover` command.
+
+An interrupt while it loads is one line too.
+"""
 
 import sys
 

@@ -64,7 +64,9 @@ def open_for_writing(path: Path) -> DuckDBPyConnection:
 
 
 def open_for_reading(path: Path) -> DuckDBPyConnection:
-    """Return a read-only connection with the file as default database; raise `WarehouseError` if it is not a warehouse.
+    """Return a read-only connection with the file as default database.
+
+    Raise `WarehouseError` if it is not a warehouse.
 
     The file is attached to a database in memory: a process that opens a path which has been replaced meanwhile then
     sees the new file, while older connections keep the old one.
@@ -93,7 +95,10 @@ def _opening_error(path: Path, error: duckdb.Error) -> WarehouseError:
 
 
 def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) -> None:
-    """Deny the connection's SQL every file but attached ones and those below `folder`; it cannot be undone."""
+    """Deny the connection's SQL every file but attached ones and those below `folder`.
+
+    It cannot be undone.
+    """
     if folder is not None:
         connection.execute(f"set global allowed_directories = [{quoted(folder)}]")
     connection.execute("set global enable_external_access = false")
@@ -125,7 +130,10 @@ def query_error(error: duckdb.Error) -> QueryError:
 
 
 def _why_no_query(kind: str) -> str:
-    """Return the refusal of a statement that is not a query, with the way out; `kind` names it."""
+    """Return the refusal of a statement that is not a query, with the way out.
+
+    `kind` names it.
+    """
     return (
         f"unsupported statement: {kind}; the warehouse is read-only; "
         f"write select, from, with, describe, summarize, pivot, values or explain; {_WAY_AROUND}"
@@ -145,7 +153,10 @@ def _without_asides(statement: str) -> str:
 
 @contextmanager
 def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
-    """Commit what the block around it changes; where the block raises, for whatever reason, change nothing."""
+    """Commit what the block around it changes.
+
+    Where the block raises, for whatever reason, change nothing.
+    """
     connection.begin()
     try:
         yield

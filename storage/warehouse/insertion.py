@@ -93,7 +93,10 @@ def _insert_new(connection: DuckDBPyConnection, table: str, source: str) -> int:
 
 
 def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> int:
-    """Insert the rows that landed later than the one held under their key, in its place; return their number."""
+    """Insert the rows that landed later than the one held under their key, in its place.
+
+    Return their number.
+    """
     columns = ", ".join(arrow_schema(table).names)
     row_key = f"[{', '.join(f'{column}::varchar' for column in row_model(table).KEY)}]"
     connection.execute(

@@ -23,7 +23,9 @@ where table_catalog = current_database() and table_schema in ('published', 'stag
 def refresh_marts(
     connection: DuckDBPyConnection, *, is_materialized: bool = True, open_bar: OpenBar = no_bar
 ) -> Literal["nothing", "increment", "rebuild"]:
-    """Make `published.NAME` a table of every CSV file, `staging.NAME` a view and `marts.NAME` a table; return how.
+    """Make `published.NAME` a table of every CSV file, `staging.NAME` a view and `marts.NAME` a table.
+
+    Return how.
 
     Within a schema, files run in the order of their names; the schemas stand in this order. Where the files are those
     of the last time, only the episodes that came since are measured. Without `is_materialized`, marts are views too,

@@ -83,7 +83,10 @@ def merge(
 
 @contextmanager
 def owned(warehouse_path: Path) -> Iterator[None]:
-    """Own a warehouse file while the block runs; raise `WarehouseBusyError` naming the process that owns it already."""
+    """Own a warehouse file while the block runs.
+
+    Raise `WarehouseBusyError` naming the process that owns it already.
+    """
     path = lock_path(warehouse_path)
     with ExitStack() as stack:
         try:
@@ -100,12 +103,18 @@ def owned(warehouse_path: Path) -> Iterator[None]:
 
 
 def lock_path(warehouse_path: Path) -> Path:
-    """Return where the lock file of a warehouse lies; it stays once a merger has begun."""
+    """Return where the lock file of a warehouse lies.
+
+    It stays once a merger has begun.
+    """
     return warehouse_path.with_name(warehouse_path.name + ".lock")
 
 
 def _create_if_absent(path: Path) -> None:
-    """Create an empty warehouse, under its name only when it is whole; readers get nothing before the first merge."""
+    """Create an empty warehouse, under its name only when it is whole.
+
+    Readers get nothing before the first merge.
+    """
     if path.exists():
         return
     draft = path.with_name(f".{path.name}.new")

@@ -51,7 +51,10 @@ class Migration(NamedTuple):
 
 
 def read_migrations(folder: Traversable | Path | None = None) -> list[Migration]:
-    """Return the migrations of a folder (default: `sql/migrations`) in order; raise `ValueError` for a gap."""
+    """Return the migrations of a folder (default: `sql/migrations`) in order.
+
+    Raise `ValueError` for a gap.
+    """
     found = (folder or files("carryover.sql") / "migrations").iterdir()
     sources = sorted((source for source in found if source.name.endswith(".sql")), key=attrgetter("name"))
     migrations = [
@@ -107,7 +110,10 @@ def check_version(connection: DuckDBPyConnection, folder: Traversable | Path | N
 
 
 def _pending(connection: DuckDBPyConnection, migrations: list[Migration]) -> list[Migration]:
-    """Return the migrations that a warehouse lacks; raise `WarehouseError` for no warehouse and a newer one."""
+    """Return the migrations that a warehouse lacks.
+
+    Raise `WarehouseError` for no warehouse and a newer one.
+    """
     try:
         rows = connection.sql("select version from main.schema_migrations").fetchall()
     except duckdb.CatalogException as error:
@@ -138,7 +144,10 @@ def _changes_to_tables(connection: DuckDBPyConnection) -> list[str]:
 
 
 def _changes_to_table(table: str, held: Mapping[str, bool]) -> Iterator[str]:
-    """Yield the statements for one table; `held` says of each of its columns whether it may be null."""
+    """Yield the statements for one table.
+
+    `held` says of each of its columns whether it may be null.
+    """
     key = row_model(table).KEY
     for name, duckdb_type, _ in duckdb_columns(table):
         if name not in held:

@@ -1,4 +1,7 @@
-"""Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames; a reader never waits."""
+"""Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames.
+
+A reader never waits.
+"""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -125,7 +128,10 @@ class Warehouse:
             raise query_error(error) from error
 
     def latest_plan(self) -> str | None:
-        """Return the digest of the plan whose study finished last, of the last import without a study; else `None`."""
+        """Return the digest of the plan whose study finished last, of the last import without a study.
+
+        Else `None`.
+        """
         rows = self.sql("select plan_digest from staging.latest_plan").rows()
         return rows[0][0] if rows else None
 
@@ -140,7 +146,9 @@ class Warehouse:
         return scan_relation(lambda: self._cursor().table(f"main.{table}"))
 
     def has_current_marts(self) -> bool:
-        """Return whether the marts were computed by the SQL of this Carryover; `merge` computes them again if not.
+        """Return whether the marts were computed by the SQL of this Carryover.
+
+        `merge` computes them again if not.
 
         Marts of another version may lack columns that its tables read, or hold values by an older definition.
         """
@@ -211,7 +219,10 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
 
 
 def _refuse_damage(landing: LandingZone, error: Exception) -> None:
-    """Raise `WarehouseError` if a landed file is damaged, which explains the error; reads every file."""
+    """Raise `WarehouseError` if a landed file is damaged, which explains the error.
+
+    Reads every file.
+    """
     if damage := find_damage(landing):
         reason = " ".join(damage[0].reason.split())
         raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error

@@ -15,7 +15,10 @@ def readers_copy_path(warehouse_path: Path) -> Path:
 
 
 def has_current_copy(warehouse_path: Path) -> bool:
-    """Tell whether the readers' copy is one of the live file as it is; a copy bears its original's time."""
+    """Tell whether the readers' copy is one of the live file as it is.
+
+    A copy bears its original's time.
+    """
     copy = readers_copy_path(warehouse_path)
     return copy.exists() and _version(copy) == _version(warehouse_path)
 

@@ -41,7 +41,10 @@ class BatchedLanding:
         self._last_landed = clock()
 
     def add(self, rows_by_table: Mapping[str, Sequence[Row]]) -> None:
-        """Take one episode's rows; land the batch if it is full or old."""
+        """Take one episode's rows.
+
+        Land the batch if it is full or old.
+        """
         for table, rows in rows_by_table.items():
             self._rows[table].extend(rows)
         self._episode_count += 1
@@ -63,7 +66,10 @@ class BatchedLanding:
                     self.flush()
 
     def flush(self) -> None:
-        """Land what was added since the last batch; what cannot be landed stays to be tried again."""
+        """Land what was added since the last batch.
+
+        What cannot be landed stays to be tried again.
+        """
         if self._episode_count:
             self._zone.write(self._rows, self._run_id)
             self._rows = defaultdict(list)

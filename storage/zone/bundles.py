@@ -49,7 +49,10 @@ class Manifest(FrozenModel):
 
     @classmethod
     def from_json(cls, content: bytes) -> Self:
-        """Return the manifest of a file's content; raise `ValueError` if it is damaged or of another version."""
+        """Return the manifest of a file's content.
+
+        Raise `ValueError` if it is damaged or of another version.
+        """
         manifest = cls.model_validate_json(content)
         if manifest.checksum != manifest._own_checksum():
             raise ValueError(f"damaged: checksum {manifest._own_checksum()} instead of {manifest.checksum}")

@@ -29,10 +29,16 @@ class FoundFile(NamedTuple):
 
 
 class FileStore:
-    """A folder of immutable files behind fsspec; knows what makes a write atomic and durable there."""
+    """A folder of immutable files behind fsspec.
+
+    Knows what makes a write atomic and durable there.
+    """
 
     def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
-        """Open the folder or bucket at `url`; raise `LandingError` for a URL that no installed filesystem opens."""
+        """Open the folder or bucket at `url`.
+
+        Raise `LandingError` for a URL that no installed filesystem opens.
+        """
         try:
             self.filesystem, root = fsspec.url_to_fs(str(url), **(storage_options or {}))
         except (ValueError, ImportError) as error:
@@ -48,7 +54,10 @@ class FileStore:
         self.url = os.path.normpath(root) if self.is_local else str(url).rstrip("/")
 
     def write(self, path: str, content: bytes | memoryview) -> None:
-        """Make `content` appear at `path` whole and durably; raise `LandingError` naming the path where it cannot."""
+        """Make `content` appear at `path` whole and durably.
+
+        Raise `LandingError` naming the path where it cannot.
+        """
         target = self.absolute(path)
         with self._telling(f"write {target}", is_reading=False):
             if self.is_local:
@@ -58,7 +67,10 @@ class FileStore:
                 self.filesystem.pipe_file(target, bytes(content))
 
     def upload(self, source: Path, path: str) -> None:
-        """Make a copy of a file appear at `path` whole; raise `LandingError` naming the path where it cannot."""
+        """Make a copy of a file appear at `path` whole.
+
+        Raise `LandingError` naming the path where it cannot.
+        """
         target = self.absolute(path)
         with self._telling(f"write {target}", is_reading=False):
             if self.is_local:
@@ -69,7 +81,10 @@ class FileStore:
                 self.filesystem.put_file(str(source), target)
 
     def download(self, path: str, target: Path) -> None:
-        """Copy a file of the store to a place on this disk; raise `LandingError` naming the path where it cannot."""
+        """Copy a file of the store to a place on this disk.
+
+        Raise `LandingError` naming the path where it cannot.
+        """
         with self._telling(f"read {self.absolute(path)}", is_reading=False):
             self.filesystem.get_file(self.absolute(path), str(target))
 
@@ -84,7 +99,10 @@ class FileStore:
             return self.filesystem.cat_file(self.absolute(path))
 
     def read_many(self, paths: list[str]) -> dict[str, bytes]:
-        """Return the bytes of several files by path, vanished ones left out; fetched at once where the store can."""
+        """Return the bytes of several files by path, vanished ones left out.
+
+        Fetched at once where the store can.
+        """
         if self.is_local:
             found = {}
             for path in paths:
@@ -99,7 +117,10 @@ class FileStore:
         return {self.relative(name): content for name, content in found.items() if isinstance(content, bytes)}
 
     def find(self, folder: str = "") -> list[FoundFile]:
-        """Return every file below `folder`, sorted by path; an absent folder holds none."""
+        """Return every file below `folder`, sorted by path.
+
+        An absent folder holds none.
+        """
         start = self.absolute(folder) if folder else self.root
         # Listings are cached per process by some filesystems; other machines land files meanwhile.
         self.filesystem.invalidate_cache()
@@ -113,7 +134,10 @@ class FileStore:
         )
 
     def move(self, path: str, target: str) -> None:
-        """Move a file within the store; a file that is gone already stays gone."""
+        """Move a file within the store.
+
+        A file that is gone already stays gone.
+        """
         with suppress(FileNotFoundError), self._telling(f"move {self.absolute(path)}"):
             self.filesystem.makedirs(self.absolute(target).rsplit("/", 1)[0], exist_ok=True)
             self.filesystem.mv(self.absolute(path), self.absolute(target))
@@ -137,7 +161,10 @@ class FileStore:
 
     @contextmanager
     def _telling(self, deed: str, *, is_reading: bool = True) -> Iterator[None]:
-        """Turn what keeps the store from a deed into a `LandingError`; a file to read may be absent."""
+        """Turn what keeps the store from a deed into a `LandingError`.
+
+        A file to read may be absent.
+        """
         try:
             yield
         except self._errors as error:

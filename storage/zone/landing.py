@@ -46,7 +46,10 @@ class LandingZone:
     """A folder or bucket where workers land rows, and from which they are merged or read."""
 
     def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
-        """Open a landing zone at a folder or fsspec URL; nothing is created before the first write."""
+        """Open a landing zone at a folder or fsspec URL.
+
+        Nothing is created before the first write.
+        """
         self.store = FileStore(url, storage_options)
         self._read_manifests: dict[str, Manifest] = {}
 
@@ -100,7 +103,10 @@ class LandingZone:
         return manifest
 
     def manifests(self, known: Collection[str] = ()) -> Manifests:
-        """Return the committed bundles, without those whose ids are `known`; each manifest is read once per object."""
+        """Return the committed bundles, without those whose ids are `known`.
+
+        Each manifest is read once per object.
+        """
         committed = [Path(file.path) for file in self.store.find(MANIFEST_FOLDER) if file.path.endswith(".json")]
         paths = {path.stem: str(path) for path in committed if path.stem not in known}
         unreadable = self._read([path for bundle_id, path in paths.items() if bundle_id not in self._read_manifests])
@@ -120,7 +126,10 @@ class LandingZone:
         return unreadable
 
     def landed_episodes(self, plan_digest: str | None = None, run_id: str | None = None) -> dict[str, FinishReason]:
-        """Return how each landed episode ended, by its id and from the manifests alone; of one plan or run if given."""
+        """Return how each landed episode ended, by its id and from the manifests alone.
+
+        Of one plan or run if given.
+        """
         return {
             episode.episode_id: episode.finish_reason
             for manifest in reversed(self.manifests().bundles)
@@ -129,11 +138,17 @@ class LandingZone:
         }
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """Return a table's landed rows as a lazy frame, deduplicated; until it is collected only manifests are read."""
+        """Return a table's landed rows as a lazy frame, deduplicated.
+
+        Until it is collected only manifests are read.
+        """
         return scan_bundles(self.store, self.manifests().bundles, table)
 
     def read(self, table: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pa.Table:
-        """Return a table's landed rows, each once, in the table's Arrow schema; only `columns`, only those `where`."""
+        """Return a table's landed rows, each once, in the table's Arrow schema.
+
+        Only `columns`, only those `where`.
+        """
         frame = self.scan(table)
         if where is not None:
             frame = frame.filter(where)

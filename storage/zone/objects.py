@@ -24,7 +24,10 @@ SMALL_BYTES = 1 << 20
 
 
 class KeptFolder(FrozenModel):
-    """A folder that any worker can open; small enough to be a task's result."""
+    """A folder that any worker can open.
+
+    Small enough to be a task's result.
+    """
 
     path: Path
     """Relative to the data folder, except for what lies outside it."""
@@ -58,7 +61,10 @@ def open_folder(folders: Folders, kept: KeptFolder) -> Path:
 
 
 def find_folder(folders: Folders, kept: KeptFolder) -> Path | None:
-    """Return where a kept folder lies here, as `open_folder`; None if it is gone, or others cannot fetch it."""
+    """Return where a kept folder lies here, as `open_folder`.
+
+    None if it is gone, or others cannot fetch it.
+    """
     folder = open_folder(folders, kept) if has_objects(folders, kept.files.values()) else None
     return folder if folder is not None and folder.exists() else None
 
@@ -80,7 +86,10 @@ def keep_file(folders: Folders, file: Path) -> str:
 
 
 def fetch_files(folders: Folders, files: Mapping[Path, str]) -> None:
-    """Fetch missing files by their digests, each whole; raise `LandingError` for one that is absent or damaged."""
+    """Fetch missing files by their digests, each whole.
+
+    Raise `LandingError` for one that is absent or damaged.
+    """
     if not folders.is_shared:
         return
     store = FileStore(folders.landing)

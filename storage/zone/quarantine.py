@@ -50,7 +50,10 @@ def inspect_landing(
 
 
 def _why_homeless(path: str, committed: Collection[str], *, is_old: bool) -> str | None:
-    """Return why a file belongs to no bundle; a young file may still get one."""
+    """Return why a file belongs to no bundle.
+
+    A young file may still get one.
+    """
     if path.endswith(TEMPORARY_SUFFIX):
         return "left behind by a writer that ended while writing it" if is_old else None
     name = _OWN_FILE.fullmatch(path)
@@ -81,7 +84,9 @@ def inspect_bundles(
 
 
 def find_damage(landing: LandingZone) -> list[Refusal]:
-    """Return the damaged manifests, and those of damaged files, with the reason; reads every landed file.
+    """Return the damaged manifests, and those of damaged files, with the reason.
+
+    Reads every landed file.
 
     Nothing is moved: `merge` quarantines the damaged bundles that it has not merged.
     """
@@ -112,7 +117,10 @@ def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: 
 
 
 def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
-    """Move refused files to the quarantine folder; without its manifest a bundle does not count."""
+    """Move refused files to the quarantine folder.
+
+    Without its manifest a bundle does not count.
+    """
     for refusal in refusals:
         store.move(refusal.path, f"{QUARANTINE_FOLDER}/{refusal.path}")
 

@@ -39,7 +39,9 @@ def _scan_episodes(store: FileStore, manifests: Sequence[Manifest], table: str) 
 
 
 def scan_relation(begin: Callable[[], DuckDBPyRelation]) -> pl.LazyFrame:
-    """Return a relation as a lazy frame that a query may read several times at once; `begin` makes it each time.
+    """Return a relation as a lazy frame that a query may read several times at once.
+
+    `begin` makes it each time.
 
     DuckDB pushes columns, filters and limits down, and holds no more than a batch of rows.
     """

@@ -38,7 +38,10 @@ class Column(NamedTuple):
 
 
 def row_model(table: str) -> type[Row]:
-    """Return the model of a table's rows; raise `ValueError` for a table that does not exist."""
+    """Return the model of a table's rows.
+
+    Raise `ValueError` for a table that does not exist.
+    """
     try:
         return TABLES[table]
     except KeyError:
@@ -98,7 +101,10 @@ def create_table(table: str) -> str:
 
 
 def to_arrow(rows: Sequence[Row]) -> pa.Table:
-    """Return rows of one table as an Arrow table; raise `ValueError` for no rows, mixed rows or a time without zone."""
+    """Return rows of one table as an Arrow table.
+
+    Raise `ValueError` for no rows, mixed rows or a time without zone.
+    """
     if not rows:
         raise ValueError("no rows: an empty table is `arrow_schema(table).empty_table()`")
     model = type(rows[0])

@@ -13,7 +13,9 @@ from carryover.tasks.traces.rows import EPISODE_TABLES
 
 
 def table_source(store: FileStore, table: str, shares: Sequence[Share]) -> str | None:
-    """Return a query for a table's rows in the bundles, with `bundle_id` as last column; `None` without files.
+    """Return a query for a table's rows in the bundles, with `bundle_id` as last column.
+
+    `None` without files.
 
     A row of an episode that is taken from elsewhere is left out by a table `lost_episodes` (bundle_id, episode_id),
     which the connection must hold.
@@ -69,7 +71,10 @@ def _text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> pa.Tab
 def _select(
     store: FileStore, table: str, files: Sequence[BundleFile], held: Collection[str], has_lost_episodes: bool
 ) -> str:
-    """Return a query for the rows of files that hold the same columns; the table's others have their defaults."""
+    """Return a query for the rows of files that hold the same columns.
+
+    The table's others have their defaults.
+    """
     selected = []
     for name, duckdb_type, _ in duckdb_columns(table):
         is_held = name in held

@@ -44,7 +44,10 @@ class Check(FrozenModel):
     """Share of the non-null rows that must keep the bound."""
 
     def is_broken(self) -> pl.Expr:
-        """Return the expression that is true for the rows that break the check; none do for `row_count`."""
+        """Return the expression that is true for the rows that break the check.
+
+        None do for `row_count`.
+        """
         if self.kind == "row_count" or self.column is None:
             return pl.lit(value=False)
         column = pl.col(self.column)
@@ -66,7 +69,10 @@ class Suite(NamedTuple):
 
 
 class FailedChecksError(UserError):
-    """Data that break their checks; `rows` holds every check's result, passed or not."""
+    """Data that break their checks.
+
+    `rows` holds every check's result, passed or not.
+    """
 
     def __init__(self, message: str, rows: list[CheckResultRow]) -> None:
         super().__init__(message)
@@ -106,7 +112,10 @@ def run_suites(
 
 
 def _write_docs(context: "EphemeralDataContext", folder: Path) -> None:
-    """Write Data Docs; pages that cannot be written are one warning, where Great Expectations logs tracebacks."""
+    """Write Data Docs.
+
+    Pages that cannot be written are one warning, where Great Expectations logs tracebacks.
+    """
     failures: list[str] = []
 
     def note(record: logging.LogRecord) -> bool:
@@ -172,7 +181,10 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, Any]:
 
 
 def _exception(info: Any) -> str | None:
-    """Return the message of an exception, however deep the information nests it; None if none was raised."""
+    """Return the message of an exception, however deep the information nests it.
+
+    None if none was raised.
+    """
     if not isinstance(info, dict):
         return None
     if info.get("raised_exception"):

@@ -22,7 +22,10 @@ class TrainingMessage(Message):
 
 
 class Conversation(BaseModel):
-    """One training example; further fields of a line (ids, digests) are the writer's own."""
+    """One training example.
+
+    Further fields of a line (ids, digests) are the writer's own.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -34,7 +37,10 @@ class Conversation(BaseModel):
         return any(message.role == "assistant" and message.weight == 0 for message in self.messages)
 
     def template_messages(self) -> list[dict[str, Any]]:
-        """Return the messages as a chat template takes them; `weight` only where it is 0."""
+        """Return the messages as a chat template takes them.
+
+        `weight` only where it is 0.
+        """
         return [
             message.model_dump(include={"role", "content", "weight"}, exclude_defaults=True)
             for message in self.messages
@@ -42,7 +48,10 @@ class Conversation(BaseModel):
 
 
 def write_conversations(path: Path, conversations: Iterable[Conversation]) -> int:
-    """Write one JSON line per conversation and return their count; equal conversations give equal bytes."""
+    """Write one JSON line per conversation and return their count.
+
+    Equal conversations give equal bytes.
+    """
     count = 0
     with written_whole(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         for conversation in conversations:
@@ -52,7 +61,10 @@ def write_conversations(path: Path, conversations: Iterable[Conversation]) -> in
 
 
 def read_conversations(path: Path) -> list[Conversation]:
-    """Return the conversations of a JSONL file, in order; raise `UserError` if it is missing, empty or malformed."""
+    """Return the conversations of a JSONL file, in order.
+
+    Raise `UserError` if it is missing, empty or malformed.
+    """
     try:
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
     except FileNotFoundError as error:

@@ -74,7 +74,10 @@ class PreparedDataset:
         return buffer.getvalue()
 
     def write(self, folder: Path) -> dict[str, Path]:
-        """Write `CONTRACT.jsonl` and `CONTRACT.parquet`, each whole; return the JSONL paths, or raise `UserError`."""
+        """Write `CONTRACT.jsonl` and `CONTRACT.parquet`, each whole.
+
+        Return the JSONL paths, or raise `UserError`.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         for contract in self.records:
             for ending, content in (("parquet", self.parquet), ("jsonl", self.jsonl)):
@@ -91,7 +94,10 @@ class PreparedDataset:
         return sum(record["token_count"] for record in self.records[contract])
 
     def overlaps(self) -> list[TrainingOverlapRow]:
-        """Return how many instances each two arms have in common; keep-first retention does not make it all (C.1)."""
+        """Return how many instances each two arms have in common.
+
+        Keep-first retention does not make it all (C.1).
+        """
         kept = {contract: {record["instance_id"] for record in records} for contract, records in self.records.items()}
         return [
             TrainingOverlapRow(
@@ -193,7 +199,10 @@ def _why_no_text(extraction: Extraction | None) -> str | None:
 def _fit(
     candidate: Candidate, messages: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage
 ) -> None:
-    """Truncate a candidate's messages into the budget; note the exceeded bound where they do not fit."""
+    """Truncate a candidate's messages into the budget.
+
+    Note the exceeded bound where they do not fit.
+    """
     truncation = truncate(messages, budget, placeholder)
     if not truncation.reason:
         candidate.truncation = truncation

@@ -24,7 +24,10 @@ class Extraction(NamedTuple):
 
 
 class RecordedTurn(NamedTuple):
-    """A turn with its step, as far as training text needs them; step fields are null where no block ran."""
+    """A turn with its step, as far as training text needs them.
+
+    Step fields are null where no block ran.
+    """
 
     turn: int
     assistant_text: str
@@ -38,7 +41,9 @@ class RecordedTurn(NamedTuple):
 def extract_conversations(
     turns: Frame, steps: Frame, episode_ids: Collection[str], text_format: TextFormat, fault_weight: Weight = 0
 ) -> dict[str, Extraction]:
-    """Return the training text of episodes by id; an episode without turns is absent.
+    """Return the training text of episodes by id.
+
+    An episode without turns is absent.
 
     Rows are of `TurnRow`, whose turn 0 holds the opening messages, and `StepRow`. `paper` joins the system messages and
     has the bare task, and output and error of every step but the last; `exact_wire` has the messages as inference shows
@@ -99,7 +104,10 @@ def _paper_opening(recorded: list[RecordedTurn]) -> list[TrainingMessage]:
 
 
 def wire_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> list[TrainingMessage]:
-    """Return a trace as the model sees it at inference; a reply that ran nothing is context only."""
+    """Return a trace as the model sees it at inference.
+
+    A reply that ran nothing is context only.
+    """
     messages = [TrainingMessage(role=message.role, content=message.content) for message in _opening(recorded)]
     replies = [turn for turn in recorded if turn.turn > 0]
     for turn in replies:

@@ -91,7 +91,10 @@ def select(candidates: Sequence[Candidate], contracts: Sequence[str], spec: Data
 
 
 def _whole_pairs(candidates: Sequence[Candidate], contracts: Sequence[str]) -> list[list[Candidate]]:
-    """Return the candidates of each instance that has one per contract; skip those of the others."""
+    """Return the candidates of each instance that has one per contract.
+
+    Skip those of the others.
+    """
     by_position = defaultdict(list)
     for candidate in candidates:
         by_position[candidate.position].append(candidate)
@@ -106,7 +109,10 @@ def _whole_pairs(candidates: Sequence[Candidate], contracts: Sequence[str]) -> l
 
 
 def _cut_to_equal_tokens(arms: Sequence[Sequence[Candidate]]) -> None:
-    """Cut every arm, in its order, to the tokens of the smallest; a cut candidate counts as unprocessed."""
+    """Cut every arm, in its order, to the tokens of the smallest.
+
+    A cut candidate counts as unprocessed.
+    """
     retained = [[each for each in arm if each.status == "retained"] for arm in arms]
     room = min(sum(candidate.token_count for candidate in arm) for arm in retained)
     for arm in retained:

@@ -49,7 +49,9 @@ def gate_traces(
 
 
 def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str], spec: ValidationSpec) -> Suite:
-    """Return the suite over a contract's verdicts; given-up episodes are in no share, and leave no other arm alone.
+    """Return the suite over a contract's verdicts.
+
+    Given-up episodes are in no share, and leave no other arm alone.
 
     How many may be given up is bounded apart: what is left must be the share of the episodes that must be valid of it.
     """

@@ -24,7 +24,10 @@ class TokenCosts:
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", overhead: int) -> None:
-        """Count with a tokenizer and its chat template; raise `UserError` if it is slow or writes no lone message."""
+        """Count with a tokenizer and its chat template.
+
+        Raise `UserError` if it is slow or writes no lone message.
+        """
         self._template = tokenizer
         self._tokenizer = _backend(tokenizer)
         self._overhead = overhead

@@ -16,7 +16,10 @@ KNOWN_NAMES: tuple[str, ...] = ("seen", "taken", "refused", "budget", "room")
 
 
 class Outcome(NamedTuple):
-    """Result of an episode so far; items already taken count however it ended."""
+    """Result of an episode so far.
+
+    Items already taken count however it ended.
+    """
 
     value_taken: int
     weight_taken: int

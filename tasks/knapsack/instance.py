@@ -65,7 +65,10 @@ class Instance(FrozenModel):
 
     @property
     def task_id(self) -> str:
-        """The authors' form of a name, kept for export; it reveals the seed, so no agent sees it."""
+        """The authors' form of a name, kept for export.
+
+        It reveals the seed, so no agent sees it.
+        """
         return f"knapsack-{self.seed:010d}"
 
     @property

@@ -101,7 +101,10 @@ KNAPSACK: dict[str, KnapsackSpec] = {
 
 
 def open_bucket(name: str) -> KnapsackSpec:
-    """Return the bucket of that name; raise `ValueError` naming the choices for any other."""
+    """Return the bucket of that name.
+
+    Raise `ValueError` naming the choices for any other.
+    """
     if name not in KNAPSACK:
         raise ValueError(f"unknown bucket {name!r}; choose from {', '.join(KNAPSACK)}")
     return KNAPSACK[name]

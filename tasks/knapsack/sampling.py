@@ -18,7 +18,10 @@ SMALLEST_BUDGET = 5
 
 
 def sample_instance(spec: KnapsackSpec, seed: int) -> Instance:
-    """Return the instance of a seed; raise `UserError` when 200 attempts are all rejected."""
+    """Return the instance of a seed.
+
+    Raise `UserError` when 200 attempts are all rejected.
+    """
     rejections: list[str] = []
     for attempt in range(MAXIMUM_ATTEMPTS):
         draw = draw_attempt(spec, seed, attempt)
@@ -34,7 +37,10 @@ def sample_instance(spec: KnapsackSpec, seed: int) -> Instance:
 
 
 def draw_attempt(spec: KnapsackSpec, seed: int, attempt: int) -> Instance:
-    """Draw items, allowed classes and capacity, and solve the result; it has no inspection budget yet."""
+    """Draw items, allowed classes and capacity, and solve the result.
+
+    It has no inspection budget yet.
+    """
     generator = random.Random(seed + attempt * ATTEMPT_STRIDE)
     item_count = generator.randint(*spec.item_count)
     allowed = tuple(sorted(generator.sample(spec.classes, spec.allowed_class_count)))

@@ -176,7 +176,10 @@ def _describe_pairs(differing: pl.DataFrame) -> str | None:
 
 
 def _first_difference(turns: Sequence[str], before: Sequence[str]) -> int | None:
-    """Return the first turn that differs; turn 0 holds the opening messages. None for equal turns."""
+    """Return the first turn that differs.
+
+    Turn 0 holds the opening messages. None for equal turns.
+    """
     for turn, (said, said_before) in enumerate(zip_longest(turns, before)):
         if said != said_before:
             return turn

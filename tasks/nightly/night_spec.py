@@ -83,7 +83,10 @@ class NightObject(FrozenModel):
         return part.model_copy(update={"base": base, "evaluations": played})
 
     def model(self) -> StudyModel | None:
-        """Return the endpoint's model, whose contract and weights are unknown; None for the study's models."""
+        """Return the endpoint's model, whose contract and weights are unknown.
+
+        None for the study's models.
+        """
         if self.endpoint_model is None:
             return None
         identity = f"{self.endpoint_model} at {self.endpoint_url}"

@@ -42,7 +42,9 @@ class RenderedConversation(NamedTuple):
 def render_conversation(
     tokenizer: "PreTrainedTokenizerBase", messages: Sequence[Mapping[str, Any]]
 ) -> RenderedConversation:
-    """Return a conversation's text and its replies; a message with `weight` 0 is not learned.
+    """Return a conversation's text and its replies.
+
+    A message with `weight` 0 is not learned.
 
     Raise `UserError` where the prompt that a server renders for a reply is no prefix of the text: a model would then
     be trained on other prompts than it is served.

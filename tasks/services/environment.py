@@ -49,12 +49,17 @@ def describe_environment() -> dict[str, Any]:
 
 
 def processor_model(description: Path = PROCESSORS) -> str | None:
-    """Return the processor's name as the system tells it; None where it tells none."""
+    """Return the processor's name as the system tells it.
+
+    None where it tells none.
+    """
     return _first_value(description, "model name")
 
 
 def vector_instructions(description: Path = PROCESSORS) -> str | None:
-    """Return the widest vector instructions that libraries choose kernels by; None where the system tells none.
+    """Return the widest vector instructions that libraries choose kernels by.
+
+    None where the system tells none.
 
     Processors of one kind round alike; those of another one train to other weights.
     """
@@ -88,7 +93,10 @@ def command_line(words: list[str]) -> str:
 
 
 def gpu_name(driver: Path = DRIVER) -> str | None:
-    """Return the name of the first NVIDIA GPU, without loading torch; None if the driver shows none."""
+    """Return the name of the first NVIDIA GPU, without loading torch.
+
+    None if the driver shows none.
+    """
     for information in sorted(driver.glob("*/information")):
         for line in information.read_text(encoding="utf-8").splitlines():
             if line.startswith("Model:"):
@@ -97,5 +105,8 @@ def gpu_name(driver: Path = DRIVER) -> str | None:
 
 
 def processor_count() -> int:
-    """Return the number of processors this process may use; of all, if the system does not report it."""
+    """Return the number of processors this process may use.
+
+    Of all, if the system does not report it.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,11 +7,17 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class UserError(Exception):
-    """An error the user can fix; its message is one line with what happened, the value and the way out."""
+    """An error the user can fix.
+
+    Its message is one line with what happened, the value and the way out.
+    """
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text without its full stop; its type if it has none."""
+    """Return the first line of an error's text without its full stop.
+
+    Its type if it has none.
+    """
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
 

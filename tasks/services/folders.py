@@ -1,4 +1,7 @@
-"""Where things lie on disk; the only module that knows Carryover's environment variables."""
+"""Where things lie on disk.
+
+The only module that knows Carryover's environment variables.
+"""
 
 import os
 from dataclasses import dataclass
@@ -86,7 +89,10 @@ def use_home(home: Path) -> None:
 
 
 def open_folders(home: Path | None = None) -> Folders:
-    """Return the folders of a data folder, made if need be; raise `UserError` if it cannot be written."""
+    """Return the folders of a data folder, made if need be.
+
+    Raise `UserError` if it cannot be written.
+    """
     folders = name_folders(home)
     folder = folders.home
     try:

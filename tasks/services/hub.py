@@ -1,4 +1,7 @@
-"""Models and tokenizers by folder or hub id; what can go wrong on the way is one line."""
+"""Models and tokenizers by folder or hub id.
+
+What can go wrong on the way is one line.
+"""
 
 import errno
 import json
@@ -34,7 +37,10 @@ def expanded(source: str) -> str:
 
 
 def source_title(source: str) -> str | None:
-    """Return how the card of fetched weights names them; None for a folder without one, or a hub id."""
+    """Return how the card of fetched weights names them.
+
+    None for a folder without one, or a hub id.
+    """
     card = Path(expanded(source)) / SOURCE_NAME
     if not card.is_file():
         return None
@@ -42,7 +48,10 @@ def source_title(source: str) -> str | None:
 
 
 def find_file(source: str, name: str, revision: str | None) -> Path:
-    """Return a model's file from its folder, the cache or the hub; raise `OSError` if the hub does not give it."""
+    """Return a model's file from its folder, the cache or the hub.
+
+    Raise `OSError` if the hub does not give it.
+    """
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
     if is_local(source):
@@ -92,7 +101,10 @@ def explained(source: str, what: str) -> Iterator[None]:
 
 
 def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
-    """Return the tokenizer of a folder or hub id; raise `UserError` if it is missing, gated or unreachable."""
+    """Return the tokenizer of a folder or hub id.
+
+    Raise `UserError` if it is missing, gated or unreachable.
+    """
     place = expanded(str(source))
     # transformers imports its parts when they are first asked for, and fails where two threads ask at once
     with _loading, explained(place, "tokenizer"):
@@ -102,7 +114,9 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
 
 
 def fetch_tokenizer(source: str, revision: str) -> Path:
-    """Return the folder with the tokenizer of a commit of the hub, downloaded where it is not; a folder as it is.
+    """Return the folder with the tokenizer of a commit of the hub, downloaded where it is not.
+
+    A folder as it is.
 
     Raise `UserError` if it is missing, gated or unreachable.
     """

@@ -50,12 +50,18 @@ class Spent(NamedTuple):
 
 
 class LimitReachedError(UserError):
-    """A limit is reached: the run stops cleanly; resume with a higher one."""
+    """A limit is reached: the run stops cleanly.
+
+    Resume with a higher one.
+    """
 
 
 @dataclass(eq=False)
 class Meter:
-    """Counts what a plan has spent and says when to stop; safe to use from several threads."""
+    """Counts what a plan has spent and says when to stop.
+
+    Safe to use from several threads.
+    """
 
     spent: Spent
     billed: Spent
@@ -67,7 +73,10 @@ class Meter:
     _failure: Exception | None = field(default=None, init=False)
 
     def add(self, spent: Spent, *, is_billed: bool) -> None:
-        """Count an episode's tokens; they cost money where the endpoint is not the study's own."""
+        """Count an episode's tokens.
+
+        They cost money where the endpoint is not the study's own.
+        """
         with self._lock:
             self.spent = self.spent.plus(spent)
             if is_billed:
@@ -79,7 +88,9 @@ class Meter:
             self._failure = self._failure or failure
 
     def check(self, *, is_billed: bool = True) -> None:
-        """Let another episode start; one that is not billed may where the money is spent.
+        """Let another episode start.
+
+        One that is not billed may where the money is spent.
 
         Raise `LimitReachedError` at a limit, or the failure that the study ends with.
         """

@@ -18,7 +18,9 @@ class _Listener(NamedTuple):
 
 
 def port_owner(port: int) -> str | None:
-    """Return who listens on a port of this machine, in words; None if nobody does.
+    """Return who listens on a port of this machine, in words.
+
+    None if nobody does.
 
     The process is named where this user may look at it, the user in any case.
     """

@@ -1,4 +1,7 @@
-"""Progress bars with a rate and a remaining time; plain lines where there is no terminal."""
+"""Progress bars with a rate and a remaining time.
+
+Plain lines where there is no terminal.
+"""
 
 import sys
 import threading
@@ -68,7 +71,10 @@ class StageProgress:
 
 
 def pace(rate: float, unit: str) -> str:
-    """Return units per second, or the seconds of a unit where these say more; `unit` is their plural."""
+    """Return units per second, or the seconds of a unit where these say more.
+
+    `unit` is their plural.
+    """
     if rate < LEAST_RATE:
         return f"{1 / rate:.0f} s per {unit.removesuffix('s')}"
     return f"{rate:.1f}/s" if rate < 100 else f"{rate:.0f}/s"
@@ -96,7 +102,10 @@ class TimeLeftColumn(TimeRemainingColumn):
 
 @dataclass
 class _Display:
-    """One live display for all bars of the process; opened with the first bar, closed with the last."""
+    """One live display for all bars of the process.
+
+    Opened with the first bar, closed with the last.
+    """
 
     progress: Progress | None = None
     bar_count: int = 0
@@ -148,7 +157,10 @@ def no_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
 
 @contextmanager
 def waiting_line(label: str) -> Iterator[Callable[[str], None]]:
-    """Show a wait with a changing detail; yield the function that sets the detail."""
+    """Show a wait with a changing detail.
+
+    Yield the function that sets the detail.
+    """
     if not sys.stderr.isatty():
         _say(label)
         yield lambda _detail: None

@@ -126,7 +126,10 @@ class _Part(NamedTuple):
 
 
 def _read(file: Path) -> dict[str, _Part]:
-    """Return a file's parts by name; it is read again only where it has changed since: flows ask many times."""
+    """Return a file's parts by name.
+
+    It is read again only where it has changed since: flows ask many times.
+    """
     status = file.stat()
     return _parsed(file, status.st_mtime_ns, status.st_size)
 
@@ -149,7 +152,10 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
 
 
 def _without_comments(sql: str) -> str:
-    """Return SQL without comments and with one space for each gap; strings and quoted names stay as they are."""
+    """Return SQL without comments and with one space for each gap.
+
+    Strings and quoted names stay as they are.
+    """
     return _QUOTED_OR_GAP.sub(lambda found: found["quoted"] or " ", sql).strip()
 
 

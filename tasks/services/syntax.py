@@ -35,7 +35,10 @@ def parse_python(source: str | bytes) -> ast.Module:
 
 
 def calls_finish(code: str) -> bool:
-    """Tell whether a block has a call of `finish`; a block that does not parse has none."""
+    """Tell whether a block has a call of `finish`.
+
+    A block that does not parse has none.
+    """
     if "finish" not in code:
         return False
     try:

@@ -25,7 +25,10 @@ _RENAME_EXCHANGE = 2
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside the file `path`; it becomes `path` when the block ends, or goes when it raises."""
+    """Yield a temporary path beside the file `path`.
+
+    It becomes `path` when the block ends, or goes when it raises.
+    """
     with _temporary(path) as temporary:
         yield temporary
         temporary.replace(path)
@@ -33,7 +36,9 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def folder_written_whole(folder: Path, *, replaces: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder beside `folder`; it becomes `folder` when the block ends, or goes when it raises.
+    """Yield a temporary folder beside `folder`.
+
+    It becomes `folder` when the block ends, or goes when it raises.
 
     Processes that make the same folder at once do not disturb each other: the first one's stays, the others' go. With
     `replaces` the last one's stays, and at no moment is there none.

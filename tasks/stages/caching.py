@@ -73,7 +73,10 @@ def in_run(
 
 @cache
 def _saved_block(url: str, _server: str | None) -> str:
-    """Return the name of the block for object storage at a URL; its credentials are those of the environment."""
+    """Return the name of the block for object storage at a URL.
+
+    Its credentials are those of the environment.
+    """
     name = f"carryover-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
     RemoteFileSystem(basepath=url).save(name, overwrite=True)
     return f"remote-file-system/{name}"

@@ -41,7 +41,10 @@ def has_these_versions(packages: Mapping[str, str]) -> bool:
 
 
 def is_analysed(plan: StudyPlan) -> bool:
-    """Tell whether the plan's statistics were computed last by the source that is here; also where there are none."""
+    """Tell whether the plan's statistics were computed last by the source that is here.
+
+    Also where there are none.
+    """
     zone = LandingZone(name_folders().landing)
     statistics = zone.scan("statistics").filter(pl.col("plan_digest") == plan.digest)
     runs = zone.scan("runs").join(statistics, on="run_id", how="semi").sort("started_at")

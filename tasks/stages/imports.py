@@ -110,7 +110,10 @@ class _FirstReading(NamedTuple):
 
 
 def _read_through(source: Path, setting: ImportSetting, known: Mapping[InstanceDescription, str]) -> _FirstReading:
-    """Read a source to its end; raise `UserError` where it holds no block that ran."""
+    """Read a source to its end.
+
+    Raise `UserError` where it holds no block that ran.
+    """
     tally = Tally()
     cells: dict[_Cell, set[str]] = {}
     found = import_traces(source, setting, known, tally)

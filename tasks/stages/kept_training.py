@@ -54,7 +54,10 @@ def insert_training(connection: DuckDBPyConnection, folder: Path) -> None:
 
 
 def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
-    """Return the rows of a folder and new ones; a new row replaces one of the same key."""
+    """Return the rows of a folder and new ones.
+
+    A new row replaces one of the same key.
+    """
     path = _path(folder, table)
     frames = [pl.read_parquet(path), new] if path.exists() else [new]
     return pl.concat(frames, how="diagonal").unique(key, keep="last")

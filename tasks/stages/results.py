@@ -127,7 +127,10 @@ def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
 
 
 def read_plans(folder: Path) -> list[KeptPlan]:
-    """Return the plans of a folder of results; empty if there is no folder."""
+    """Return the plans of a folder of results.
+
+    Empty if there is no folder.
+    """
     path = folder / PLANS
     return [KeptPlan.model_validate(plan) for plan in json.loads(path.read_text("utf-8"))] if path.exists() else []
 

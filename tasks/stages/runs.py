@@ -130,7 +130,9 @@ def finished_runs(flow: str, plan_name: str) -> list[str]:
 
 
 def choose_study(preset: StudyPlan) -> str:
-    """Return the run of the latest finished study that ran a preset; one of its scale with overrides if there is none.
+    """Return the run of the latest finished study that ran a preset.
+
+    One of its scale with overrides if there is none.
 
     Raises:
         NoStudyError: No study of that scale has finished.
@@ -149,7 +151,10 @@ def choose_study(preset: StudyPlan) -> str:
 
 
 def landed_plan(run_id: str) -> StudyPlan:
-    """Return the plan that a run resolved; raise `UserError` for an unknown run, or a plan of another version."""
+    """Return the plan that a run resolved.
+
+    Raise `UserError` for an unknown run, or a plan of another version.
+    """
     zone = LandingZone(name_folders().landing)
     rows = zone.read("runs", ["plan_json", "plan_digest"], pl.col("run_id") == run_id).to_pylist()
     if not rows:

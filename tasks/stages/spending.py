@@ -16,7 +16,10 @@ _lock = threading.Lock()
 
 
 def share_meter(run: Run, zone: LandingZone) -> Meter:
-    """Return the run's meter, opened with what the plan has spent in earlier runs; read only where a limit is set."""
+    """Return the run's meter, opened with what the plan has spent in earlier runs.
+
+    Read only where a limit is set.
+    """
     limits = run.limits.model_copy(update={"refresh": ()})  # conditions that refresh spend from the same
     with _lock:
         if (run.run_id, limits) not in _meters:

@@ -1,4 +1,7 @@
-"""Stage results of a plan: made by its runs, or found made for another plan; first its instances."""
+"""Stage results of a plan: made by its runs, or found made for another plan.
+
+First its instances.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -41,7 +44,10 @@ def note_stage(run: Run, stage: Stage, name: str, digest: str, result: BaseModel
 
 
 def stage_result(run: Run, stage: Stage, name: str) -> str | None:
-    """Return the JSON of the result that the plan has of a stage; `None` if it has none."""
+    """Return the JSON of the result that the plan has of a stage.
+
+    `None` if it has none.
+    """
     noted = noted_stage(LandingZone(run.landing), run, stage, name)
     return None if noted is None else noted.result_json
 
@@ -63,7 +69,10 @@ def note_reuse(run: Run, zone: LandingZone, episode_ids: Sequence[str]) -> int:
 
 
 def noted_stage(zone: LandingZone, run: Run, stage: Stage, name: str) -> NotedStage | None:
-    """Return what the plan has of a stage; `None` if it has nothing."""
+    """Return what the plan has of a stage.
+
+    `None` if it has nothing.
+    """
     is_asked = (pl.col("plan_digest") == run.plan.digest) & (pl.col("stage") == stage.value) & (pl.col("name") == name)
     rows = zone.scan(PlanStageRow.TABLE).filter(is_asked).select(NotedStage._fields).collect().rows()
     return NotedStage(*rows[0]) if rows else None
@@ -75,7 +84,10 @@ def note_instances(run: Run, instances: InstanceSetSpec, ids: list[str]) -> None
 
 
 def instance_ids(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> list[str]:
-    """Return the ids of a set's instances in the order of its seeds; raise `UserError` if none have landed."""
+    """Return the ids of a set's instances in the order of its seeds.
+
+    Raise `UserError` if none have landed.
+    """
     noted = noted_stage(zone, run, Stage.INSTANCES, _set_name(instances))
     if noted is None or noted.result_json is None:
         raise UserError(

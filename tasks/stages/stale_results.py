@@ -31,7 +31,10 @@ def stale_plans(folder: Path) -> list[StalePlan]:
 
 
 def describe_stale(stale: Iterable[StalePlan]) -> str | None:
-    """Return a sentence about the first stale plan and the count of the others; None without one."""
+    """Return a sentence about the first stale plan and the count of the others.
+
+    None without one.
+    """
     plans = list(stale)
     if not plans:
         return None

@@ -1,4 +1,7 @@
-"""Training data of a part: its landed teacher traces checked, gated, written and landed; and read back for training."""
+"""Training data of a part: its landed teacher traces checked, gated, written and landed.
+
+And read back for training.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +33,10 @@ from carryover.tasks.traces.result_rows import CheckResultRow
 
 
 class TrainingData(FrozenModel):
-    """One dataset per contract, as files; small enough to be a task's result."""
+    """One dataset per contract, as files.
+
+    Small enough to be a task's result.
+    """
 
     dataset_id: str
     paths: dict[str, Path]
@@ -41,7 +47,10 @@ class TrainingData(FrozenModel):
     """Training tokens of one pass by contract."""
 
     def opened(self, folders: Folders) -> Self:
-        """Return them with their files in a data folder; those that are missing there are fetched."""
+        """Return them with their files in a data folder.
+
+        Those that are missing there are fetched.
+        """
         paths = {contract: folders.home / path for contract, path in self.paths.items()}
         fetch_files(folders, {path: self.digests[contract] for contract, path in paths.items()})
         return self.model_copy(update={"paths": paths})
@@ -128,7 +137,10 @@ def _refuse_missing_traces(run: Run, part: StudyPart, tokenizer: Path, zone: Lan
 
 
 def read_training_data(run: Run, part: StudyPart) -> TrainingData:
-    """Return a part's training data; raise `UserError` if they are not prepared yet, or a file is gone or changed."""
+    """Return a part's training data.
+
+    Raise `UserError` if they are not prepared yet, or a file is gone or changed.
+    """
     noted = stage_result(run, Stage.DATA, part.variant)
     what = f"training data of plan {run.plan.name}"
     if noted is None:
@@ -144,7 +156,10 @@ def read_training_data(run: Run, part: StudyPart) -> TrainingData:
 
 
 def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
-    """Write the conversations of a base and return their file; equal plans give equal bytes."""
+    """Write the conversations of a base and return their file.
+
+    Equal plans give equal bytes.
+    """
     path = run.folders.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     if own_base.instances is not None:

@@ -19,7 +19,10 @@ ComprehensionNode = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 class NameEvent(NamedTuple):
-    """Something that a block does with a name, in order of evaluation; the fields are columns of `NameEventRow`."""
+    """Something that a block does with a name, in order of evaluation.
+
+    The fields are columns of `NameEventRow`.
+    """
 
     sequence: int
     kind: EventKind
@@ -45,7 +48,9 @@ class ParsedBlock(NamedTuple):
 
 
 def walk_block(code: str, tools: Collection[str]) -> ParsedBlock:
-    """Return what a block does with names; its call sites are not counted.
+    """Return what a block does with names.
+
+    Its call sites are not counted.
 
     Raise `SyntaxError` or `ValueError` for invalid Python, `RecursionError` or `MemoryError` for deep nesting.
     """
@@ -219,7 +224,9 @@ class _Walker(ast.NodeVisitor):
 
     @cached_property
     def _scopes(self) -> dict[tuple[str, int], deque[symtable.SymbolTable]]:
-        """The scopes below the module by name and line; several on one line stand in order of evaluation.
+        """The scopes below the module by name and line.
+
+        Several on one line stand in order of evaluation.
 
         Most blocks have none, and a symbol table costs as much as the syntax tree.
         """
