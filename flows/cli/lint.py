@@ -86,7 +86,7 @@ def report_lint(found: Iterable[TraceLint], tally: Tally, against: str | None, o
     rows = _count(summary.follow(found), page, output)
     refuse_without_code(summary, tally)
     unread = tally.sentences()
-    for sentence in unread:
+    for sentence in ([tally.read_sentence()] if tally.trace_count else []) + unread:
         typer.echo(sentence, err=True)
     written = html_page(TITLE, summary, page.rows(), unread)
     for path in output.save:

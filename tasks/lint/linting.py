@@ -10,7 +10,7 @@ from typing import Any
 from carryover.tasks.lint.lint import TraceLint, lint_traces
 from carryover.tasks.lint.summary import LintSummary
 from carryover.tasks.readers.reading import read_traces, read_value
-from carryover.tasks.readers.source_code import code_in_text
+from carryover.tasks.readers.source_code import FoundCode, code_in_text
 from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
 from carryover.tasks.services.errors import UserError
@@ -100,8 +100,6 @@ def refuse_without_code(summary: LintSummary, tally: Tally) -> None:
     if summary.block_count:
         return
     reasons = tally.sentences()
-    if summary.unread_count:
-        reasons.append(f"{summary.unread_count} blocks or calls without source code that is read")
     if summary.without_code_count:
         reasons.append("no block, tag or call that runs code")
     told = "; ".join(reasons) or "nothing that a reader knows"
@@ -120,9 +118,11 @@ def _traces_of_text(text: str, tally: Tally) -> Iterator[Trace]:
     if not code.blocks and not code.unread:
         if not _is_python(text):
             raise UserError(f"neither a transcript nor Python: {text[:60]!r}; pass a path, text or messages")
-        yield Trace(trace_id="text", replies=(Reply(text, (Block(text),)),), layout="a block of Python")
-        return
-    yield Trace(trace_id="text", replies=(Reply(text, code.blocks, unread=code.unread),), layout="a transcript")
+        code = FoundCode((Block(text),))
+    reply = Reply(text, code.blocks, unread=code.unread, other_calls=code.other_calls)
+    trace = Trace(trace_id="text", replies=(reply,), layout="a text")
+    tally.count(trace)
+    yield trace
 
 
 def _traces_of_many(source: Iterable[Any], tally: Tally) -> Iterator[Trace]:

@@ -87,5 +87,6 @@ def _read_group(reader: Reader, records: list[Record], tally: Tally) -> Iterator
     if not traces:
         tally.skip(f"no reply of an agent in {layout}", records[0].place)
     for trace in traces:
-        tally.layouts[layout] += 1
-        yield replace(trace, layout=layout, place=records[0].place)
+        placed = replace(trace, layout=layout, place=records[0].place)
+        tally.count(placed)
+        yield placed

@@ -4,6 +4,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from carryover.tasks.readers.trace import Trace
+
+_SHOWN_TOOLS = 5
+
 
 @dataclass
 class Tally:
@@ -15,6 +19,12 @@ class Tally:
     """Records that belong to traces and hold none, by layout."""
     unread: Counter[str] = field(default_factory=Counter)
     """Files and records that were not read, by reason."""
+    block_count: int = 0
+    """Blocks that were read."""
+    unread_code: Counter[str] = field(default_factory=Counter)
+    """Blocks and calls of an interpreter that were not read, by reason."""
+    other_calls: Counter[str] = field(default_factory=Counter)
+    """Calls of tools that run no code, by name."""
     first_places: dict[str, str] = field(default_factory=dict)
     """Where each reason was met first."""
     byte_count: int = 0
@@ -26,6 +36,14 @@ class Tally:
     def trace_count(self) -> int:
         """Traces that were read."""
         return self.layouts.total()
+
+    def count(self, trace: Trace) -> None:
+        """Count a trace that was read, with its blocks and calls."""
+        self.layouts[trace.layout] += 1
+        for reply in trace.replies:
+            self.block_count += len(reply.blocks)
+            self.unread_code.update(reply.unread)
+            self.other_calls.update(reply.other_calls)
 
     def skip(self, reason: str, place: str) -> None:
         """Count what was not read."""
@@ -40,7 +58,17 @@ class Tally:
 
     def sentences(self) -> list[str]:
         """Say what was not read: one sentence per reason, the most frequent first."""
-        return [
+        files = [
             f"{count} unread: {reason} (first: {self.first_places[reason]})"
             for reason, count in self.unread.most_common()
         ]
+        return [*files, *(f"{count} unread: {reason}" for reason, count in self.unread_code.most_common())]
+
+    def read_sentence(self) -> str:
+        """Say what was read, and which calls run no code."""
+        layouts = ", ".join(f"{layout} ({count})" for layout, count in self.layouts.most_common() if count)
+        read = f"read {self.trace_count} episodes and {self.block_count} blocks: {layouts}"
+        if not self.other_calls:
+            return read
+        shown = ", ".join(f"{name} ({count})" for name, count in self.other_calls.most_common(_SHOWN_TOOLS))
+        return f"{read}; {self.other_calls.total()} calls of tools that run no code: {shown}"

@@ -63,7 +63,7 @@ def test_a_text_without_blocks_is_one_block_of_python():
         ([], "no code found in 0 traces"),
         ({"rows": 1}, "no code found in 0 traces: 1 unread: unknown layout"),
         ([{"role": "assistant", "content": "hi"}], "no code found in 1 traces: no block, tag or call that runs code"),
-        ("```r\nx <- 1\n```", "no code found in 1 traces: 1 blocks or calls without source code that is read"),
+        ("```r\nx <- 1\n```", "no code found in 1 traces: 1 unread: a block of r"),
     ],
 )
 def test_anything_else_is_refused(source, message):

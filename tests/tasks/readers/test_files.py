@@ -126,6 +126,19 @@ def test_a_bad_line_leaves_the_others(tmp_path):
     assert tally.sentences()[1] == f"1 unread: unknown layout (first: line 3 of {path}, an object with prompt)"
 
 
+def test_what_was_read_is_counted_with_blocks_and_calls(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    calls = [{"name": "search", "arguments": {"query": "x"}}, {"name": "python", "arguments": {"first": 1}}]
+    asking = {"messages": [{"role": "assistant", "tool_calls": calls}]}
+    path.write_text(f"{LINE}\n{json.dumps(asking)}")
+    tally = Tally()
+    list(read_traces(path, tally))
+    assert tally.read_sentence() == (
+        "read 2 episodes and 1 blocks: a chat data set (2); 1 calls of tools that run no code: search (1)"
+    )
+    assert tally.sentences() == ["1 unread: call of python without source code"]
+
+
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"no file .*absent; name a trace file or a folder"):
         list(read_traces(tmp_path / "absent"))
