@@ -1,1 +1,8 @@
-"""Flows: one per file, each naming its steps."""
+"""Flows: one per file, a screen each; a flow names its steps and does nothing else.
+
+Read `reproduce_study.py` first. `stage_flows.py` makes a stage a flow that opens or joins a run, `prefect_flow.py`
+names and tags flow runs and turns user errors into one line. `cli/` is the user's door, `api/` the library's.
+
+A flow file bears no name of an installed module (`tests/test_architecture.py`), and every flow is a deployment
+(`tests/flows/test_deployments.py`).
+"""

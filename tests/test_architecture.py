@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import re
 import subprocess
 import sys
 import tomllib
@@ -131,6 +132,18 @@ def test_the_top_level_is_what_it_should_be():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     top = {Path(file).parts[0] for file in tracked}
     assert {name for name in top if not name.startswith(".")} <= TOP_LEVEL
+
+
+def test_a_room_s_sign_names_files_that_exist():
+    tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    wrong = []
+    for init in [file for file in sources() if file.name == "__init__.py"]:
+        sign = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+        for name in re.findall(r"`([\w/]+\.py)`", sign):
+            is_beside = (init.parent / name).is_file() or (ROOT / name).is_file()
+            if Path(name).name not in tests and not is_beside:
+                wrong.append(f"{name_of(init)} names {name}")
+    assert wrong == []
 
 
 def test_pyproject_lists_every_package():

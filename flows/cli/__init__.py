@@ -1,1 +1,9 @@
-"""The `carryover` command line."""
+"""The `carryover` command line.
+
+Read `main.py` first: one function per command. `flow_commands.py` starts flows, whose parameters `command.py` turns
+into options; `folders.py` finds the data folder and the plan that a command reads. Prefect and DuckDB load when a
+command needs them.
+
+An error is one line with the way out, never a traceback (`tests/flows/cli/test_bad_inputs.py`); every option, command
+and file that a message names exists (`test_ways_out.py`).
+"""

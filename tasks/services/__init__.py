@@ -1,1 +1,8 @@
-"""Services of every running stage: places on disk, progress, cache keys, environment, limits."""
+"""Services of every room: places on disk, errors, limits, progress bars and digests of source.
+
+Nothing here knows a problem, a plan or a row. Start with `errors.py` (a `UserError` is one line with the way out) and
+`folders.py` (where a data folder and its landing zone lie).
+
+A file written here is whole or absent (`tests/tasks/services/test_whole_files.py`). Comments and docstrings change no
+digest of source, and what an import uses does (`test_source_digest.py`).
+"""
