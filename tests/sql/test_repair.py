@@ -1,0 +1,49 @@
+"""Repair after a missing name, exact rows worked out by hand."""
+
+import pytest
+
+from tests.sql.hand_made import OURS
+
+LOST = "NameError: name 'ids' is not defined"
+
+
+def row_of(warehouse, condition):
+    (row,) = [row for row in warehouse.table("repair") if row["condition"] == condition]
+    return row
+
+
+def test_repair_is_counted_from_the_first_miss_to_a_clean_block(warehouse):
+    repaired = warehouse.episode("P->S", "i1", score=0.8)
+    warehouse.steps(repaired, [("look()", ()), ("look()", ()), ("x = 1", ("x",)), ("finish()", ())])
+    for turn in (1, 2):
+        warehouse.error(repaired, turn, LOST)
+    lost = warehouse.episode("P->S", "i2", score=0.2, finish_reason="max_turns")
+    warehouse.steps(lost, [("look()", ()), ("look()", ())])
+    for turn in (1, 2):
+        warehouse.error(lost, turn, LOST)
+    warehouse.episode("P->S", "i3", score=1.0)
+    row = row_of(warehouse, "P->S")
+    assert row == OURS | {
+        "variant": "main",
+        "base": "common",
+        "visibility": "declared",
+        "header": "names",
+        "bucket": "small",
+        "model": "sft",
+        "condition": "P->S",
+        "episode_count": 3,
+        "affected_episode_count": 2,
+        "repaired_pct": 50.0,
+        "mean_turns_to_repair": 2.0,
+        "affected_ended_pct": 50.0,
+        "affected_score_pct": pytest.approx(50.0),
+        "unaffected_score_pct": 100.0,
+        # the scores' standard deviation is 0.4163
+        "detectable_score_points": pytest.approx(280 * 0.41633 * (2 / 3) ** 0.5, rel=1e-3),
+    }
+
+
+def test_cells_without_a_miss_have_nothing_to_repair(warehouse):
+    warehouse.episode("P->P", "i1")
+    row = row_of(warehouse, "P->P")
+    assert (row["affected_episode_count"], row["repaired_pct"], row["mean_turns_to_repair"]) == (0, None, None)
