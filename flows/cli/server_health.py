@@ -175,7 +175,7 @@ def _why_waiting(run: FlowRun, state: State) -> str:
             return f"tries again at {_at(run.expected_start_time)}"
         case "Scheduled":
             return "due now"
-        case "Pending":
+        case "Pending" | "Submitting":
             return "its worker starts it"
         case other:
             return other or "no state"

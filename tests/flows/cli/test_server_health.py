@@ -55,6 +55,7 @@ def scheduled(state, minutes_ago):
         (make_run(Running(), start_time=NOW - timedelta(minutes=14)), "running", "for 14 min"),
         (make_run(Cancelling(), start_time=NOW - timedelta(minutes=74)), "running", "for 1 h 14 min, Cancelling"),
         (make_run(Pending()), "waiting", "its worker starts it"),
+        (make_run(Pending(name="Submitting")), "waiting", "its worker starts it"),
         (scheduled(Scheduled(), 0), "waiting", "due now"),
         (scheduled(AwaitingConcurrencySlot(), 30), "waiting", "the run before it is running"),
         (scheduled(Late(), 30), "late", "due 11:30; the workers of the pool cpu take no more runs"),
