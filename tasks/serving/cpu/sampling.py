@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-SHARE_MARGIN = 5e-5
-"""Distance of a draw from another token's share of probability below which rounding might decide between them.
+SHARE_MARGIN = 1e-4
+"""Distance of a draw from another token's share below which rounding might decide, over c (1 - c) at a boundary c.
 
-In float32 logits of a size of 3 move by 2e-6 with the batch, and shares by less.
+Where no logit moves by more than d, a boundary moves by at most 2 d c (1 - c). In float32, logits of a size of 3
+moved by 2e-6 with the batch.
 """
 LOGIT_MARGIN = 2e-4
 """Distance of the two largest logits, likewise."""
@@ -65,16 +66,16 @@ def choose_tokens(logits: Tensor, parameters: Sequence[SamplingParameters], unif
         shares = torch.tensor([row.top_p for row in parameters])[:, None]
         before = ordered.cumsum(-1) - ordered
         probabilities = torch.zeros_like(probabilities).scatter(-1, order, ordered.masked_fill(before >= shares, 0.0))
-        is_close = ((before - shares).abs() < SHARE_MARGIN).any(-1) & (shares[:, 0] < 1)
+        is_close = ((before - shares).abs() < SHARE_MARGIN * shares * (1 - shares)).any(-1)
     cumulative = probabilities.double().cumsum(-1)
-    thresholds = torch.tensor(uniforms, dtype=torch.float64)[:, None] * cumulative[:, -1:]
+    whole = cumulative[:, -1:]
+    thresholds = torch.tensor(uniforms, dtype=torch.float64)[:, None] * whole
     # Right-hand side: a token of probability zero, whose interval is empty, is never chosen.
     drawn = torch.searchsorted(cumulative, thresholds, right=True).clamp(max=logits.shape[-1] - 1)
     above = cumulative.gather(-1, drawn)
     below = above - probabilities.double().gather(-1, drawn)
-    # Beyond 0 and the whole there is no other token.
-    is_at_end = (above - thresholds < SHARE_MARGIN) & (above < cumulative[:, -1:])
-    is_at_start = (thresholds - below < SHARE_MARGIN) & (below > 0)
+    is_at_end = above - thresholds < SHARE_MARGIN * above * (whole - above)
+    is_at_start = thresholds - below < SHARE_MARGIN * below * (whole - below)
     is_close |= (is_at_end | is_at_start)[:, 0]
     tokens = torch.where(is_greedy, best, drawn[:, 0])
     return Choice(tokens.tolist(), torch.where(is_greedy, is_tie, is_close).tolist())
