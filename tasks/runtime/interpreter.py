@@ -419,7 +419,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             return {}
 
     def _told_of_tools(self, bound: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the notice about names that a block bound although they are those of tools or of what is injected."""
+        """Return the notice about bound names of tools and injected objects."""
         known = {*self._tools.tools, *(entry.name for entry in self.injected)}
         names = sorted(known.intersection(bound))
         return (notices.TOOLS_RESTORED.format(names=", ".join(names)),) if names else ()

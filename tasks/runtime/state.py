@@ -79,7 +79,7 @@ class EpisodeState:
         self._recall(_NOTHING)
 
     def is_as_promised(self) -> bool:
-        """Tell whether the next block's namespace remembers what it should, and nothing that it should not.
+        """Tell whether the next block's namespace and folder remember what they should.
 
         Raise `StateLostError` if its process has ended, or a block has made it forget or remember what never was: in a
         process that lives on, code of the agent's can write anything.
@@ -119,7 +119,7 @@ class EpisodeState:
         return Done(report, shaped.text, displays)
 
     def _let_go(self, block: Block, report: Report) -> list[str] | None:
-        """Note which names outlive a block, and return those that do not; None for all of them."""
+        """Note which names outlive a block; return the others, or None for all."""
         is_some = self._lifetime.keeps == "some"
         anew = names_bound_by(block.code, block.step) if is_some else {}
         unseen = Bound(block.step, is_definition=False)
@@ -127,11 +127,8 @@ class EpisodeState:
         self.active = tuple(name for name, bound in self._bound.items() if self._lifetime.survives(bound, block.step))
         if self._lifetime.keeps == "nothing":
             return None
-        kept = frozenset(self.active)
-        dropped = [name for name in report.names if name not in kept]
-        if is_some and LAST_VALUE not in kept:
-            dropped.append(LAST_VALUE)  # it is no user name, and has no step to count from
-        return dropped
+        names = {*report.names, LAST_VALUE} if is_some else report.names  # the last value has no step to count from
+        return sorted(set(names).difference(self.active))
 
     def install(self, *bindings: Binding) -> None:
         """Bind objects for the next block and all after it; raise what the engine's `install` raises."""

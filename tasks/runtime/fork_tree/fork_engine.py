@@ -185,7 +185,7 @@ class ForkTreeEngine(Engine):
         """Go on from a fork of the frozen state, with what was installed since."""
         if isinstance(frozen, FrozenFiles):
             self.unpack_files(frozen)
-        if not isinstance(frozen, Frozen) or not isinstance(self._processes, LiveProcesses):
+        if frozen is None or isinstance(frozen, FrozenFiles) or not isinstance(self._processes, LiveProcesses):
             return "complete"
         try:
             self._processes.thaw(frozen)

@@ -50,7 +50,7 @@ class Fork:
 
 
 class FrozenProcess:
-    """A process that only forks, for all who continue from it; it ends with the last of them."""
+    """A template process: it runs no block and forks one per step."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -157,7 +157,7 @@ class FreshProcesses:
 
 
 class LiveProcesses:
-    """One process that runs every block, and a frozen copy that takes over when it must be killed.
+    """One process for every block, and a frozen copy to take over.
 
     The copy is forked and the original goes on: threads that a library keeps die in a fork, so the process that has
     them must be the one that runs.
@@ -248,7 +248,7 @@ class LiveProcesses:
         end_strays(self._root)
 
     def _go_on_from(self, frozen: Frozen) -> None:
-        """Fork a live process from a copy, which stays; a process that was killed with the former one shows it here."""
+        """Fork a live process from a copy, which stays."""
         self._standby = frozen._replace(worth="complete")
         self.is_resumed = True
         self._live, state = frozen.process.fork(self._output)

@@ -13,7 +13,7 @@ _NULL_DEVICE = "/dev/null"
 
 
 class _Kept:
-    """Which descriptor keeps the output, and which file that is: a block may close it or put another one there."""
+    """The descriptor that keeps the output, and its file."""
 
     descriptor = _LEAST_KEPT
     file: tuple[int, int] | None = None
@@ -33,7 +33,7 @@ def redirect_output(descriptor: int) -> None:
 
 
 def empty_input() -> None:
-    """Read nothing from descriptor 0, by a file of one's own: a shared one's flags would outlive who sets them."""
+    """Read nothing from descriptor 0, by a file of one's own."""
     null = open_file(_NULL_DEVICE, O_RDONLY)
     dup2(null, 0)
     close(null)

@@ -86,7 +86,7 @@ class Folder:
             self._remove_canary()
 
     def end_block(self, canary: str, *, is_mapped: bool) -> str | None:
-        """Note what a block has left and remember it by its word; return the kind of problem that prevents it.
+        """Note what a block has left, and its word; return the kind of problem, if any.
 
         A file that is mapped may have changed without a sign.
         """
@@ -128,11 +128,10 @@ class Folder:
             if wanted is None or wanted.kind != present[name][0]:
                 self._remove(name, present.pop(name)[0])
         for name in sorted(self._image):
-            is_same = present.get(name) == (self._image[name].kind, self._image[name].sign)
-            if is_same and is_mapped and self._image[name].kind == stat.S_IFREG:
-                is_same = self._read(name) == self._image[name].content
-            if not is_same:
-                self._image[name] = self._make(name, self._image[name])
+            entry = self._image[name]
+            is_same = present.get(name) == (entry.kind, entry.sign)
+            if not is_same or (is_mapped and self._has_changed(name, entry)):
+                self._image[name] = self._make(name, entry)
         if self._word is not None:
             self._remember(self._word)
         chdir(self.path)
@@ -271,6 +270,9 @@ class Folder:
         status = lstat(path)
         sign = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
         return entry._replace(sign=(0, 0, status.st_mode) if entry.kind == stat.S_IFDIR else sign)
+
+    def _has_changed(self, name: str, entry: Entry) -> bool:
+        return entry.kind == stat.S_IFREG and self._read(name) != entry.content
 
     def _remove(self, name: str, kind: int) -> None:
         path = f"{self.path}/{name}"

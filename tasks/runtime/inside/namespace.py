@@ -70,7 +70,7 @@ def drop_excess(namespace: dict[str, Any], values: dict[str, Any]) -> int:
 
 
 def hash_state(values: dict[str, Any]) -> str:
-    """Return a digest over the names whose values have one, and after it which values are too large for one.
+    """Return a digest of the values, and the names of those too large.
 
     A value made of None, booleans, numbers, strings, bytes, tuples, lists and dicts is compared by content; what
     several places share is hashed once. Functions, objects and sets have no hash and leave the digest unchanged.

@@ -140,15 +140,7 @@ class Server:
                 redirect_output(output)
             outputs = ()
         else:
-            self.runner.tidy()
-            self.runner.forget(dropped)
-            if not self._has_noted:  # a frozen process forks too: what it has noted is of its own moment
-                own = {self.channel.fileno(), descriptor, *outputs}
-                self.runner.shared.note(self.runner.awaiting.descriptors().union(own))
-                self._has_noted = True
-            # The oldest few that have ended are collected, the others in a later turn: of a thousand, few have.
-            oldest, others = self._children[:_COLLECTED_AT_ONCE], self._children[_COLLECTED_AT_ONCE:]
-            self._children = [*others, *(process for process in oldest if not _has_ended(process))]
+            self._make_ready(dropped, frozenset((self.channel.fileno(), descriptor, *outputs)))
         process = self._fork_process()
         if process == 0:
             if self.is_root:
@@ -164,6 +156,18 @@ class Server:
         self.channel.send(("forked", canaries, has_strays, thread_count, self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             close(used)
+
+    def _make_ready(self, dropped: list[str] | None, own: frozenset[int]) -> None:
+        """Put back and note what a fork takes along, but for descriptors of the runtime's own."""
+        self.runner.tidy()
+        self.runner.forget(dropped)
+        if not self._has_noted:  # a frozen process forks too: what it has noted is of its own moment
+            self.runner.shared.note(own | self.runner.awaiting.descriptors())
+            self._has_noted = True
+        # The oldest few that have ended are collected, the others in a later turn: of a thousand, few have.
+        oldest = self._children[:_COLLECTED_AT_ONCE]
+        others = self._children[_COLLECTED_AT_ONCE:]
+        self._children = [*others, *(process for process in oldest if not _has_ended(process))]
 
     def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
         """Listen on another descriptor, as a process does that was just forked."""

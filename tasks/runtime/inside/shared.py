@@ -32,7 +32,7 @@ class _Tracked(_Original):
     """A `mmap.mmap` that is found again if a block's forks would share it."""
 
     def __new__(cls, fileno: int, length: int, *settings: Any, **named: Any) -> Any:
-        made = _Original.__new__(cls, fileno, length, *settings, **named)
+        made: Any = _Original.__new__(cls, fileno, length, *settings, **named)
         flags = settings[0] if settings else named.get("flags", mmap.MAP_SHARED)
         access = named.get("access", settings[2] if len(settings) > 2 else _ACCESS_DEFAULT)
         if access == _ACCESS_WRITE or (access == _ACCESS_DEFAULT and flags & mmap.MAP_SHARED):

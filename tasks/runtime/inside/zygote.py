@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any, NoReturn
 
-from . import awaiting, shared
+from . import adapting, shared
 from .capture import empty_input, redirect_output
 from .folder import FILE_COUNT_LIMIT, PRIVATE_PATH
 from .framing import Channel
@@ -52,7 +52,7 @@ def main(descriptor: int) -> NoReturn:
 
 
 def _warm_up(root: Server) -> None:
-    """Do what each fork does: caches are filled in memory that forks share, so that no fork copies it for that."""
+    """Warm the caches once, in memory that every fork shares."""
     root.channel = Channel(_socket.socketpair()[0])
     for _ in range(_WARM_UP_RUNS):
         ours, theirs = _socket.socketpair()
@@ -82,7 +82,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
         confine.become_user(settings["user"])
     sys.path.extend(settings["path"])
     seeder = Seeder()
-    awaiting.install()
+    adapting.install()
     shared.track()
     for module in settings["preload"]:
         importlib.import_module(module)

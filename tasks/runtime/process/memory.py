@@ -99,7 +99,7 @@ def _shared_bytes(process: int) -> int:
 
 
 def _proportional_bytes(process: int) -> int:
-    """Return what a process holds of memory, where pages that several share are divided among them."""
+    """Return a process's memory, with shared pages divided among their holders."""
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii")
     except OSError:

@@ -219,3 +219,32 @@ def test_folder_is_there_at_every_level(level):
     next(opened, None)
     runtime.close()
     assert not Path(path.strip("'")).exists()
+
+
+DATABASE = """
+import sqlite3
+with sqlite3.connect('shop.db') as shop:
+    shop.execute('create table if not exists item (name text)')
+    shop.execute("insert into item values ('pen')")
+shop.close()
+"""
+COUNT = """
+import sqlite3
+with sqlite3.connect('shop.db') as shop: found = shop.execute('select count(*) from item').fetchone()
+"""
+
+
+def test_database_in_a_file_lives_and_rolls_back_as_files_do(open_files):
+    interpreter = open_files("persistent")
+    assert interpreter.run_block(DATABASE).error is None
+    assert interpreter.run_block(f"{DATABASE}import os\nos._exit(1)").state_event == "rolled_back"
+    assert interpreter.run_block(f"{COUNT}\nfound").result == "(1,)"
+
+
+def test_database_takes_memory_and_uris_as_before(open_files, contract):
+    code = "import pathlib, sqlite3\nsqlite3.connect(':memory:').execute('select 1').fetchone()\n"
+    code += "sqlite3.connect(pathlib.Path('a b.db')).execute('create table t (a)')\n"
+    code += "sqlite3.connect('file:c.db?mode=memory', uri=True).execute('select 2').fetchone()"
+    interpreter = open_files(contract)
+    assert interpreter.run_block(code).result == "(2,)"
+    assert set(interpreter.files()) == ({"a b.db"} if contract.name == "persistent" else set())

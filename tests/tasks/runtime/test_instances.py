@@ -127,7 +127,7 @@ class Portfolio(BaseModel):
 def test_ordinary_instance_goes_in_works_and_comes_back(open_one):
     interpreter = open_one("persistent")
     account = Account("ada", 5.0)
-    account.nickname = "a"
+    vars(account)["nickname"] = "a"
     interpreter.inject("account", account)
     assert interpreter.run_block("account.deposit(2.5), account.doubled, account.nickname").result == "(7.5, 15.0, 'a')"
     interpreter.run_block("account.tags = {'x': 1}")
@@ -199,7 +199,7 @@ def test_state_with_special_names_becomes_a_record(open_one):
 def test_dataclass_keeps_attributes_that_are_no_fields(open_one):
     interpreter = open_one("persistent")
     trade = Trade("X", 3)
-    trade.note = "extra"
+    vars(trade)["note"] = "extra"
     assert trade.text == "X:3"
     interpreter.inject("trade", trade)
     assert interpreter.run_block("trade.note, trade.__dict__['text'], trade.venue").result == "('extra', 'X:3', 'here')"

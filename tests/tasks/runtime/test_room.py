@@ -47,6 +47,7 @@ def test_dropped_interpreters_and_branches_leave_no_descriptors(fork_tree, contr
     interpreter.run_block("x = 1")
     interpreter.verify_contract()  # the copy that is under way has come
     before = descriptors()
+    other = None
     for _ in range(5):
         other = fork_tree.open_interpreter(contract, {}, instance_id="a")
         other.run_block("x = 1")

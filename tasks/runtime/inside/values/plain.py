@@ -111,15 +111,18 @@ def _split_record(value: Any) -> list[Any]:
 def _fits_record(kind: type, parts: list[Any]) -> bool:
     """Tell whether these parts are the state of an instance of a class, by the names that it must have."""
     names = parts[1::2]
-    if any(type(name) is not str for name in names) or len(set(names)) != len(names):
-        return False
     if _is_model(kind):
         return names == list(_PYDANTIC_STATE)
-    if not is_ordinary(kind) or any(name.startswith("__") and name.endswith("__") for name in names):
+    if not is_ordinary(kind) or not all(map(_is_attribute, names)) or len(set(names)) != len(names):
         return False
     fields = kind.__dict__.get("__dataclass_fields__", {})
     required = {name for name, field in fields.items() if field._field_type.name == "_FIELD"}
     return required <= set(names)
+
+
+def _is_attribute(name: Any) -> bool:
+    """Tell whether a block may name an attribute so; special names are Python's."""
+    return type(name) is str and not (name.startswith("__") and name.endswith("__"))
 
 
 def _is_model(kind: type) -> bool:
@@ -229,8 +232,10 @@ def family(kind: type) -> str | None:
         return "class.named_tuple"
     if issubclass(kind, BASES):
         return None
-    if pydantic is not None and issubclass(kind, pydantic.BaseModel):
-        return "class.record"
-    if type(kind.__dict__.get("__dataclass_fields__")) is dict or (is_ordinary(kind) and is_users(kind)):
-        return "class.record"
-    return None
+    is_model = pydantic is not None and issubclass(kind, pydantic.BaseModel)
+    return "class.record" if is_model or _is_plain(kind) else None
+
+
+def _is_plain(kind: type) -> bool:
+    """Tell whether instances are dataclasses, or of an ordinary class of the user's."""
+    return type(kind.__dict__.get("__dataclass_fields__")) is dict or (is_ordinary(kind) and is_users(kind))

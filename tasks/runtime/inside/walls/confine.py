@@ -200,7 +200,7 @@ def unbuffer_c_output() -> None:
 
 
 def return_free_memory() -> None:
-    """Merge what C has freed and give it back: forks then allocate from fewer pages, each of which they copy."""
+    """Return freed memory to the system: forks then copy fewer pages."""
     with contextlib.suppress(AttributeError):  # glibc only
         _libc.malloc_trim(0)
 

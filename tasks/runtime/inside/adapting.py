@@ -1,0 +1,94 @@
+"""Modules of Python's own, adapted to what the walls deny, when a block imports them.
+
+`asyncio` wakes its event loops by a pair of sockets: here by a pipe. SQLite locks its files: here it does not, as
+locks are kept with the file, where other processes would find them.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from importlib.machinery import PathFinder
+from typing import Any
+from urllib.parse import quote
+
+
+class _Finder:
+    """Finds the modules to adapt as Python does, with a loader that adapts them."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        """Return the specification of a module to adapt; leave other modules."""
+        adapt = _ADAPTED.get(fullname)
+        if adapt is None:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_adapt(module: Any) -> None:
+            execute(module)
+            adapt(module)
+
+        spec.loader.exec_module = execute_and_adapt
+        return spec
+
+
+def install() -> None:
+    """Adapt the modules that are imported from now on."""
+    sys.meta_path.insert(0, _Finder())
+
+
+def _adapt_loops(module: Any) -> None:
+    module.BaseSelectorEventLoop._make_self_pipe = _make_self_pipe
+
+
+def _adapt_sqlite(module: Any) -> None:
+    connect = module.connect
+
+    def connect_without_locks(database: Any, *settings: Any, uri: bool = False, **named: Any) -> Any:
+        """Open a database as `sqlite3.connect` does, without locking its file."""
+        path = os.fspath(database) if not uri else ""
+        if path and path not in (":memory:", b":memory:"):
+            database = f"file:{quote(os.fsdecode(path))}?vfs=unix-none"
+            uri = True
+        return connect(database, *settings, uri=uri, **named)
+
+    connect_without_locks.__name__ = connect_without_locks.__qualname__ = "connect"
+    module.connect = connect_without_locks
+
+
+_ADAPTED: dict[str, Callable[[Any], None]] = {
+    "asyncio.selector_events": _adapt_loops,
+    "sqlite3.dbapi2": _adapt_sqlite,
+}
+
+
+def _make_self_pipe(loop: Any) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    loop._ssock = _PipeEnd(reading)
+    loop._csock = _PipeEnd(writing)
+    loop._internal_fds += 1
+    loop._add_reader(reading, loop._read_from_self)
+
+
+class _PipeEnd:
+    """One end of a pipe, with the methods of a socket that a loop uses."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def recv(self, size: int) -> bytes:
+        return os.read(self._descriptor, size)
+
+    def send(self, data: bytes) -> int:
+        return os.write(self._descriptor, data)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
