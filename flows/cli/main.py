@@ -97,6 +97,19 @@ def query(sql: str, home: Home = None, format: Format = "rich") -> None:
 
 
 @app.command()
+def schema(
+    relation: Annotated[str | None, typer.Argument(help="A table or view, e.g. episodes; default: all.")] = None,
+    format: Format = "rich",
+) -> None:
+    """Describe the warehouse: every table and view, or the columns of one."""
+    from carryover.storage.warehouse.schema_reference import describe_schema
+    from carryover.tasks.analysis.rendering import render_table
+
+    frame = describe_schema(relation)
+    typer.echo(render_table("schema", frame, format, layout="plain", width=screen().width), nl=False)
+
+
+@app.command()
 def tables(
     name: Annotated[
         str | None, typer.Argument(help="One table, e.g. table_2; default: all, on a screen without claims.")
