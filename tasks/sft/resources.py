@@ -64,14 +64,32 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
             f"training sequences of {length} tokens exceed the model's {positions} positions; "
             "choose a model with more positions with --base-model"
         )
-    width = 2 if spec.precision == "bfloat16" else 4
-    adapter = shape.adapter_parameter_count(spec.lora) if spec.lora is not None else 0
+    adapter = 0 if spec.lora is None else shape.adapter_parameter_count(spec.lora)
     trained = adapter or shape.parameter_count
+    return ResourceEstimate(
+        weight_bytes=_weight_bytes(spec, shape, adapter, gpu_count),
+        optimizer_bytes=trained * OPTIMIZER_BYTES // gpu_count,
+        activation_bytes=_activation_bytes(spec, shape),
+        disk_bytes=4 * trained * (1 + (spec.kept_checkpoints + 1) * 3),  # a new one is whole before the oldest goes
+    )
+
+
+def _number_width(spec: TrainingSpec) -> int:
+    """Return the bytes of a number that is not quantized."""
+    return 2 if spec.precision == "bfloat16" else 4
+
+
+def _weight_bytes(spec: TrainingSpec, shape: ModelShape, adapter: int, gpu_count: int) -> int:
+    width = _number_width(spec)
     shards = shape.other_parameter_count * width + adapter * 4
     if spec.method == "qlora":  # quantized weights are not divided between GPUs
-        weights = shape.layer_parameter_count * NF4_BYTES + shards / gpu_count
-    else:
-        weights = (shape.layer_parameter_count * width + shards) / gpu_count
+        return round(shape.layer_parameter_count * NF4_BYTES + shards / gpu_count)
+    return round((shape.layer_parameter_count * width + shards) / gpu_count)
+
+
+def _activation_bytes(spec: TrainingSpec, shape: ModelShape) -> int:
+    """Return the bytes of a forward pass that its backward pass needs, and of the logits held at once."""
+    width = _number_width(spec)
     tokens = spec.batch.tokens_per_pass
     hidden, inner = shape.hidden_size, shape.intermediate_size
     query, key_value = shape.head_count * shape.head_size, shape.key_value_head_count * shape.head_size
@@ -82,17 +100,13 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
     # Bytes per token that one layer keeps for its backward pass: norms are float32, the rest attention and gate.
     attention = width * 2 * (query + key_value)
     layer = 4 * (2 * hidden + query + key_value) + attention + width * 3 * inner + inputs
-    # A checkpointed layer keeps attention's output, and its inputs where that is compiled.
-    attended = attention if spec.attention in ("auto", "flex_attention") else width * query
-    kept = shape.layer_count * (hidden * width + attended) + layer if spec.gradient_checkpointing else 0
-    activations = tokens * (kept or shape.layer_count * layer)
+    kept = shape.layer_count * layer
+    if spec.gradient_checkpointing:
+        # A checkpointed layer keeps attention's output, and its inputs where that is compiled.
+        attended = attention if spec.attention in ("auto", "flex_attention") else width * query
+        kept = shape.layer_count * (hidden * width + attended) + layer
     logits = 2 * LOGIT_BYTES if spec.batch.packing else tokens * shape.vocabulary_size * 4
-    return ResourceEstimate(
-        weight_bytes=round(weights),
-        optimizer_bytes=trained * OPTIMIZER_BYTES // gpu_count,
-        activation_bytes=activations + logits,
-        disk_bytes=4 * trained * (1 + (spec.kept_checkpoints + 1) * 3),  # a new one is whole before the oldest goes
-    )
+    return tokens * kept + logits
 
 
 def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) -> float:
