@@ -31,8 +31,11 @@ def test_a_random_model_is_adapted_served_and_compared(architecture, prefect_api
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
         played = warehouse.sql(CELLS).rows()
         adapters = warehouse.sql("select distinct contract, output_path from training_runs order by all").rows()
+        runs = warehouse.sql("select count(*) from runs").rows()
     contracts = ("persistent", "stateless")
     assert played == [(train, runtime, 2) for train in (*contracts, None) for runtime in contracts]
     assert len(adapters) == 2
     again = run_flow(home, "run", *OPTIONS, "--base-model", str(base), server=prefect_api)
-    assert "training" not in again
+    assert f"pretrained, tiny-{architecture}" in again
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        assert warehouse.sql("select count(*) from runs").rows() == runs
