@@ -1,4 +1,4 @@
-# ruff: noqa: PTH102, PTH106, PTH108, PTH115, PTH211 - pathlib stays out of the sandbox
+# ruff: noqa: PTH102, PTH106, PTH104, PTH108, PTH115, PTH211 - pathlib stays out of the sandbox
 """The scratch folder of an episode: its files, and an image of them in the memory of a process.
 
 Memory is what a fork copies, so a frozen process holds the files of its moment: it puts them back when it goes on.
@@ -15,10 +15,12 @@ from os import (  # references of our own: a block may rebind what a module hold
     mkfifo,
     read,
     readlink,
+    rename,
     rmdir,
     scandir,
     symlink,
     unlink,
+    urandom,
     write,
 )
 from os import open as open_file
@@ -122,7 +124,11 @@ class Folder:
         if self.path is None:
             return
         self._remove_canary()
-        present = self._signs()
+        try:
+            present = self._signs()
+        except OSError:  # a block has made paths that are too long
+            self._empty()
+            present = {}
         for name in sorted(present, reverse=True):  # what a directory holds comes before it
             wanted = self._image.get(name)
             if wanted is None or wanted.kind != present[name][0]:
@@ -140,10 +146,7 @@ class Folder:
         """Empty the folder where it forgets, but for what the host has put there."""
         if self.path is None or self._keeps:
             return
-        present = self._signs()
-        for name in sorted(present, reverse=True):
-            self._remove(name, present[name][0])
-        self._remove_canary()  # last: else the folder's time would tell whether there was anything to remove
+        self._empty()
         chdir(self.path)
         for name, content in self._placed.items():
             self._place(name, content)
@@ -236,9 +239,7 @@ class Folder:
         found: dict[str, tuple[int, tuple[int, ...]]] = {}
         waiting = [""]
         for above in waiting:
-            with scandir(f"{self.path}/{above}") as entries:
-                names = [f"{above}{entry.name}" for entry in entries]
-            for name in names:
+            for name in [f"{above}{name}" for name in _names_in(f"{self.path}/{above}")]:
                 status = lstat(f"{self.path}/{name}")
                 kind = stat.S_IFMT(status.st_mode)
                 if name == _CANARY and kind == stat.S_IFLNK:
@@ -270,6 +271,21 @@ class Folder:
         status = lstat(path)
         sign = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
         return entry._replace(sign=(0, 0, status.st_mode) if entry.kind == stat.S_IFDIR else sign)
+
+    def _empty(self) -> None:
+        """Remove all, by short paths alone: what a directory holds is moved up before it goes."""
+        moved = 0
+        mark = urandom(8).hex()
+        while found := _names_in(f"{self.path}"):
+            for name in found:
+                path = f"{self.path}/{name}"
+                if stat.S_IFMT(lstat(path).st_mode) != stat.S_IFDIR:
+                    unlink(path)
+                    continue
+                for inner in _names_in(path):
+                    moved += 1
+                    rename(f"{path}/{inner}", f"{self.path}/{mark}-{moved}")
+                rmdir(path)
 
     def _has_changed(self, name: str, entry: Entry) -> bool:
         return entry.kind == stat.S_IFREG and self._read(name) != entry.content
@@ -320,3 +336,8 @@ class Folder:
                 left = left[write(descriptor, left) :]
         finally:
             close(descriptor)
+
+
+def _names_in(path: str) -> list[str]:
+    with scandir(path) as entries:
+        return [entry.name for entry in entries]
