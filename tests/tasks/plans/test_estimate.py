@@ -34,6 +34,32 @@ def test_stages_and_cells_have_rows_in_order_of_execution():
     assert len(stages) == 4 + 2 * (6 + 4)
 
 
+@pytest.mark.parametrize(("most", "steps"), [(3, 3), (10_000, None), (None, None)])
+def test_a_training_takes_no_more_steps_than_its_most(most, steps):
+    plan = resolve_plan("laptop")
+    (part,) = plan.parts
+
+    def steps_of(max_steps):
+        training = part.training.model_copy(update={"max_steps": max_steps})
+        changed = plan.model_copy(update={"parts": (part.model_copy(update={"training": training}),)})
+        return {row.steps for row in estimate_study(changed, PRICES, 4) if "training, " in row.stage}
+
+    unlimited = steps_of(None)
+    assert min(unlimited) > 3
+    assert steps_of(most) == ({steps} if steps else unlimited)
+
+
+def test_hours_and_tokens_of_training_count_every_seed():
+    one, two = (
+        {row.stage: row for row in estimate_study(resolve_plan("laptop", Overrides(training_seeds=seeds)), PRICES, 4)}
+        for seeds in ((1,), (1, 2))
+    )
+    stage = next(name for name in one if "training, " in name)
+    assert two[stage].hours == pytest.approx(2 * one[stage].hours)
+    assert two[stage].training_tokens == 2 * one[stage].training_tokens
+    assert two[stage].steps == one[stage].steps
+
+
 def test_the_paper_s_evaluation_is_1200_episodes():
     rows = estimate("paper")
     played = {stage: row.episodes for stage, row in rows.items() if "->" in stage and "scripted" not in stage}

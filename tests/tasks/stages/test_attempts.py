@@ -18,7 +18,9 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.attempts import EpisodePlace, missing_episodes
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import instance_ids, note_instances, read_instances
+from carryover.tasks.traces.rows import ErrorRow, Row
 from carryover.tasks.traces.vocabulary import ContractName, FinishReason
+from tests.storage.conftest import build_row
 
 PLAN = resolve_plan("smoke")
 INSTANCES = InstanceSetSpec(bucket="small", split="evaluation", count=2, first_seed=7)
@@ -57,10 +59,15 @@ def zone(run):
 def play(zone, make_episode):
     """A function that lands the attempt at one instance of the cell."""
 
-    def land(instance, replicate, reason=FinishReason.FINISH_TOOL):
-        name = SHARD.episode_id(instance.instance_id, replicate, 0)
+    def land(instance, replicate, reason=FinishReason.FINISH_TOOL, *, attempt=0, error_type=None):
+        name = SHARD.episode_id(instance.instance_id, replicate, attempt)
         (row,) = make_episode(name)["episodes"]
-        zone.write({"episodes": [row.model_copy(update={"plan_digest": PLAN.digest, "finish_reason": reason})]}, "run")
+        rows: dict[str, list[Row]] = {
+            "episodes": [row.model_copy(update={"plan_digest": PLAN.digest, "finish_reason": reason})]
+        }
+        if error_type is not None:
+            rows["errors"] = [build_row(ErrorRow, run_id="run", episode_id=name, error_type=error_type)]
+        zone.write(rows, "run")
 
     return land
 
@@ -81,6 +88,29 @@ def test_what_failed_or_was_not_played_is_missing_by_replicate(run, zone, play):
     assert missing_episodes(run, zone, SHARD.model_copy(update={"first_replicate": 1})) == [EpisodePlace(failed, 1, 0)]
     again = [EpisodePlace(SAMPLED[0].instance_id, 0, 1), EpisodePlace(failed, 0, 1)]
     assert missing_episodes(run, zone, SHARD, plays_again=True) == again
+
+
+@pytest.mark.parametrize(("maximum", "is_missing"), [(1, False), (2, False), (3, True), (None, True)])
+def test_an_episode_is_given_up_after_its_most_attempts(run, zone, play, maximum, is_missing):
+    land(run, zone)
+    failed, done = SAMPLED
+    play(done, 0)
+    for attempt in range(2):
+        play(failed, 0, FinishReason.ERROR, attempt=attempt, error_type="ModelError")
+    missing = missing_episodes(run, zone, SHARD.model_copy(update={"maximum_attempts": maximum}))
+    assert missing == ([EpisodePlace(failed.instance_id, 0, 2)] if is_missing else [])
+
+
+def test_an_attempt_at_an_endpoint_that_was_down_is_none(run, zone, play):
+    land(run, zone)
+    failed, done = SAMPLED
+    play(done, 0)
+    play(failed, 0, FinishReason.ERROR, attempt=0, error_type="EndpointDownError")
+    play(failed, 0, FinishReason.ERROR, attempt=1, error_type="ModelError")
+    limited = {
+        most: missing_episodes(run, zone, SHARD.model_copy(update={"maximum_attempts": most})) for most in (1, 2)
+    }
+    assert limited == {1: [], 2: [EpisodePlace(failed.instance_id, 0, 2)]}
 
 
 def test_episode_replayed_by_the_run_is_not_played_again(run, zone, play, make_episode):
