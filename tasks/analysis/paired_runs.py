@@ -22,23 +22,23 @@ class PairedMetric(NamedTuple):
 
     metric: str
     instance_count: int
-    mean_a: float | None
-    mean_b: float | None
-    difference: float | None
+    mean_a: float | None = None
+    mean_b: float | None = None
+    difference: float | None = None
     """Mean of a minus b."""
-    difference_low: float | None
-    difference_high: float | None
+    difference_low: float | None = None
+    difference_high: float | None = None
     """Ends of the percentile bootstrap interval over instances."""
-    ratio: float | None
+    ratio: float | None = None
     """Mean of a over mean of b, for tokens."""
-    ratio_low: float | None
-    ratio_high: float | None
-    p_value: float | None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    p_value: float | None = None
     """Wilcoxon's signed-rank test, two-sided."""
-    p_holm: float | None
-    effect_size: float | None
+    p_holm: float | None = None
+    effect_size: float | None = None
     """Rank-biserial correlation."""
-    note: str | None
+    note: str | None = None
 
 
 def pair_runs(a: pl.DataFrame, b: pl.DataFrame, spec: StatisticsSpec | None = None) -> list[PairedMetric]:
@@ -68,7 +68,7 @@ def _per_instance(episodes: pl.DataFrame, metric: str) -> pl.DataFrame:
 
 def _paired(metric: str, pair: Aligned, spec: StatisticsSpec) -> PairedMetric:
     if not pair.instance_count:
-        return PairedMetric(metric, 0, *[None] * 11, note="no instance has a value in both runs")
+        return PairedMetric(metric, 0, note="no instance has a value in both runs")
     a, b = pair.per_instance()
     test = rank_test(pair, difference)
     (apart, _) = bootstrap_intervals(pair, difference, spec)

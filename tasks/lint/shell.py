@@ -196,7 +196,7 @@ class _Reading:
 class _Builtin(Protocol):
     """Reads a builtin of the shell with its operands."""
 
-    def __call__(self, reading: _Reading, operands: list[str], *, is_export: bool) -> None: ...
+    def __call__(self, reading: _Reading, operands: list[str], /, *, is_export: bool) -> None: ...
 
 
 _BUILTINS: dict[str, _Builtin] = {
@@ -215,9 +215,10 @@ def _paths_of(name: str, operands: list[str]) -> list[tuple[str, Literal["set", 
     if name in _WHOLE_KINDS:
         return [(path, _WHOLE_KINDS[name]) for path in operands]
     read = [word for word in operands if not re.search(r"\$|://", word)]
-    if name in _COPYING and len(operands) > 1:
-        return [*((path, "read") for path in read[:-1]), (operands[-1], "set")]
-    return [(path, "read") for path in read]
+    if name not in _COPYING or len(operands) < 2:
+        return [(path, "read") for path in read]
+    copied: list[tuple[str, Literal["set", "read", "clear"]]] = [(path, "read") for path in read[:-1]]
+    return [*copied, (operands[-1], "set")]
 
 
 def _needs_directory(name: str, operands: list[str]) -> bool:

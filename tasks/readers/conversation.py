@@ -84,7 +84,7 @@ def replies_of(messages: Iterable[Mapping[str, Any]], runs: RunRule = "all") -> 
 class _Draft:
     """A reply whose answers are still being read."""
 
-    def __init__(self, text: str, code: FoundCode, *, is_by_call: bool, tokens: Mapping[str, int]) -> None:
+    def __init__(self, text: str, code: FoundCode, *, is_by_call: bool, tokens: Mapping[str, Any]) -> None:
         self.text = text
         self.code = code
         self.is_by_call = is_by_call
@@ -203,7 +203,7 @@ def _deliver(answer: Answer, drafts: Sequence[_Draft]) -> None:
         drafts[-1].take_next(outcome)
 
 
-def tokens_of(message: Mapping[str, Any]) -> dict[str, int]:
+def tokens_of(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tokens of a reply as fields of `Reply`; empty where nobody counted them."""
     usage = message.get("usage") or message.get("metrics") or message.get("token_usage")
     if not isinstance(usage, Mapping):

@@ -20,7 +20,7 @@ def chat_trace(
 ) -> Trace:
     """Return a conversation as a trace; `record` holds what is said about it, `name` identifies it else."""
     listed = [message for message in messages if message is not None]
-    told = {
+    told: dict[str, Any] = {
         "trace_id": first_text(record, ID_FIELDS) or name,
         "instance_id": first_text(record, _INSTANCE_FIELDS),
         "declared_contract": _first_contract(record, _CONTRACT_FIELDS),

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.tally import Tally
@@ -49,7 +49,7 @@ def _open_file(file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[
             return
         stream = _rewound(opened, file)
         if head.startswith(_GZIP):
-            stream = gzip.GzipFile(fileobj=stream)
+            stream = cast(IO[bytes], gzip.GzipFile(fileobj=stream))
             head = stream.read(8)
             stream.seek(0)
         if head.startswith(_ZSTANDARD):

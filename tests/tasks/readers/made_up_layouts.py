@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from typing import Any
 
 BLOCKS = (
     ("import math\nwidths = [3, 1, 2]\nlimit = 4", "ok"),
@@ -25,7 +26,7 @@ def document(content):
 
 def chat(style):
     """Messages of a chat whose replies call a tool or write blocks in a style."""
-    messages = [{"role": "user", "content": QUESTION}]
+    messages: list[Any] = [{"role": "user", "content": QUESTION}]
     for number, (code, output) in enumerate(BLOCKS):
         messages += style(code, output, f"call-{number}")
     return [*messages, {"role": "assistant", "content": ANSWER}]
@@ -76,7 +77,7 @@ def call_part(code, call_id):
 
 def anthropic_server_call(code, output, call_id):
     is_error = "Error" in output
-    held = {"type": "code_execution_result", "stdout": "" if is_error else output,
+    held: dict[str, Any] = {"type": "code_execution_result", "stdout": "" if is_error else output,
             "stderr": TRACEBACK + output if is_error else "", "return_code": int(is_error)}  # fmt: skip
     call = {"type": "server_tool_use", "id": call_id, "name": "code_execution", "input": {"code": code}}
     result = {"type": "code_execution_tool_result", "tool_use_id": call_id, "content": held}
@@ -84,14 +85,14 @@ def anthropic_server_call(code, output, call_id):
 
 
 def share_gpt():
-    told = [{"from": "human", "value": QUESTION}]
+    told: list[Any] = [{"from": "human", "value": QUESTION}]
     for code, output in BLOCKS:
         told += [{"from": "gpt", "value": f"```python\n{code}\n```"}, {"from": "human", "value": output}]
     return lines([{"id": "a", "conversations": [*told, {"from": "gpt", "value": ANSWER}]}])
 
 
 def responses():
-    items = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": QUESTION}]}]
+    items: list[Any] = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": QUESTION}]}]
     for number, (code, output) in enumerate(BLOCKS):
         call_id = f"call-{number}"
         held = {"type": "code_interpreter_call", "id": call_id, "code": code, "container_id": "c",
@@ -104,7 +105,7 @@ def responses():
 
 
 def swe_agent():
-    steps = [
+    steps: list[Any] = [
         {"response": f"Next.\n```\n{command}\n```", "thought": "Next.", "action": command, "observation": output,
          "state": {"working_dir": "/src"}}
         for command, output in COMMANDS
@@ -116,7 +117,7 @@ def swe_agent():
 
 
 def mini_swe_agent():
-    messages = [{"role": "system", "content": "Work."}, {"role": "user", "content": QUESTION}]
+    messages: list[Any] = [{"role": "system", "content": "Work."}, {"role": "user", "content": QUESTION}]
     for command, output in COMMANDS:
         messages.append({"role": "assistant", "content": f"THOUGHT: next\n```bash\n{command}\n```"})
         told = f"<returncode>{int(output.startswith('exit'))}</returncode>\n<output>\n{output}\n</output>"
@@ -126,7 +127,7 @@ def mini_swe_agent():
 
 
 def openhands_events():
-    events = [{"id": 0, "source": "user", "action": "message", "args": {"content": QUESTION}}]
+    events: list[Any] = [{"id": 0, "source": "user", "action": "message", "args": {"content": QUESTION}}]
     for code, output in BLOCKS:
         number = len(events)
         action = {"id": number, "source": "agent", "action": "run_ipython", "args": {"code": code, "thought": "Next."}}
@@ -136,8 +137,8 @@ def openhands_events():
 
 
 def openhands_typed_events():
-    told = {"role": "user", "content": [{"type": "text", "text": QUESTION}]}
-    events = [{"kind": "MessageEvent", "source": "user", "llm_message": told}]
+    told: dict[str, Any] = {"role": "user", "content": [{"type": "text", "text": QUESTION}]}
+    events: list[Any] = [{"kind": "MessageEvent", "source": "user", "llm_message": told}]
     for number, (command, output) in enumerate(COMMANDS):
         code = int(output.startswith("exit"))
         action = {"kind": "TerminalAction", "command": command, "is_input": False}
@@ -151,7 +152,7 @@ def openhands_typed_events():
 
 
 def smolagents():
-    steps = [{"task": QUESTION, "task_images": None}]
+    steps: list[Any] = [{"task": QUESTION, "task_images": None}]
     for number, (code, output) in enumerate(BLOCKS, start=1):
         is_error = "Error" in output
         error = {"type": "AgentExecutionError",
@@ -168,7 +169,7 @@ def smolagents():
 
 
 def rlm():
-    records = [{"type": "metadata", "root_model": "m", "environment_type": "local", "max_iterations": 9}]
+    records: list[Any] = [{"type": "metadata", "root_model": "m", "environment_type": "local", "max_iterations": 9}]
     for number, (code, output) in enumerate(BLOCKS, start=1):
         is_error = "Error" in output
         result = {"stdout": "" if is_error else output, "stderr": output if is_error else "", "locals": {},
@@ -182,7 +183,7 @@ def rlm():
 
 
 def open_interpreter():
-    messages = [{"role": "user", "type": "message", "content": QUESTION}]
+    messages: list[Any] = [{"role": "user", "type": "message", "content": QUESTION}]
     for code, output in BLOCKS:
         messages.append({"role": "assistant", "type": "code", "format": "python", "content": code})
         messages.append({"role": "computer", "type": "console", "format": "active_line", "content": "1"})
@@ -191,11 +192,11 @@ def open_interpreter():
 
 
 def chatgpt_export():
-    told = [("user", "all", "text", QUESTION)]
+    told: list[Any] = [("user", "all", "text", QUESTION)]
     for code, output in BLOCKS:
         told += [("assistant", "python", "code", code), ("tool", "all", "execution_output", output)]
     told.append(("assistant", "all", "text", ANSWER))
-    mapping = {"root": {"id": "root", "message": None, "parent": None, "children": ["0"]}}
+    mapping: dict[str, Any] = {"root": {"id": "root", "message": None, "parent": None, "children": ["0"]}}
     for number, (role, recipient, kind, text) in enumerate(told):
         held = {"content_type": kind, "parts": [text]} if kind == "text" else {"content_type": kind, "text": text}
         author = {"role": role, "name": "python" if role == "tool" else None}
@@ -209,7 +210,7 @@ def chatgpt_export():
 
 
 def claude_code():
-    records = [
+    records: list[Any] = [
         {"type": "summary", "summary": "Squares", "leafUuid": "u"},
         {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": QUESTION}},
     ]
@@ -226,7 +227,7 @@ def claude_code():
 
 
 def inspect_sample():
-    messages = [{"role": "user", "content": "attachment://q"}]
+    messages: list[Any] = [{"role": "user", "content": "attachment://q"}]
     for number, (code, output) in enumerate(BLOCKS):
         call = {"id": f"c{number}", "function": "python", "arguments": {"code": code}, "type": "function"}
         messages.append({"role": "assistant", "content": [{"type": "text", "text": "Next."}], "tool_calls": [call]})
@@ -238,7 +239,7 @@ def inspect_sample():
 
 
 def inspect_json():
-    about = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "plan": {}}
+    about: dict[str, Any] = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "plan": {}}
     return document(about | {"samples": [inspect_sample()]})
 
 
@@ -255,7 +256,7 @@ def inspect_eval():
 
 
 def atif(version):
-    steps = [{"step_id": 1, "source": "user", "message": QUESTION}]
+    steps: list[Any] = [{"step_id": 1, "source": "user", "message": QUESTION}]
     for number, (code, output) in enumerate(BLOCKS, start=2):
         call_id = f"c{number}"
         steps.append(
@@ -271,8 +272,8 @@ def atif(version):
 
 def openinference():
     """An agent's run: each call of the model repeats the messages before it."""
-    spans = []
-    told = [{"role": "user", "content": QUESTION}]
+    spans: list[Any] = []
+    told: list[Any] = [{"role": "user", "content": QUESTION}]
     for number, (code, output) in enumerate(BLOCKS):
         attributes = {"openinference.span.kind": "LLM"}
         for index, message in enumerate(told):
@@ -283,7 +284,7 @@ def openinference():
         attributes |= flattened("llm.output_messages.0", reply)
         spans.append({"context": {"trace_id": "t"}, "start_time": f"2026-01-0{number + 1}", "attributes": attributes})
         told += [reply, {"role": "tool", "content": output, "tool_call_id": call_id}]
-    last = {"openinference.span.kind": "LLM"}
+    last: dict[str, Any] = {"openinference.span.kind": "LLM"}
     for index, message in enumerate(told):
         last |= flattened(f"llm.input_messages.{index}", message)
     last |= flattened("llm.output_messages.0", {"role": "assistant", "content": ANSWER})
@@ -292,7 +293,7 @@ def openinference():
 
 
 def flattened(prefix, message):
-    keys = {f"{prefix}.message.{key}": value for key, value in message.items() if key != "call"}
+    keys: dict[str, Any] = {f"{prefix}.message.{key}": value for key, value in message.items() if key != "call"}
     call = message.get("call")
     if call is None:
         return keys
@@ -303,8 +304,8 @@ def flattened(prefix, message):
 
 def opentelemetry():
     """An export of OTLP: the model's calls with all messages in attributes."""
-    told = [{"role": "user", "parts": [{"type": "text", "content": QUESTION}]}]
-    spans = []
+    told: list[Any] = [{"role": "user", "parts": [{"type": "text", "content": QUESTION}]}]
+    spans: list[Any] = []
     for number, (code, output) in enumerate(BLOCKS):
         call = {"type": "tool_call", "id": f"c{number}", "name": "python", "arguments": {"code": code}}
         reply = {"role": "assistant", "parts": [call], "finish_reason": "tool_call"}
@@ -323,7 +324,7 @@ def otlp_span(number, told, reply):
 
 
 def opentelemetry_tools():
-    spans = []
+    spans: list[Any] = []
     for number, (code, output) in enumerate(BLOCKS):
         held = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "python",
                 "gen_ai.tool.call.id": f"c{number}", "gen_ai.tool.call.arguments": json.dumps({"code": code}),
@@ -334,8 +335,8 @@ def opentelemetry_tools():
 
 def openllmetry():
     """Spans with the messages of each call in flattened attributes."""
-    spans = []
-    told = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": QUESTION}
+    spans: list[Any] = []
+    told: dict[str, Any] = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": QUESTION}
     for number, (code, output) in enumerate(BLOCKS):
         arguments = json.dumps({"code": code})
         call = {"tool_calls.0.id": f"c{number}", "tool_calls.0.name": "python", "tool_calls.0.arguments": arguments}
@@ -346,14 +347,14 @@ def openllmetry():
         told |= {f"gen_ai.prompt.{at}.{key}": value for key, value in call.items()}
         told |= {f"gen_ai.prompt.{at + 1}.role": "tool", f"gen_ai.prompt.{at + 1}.content": output,
                  f"gen_ai.prompt.{at + 1}.tool_call_id": f"c{number}"}  # fmt: skip
-    last = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": ANSWER}
+    last: dict[str, Any] = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": ANSWER}
     return lines([*spans, {"trace_id": "t", "start_time": 9, "attributes": {**told, **last}}])
 
 
 def phoenix_rows():
     """A table of spans with a column per attribute, messages nested."""
-    told = [{"message": {"role": "user", "content": QUESTION}}]
-    rows = []
+    told: list[Any] = [{"message": {"role": "user", "content": QUESTION}}]
+    rows: list[Any] = []
     for number, (code, output) in enumerate(BLOCKS):
         function = {"name": "python", "arguments": json.dumps({"code": code})}
         reply = {"role": "assistant", "tool_calls": [{"tool_call": {"id": f"c{number}", "function": function}}]}
@@ -374,7 +375,7 @@ def verifiers_lines():
 
 
 def verifiers_trace():
-    nodes = [{"message": message, "parent": number - 1 if number else None}
+    nodes: list[Any] = [{"message": message, "parent": number - 1 if number else None}
              for number, message in enumerate(chat(openai_call))]  # fmt: skip
     rewards = {"right": {"score": 1.0, "weight": 0.5}}
     return lines([{"version": 1, "id": "v", "task": {"type": "T", "data": {}, "key": "squares"}, "agent": {},
@@ -387,7 +388,7 @@ def prompt_completion():
 
 
 def notebook():
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": [QUESTION]}]
+    cells: list[Any] = [{"cell_type": "markdown", "metadata": {}, "source": [QUESTION]}]
     for number, (code, output) in enumerate(BLOCKS, start=1):
         name, _, value = output.partition(": ")
         failed = {"output_type": "error", "ename": name, "evalue": value, "traceback": ["\x1b[31m" + output]}
@@ -401,7 +402,7 @@ def notebook():
 
 
 def authors():
-    events = []
+    events: list[Any] = []
     for number, (code, output) in enumerate(BLOCKS):
         error = TRACEBACK + output if "Error" in output else None
         outcome = {"success": error is None, "result": None, "output": "" if error else output, "error": error}

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,7 +132,7 @@ def test_a_reader_is_at_most_sixty_lines():
 
 def test_every_reader_is_asked_and_keeps_the_protocol():
     names = {path.stem for path in Path(layouts.__file__).parent.glob("[a-z]*.py")}
-    readers = all_readers()
+    readers: tuple[Any, ...] = all_readers()
     assert {reader.__name__.rpartition(".")[2] for reader in readers} == names
     assert len({reader.LAYOUT for reader in readers}) == len(readers)
 
