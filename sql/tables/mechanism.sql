@@ -33,22 +33,16 @@ tested_settings as (
     group by all
 ),
 
--- the scripted teachers of the same rules, without a model: of the same variant, else of the study itself
+-- the scripted teachers of the same setting, without a model
 script_settings as (
     select
-        settings.variant as variant,
-        visibility, header, bucket,
-        scripts.p_on_s_token_ratio as script_p_on_s_token_ratio,
-        scripts.s_on_p_token_ratio as script_s_on_p_token_ratio,
-        scripts.s_on_s_token_ratio as script_s_on_s_token_ratio,
-        scripts.interaction_ratio as script_interaction_ratio
-    from (select distinct variant, visibility, header, bucket from tested_settings) as settings
-    inner join tested_settings as scripts using (visibility, header, bucket)
-    where scripts.base = 'teacher' and scripts.variant in (settings.variant, 'main')
-    qualify row_number() over (
-        partition by settings.variant, visibility, header, bucket
-        order by scripts.variant = settings.variant desc
-    ) = 1
+        variant, visibility, header, bucket,
+        p_on_s_token_ratio as script_p_on_s_token_ratio,
+        s_on_p_token_ratio as script_s_on_p_token_ratio,
+        s_on_s_token_ratio as script_s_on_s_token_ratio,
+        interaction_ratio as script_interaction_ratio
+    from tested_settings
+    where base = 'teacher'
 )
 
 select

@@ -1,28 +1,8 @@
 -- The script control: each trained cell beside its contract's scripted teacher on the same runtime, without a model
-with settings as (
-    select distinct plan_digest, variant, base, visibility, header, bucket
-    from marts.evaluated_buckets
-    where plan_digest = $plan_digest and base <> 'teacher'
-),
-
--- scripts of the same variant, else those of the study itself, as its teachers and rules are the same
-script_settings as (
+with played as (
     select
-        settings.*,
-        scripts.variant as script_variant
-    from settings
-    inner join marts.evaluated_buckets as scripts using (plan_digest, visibility, header, bucket)
-    where scripts.base = 'teacher' and scripts.variant in (settings.variant, 'main')
-    qualify row_number() over (
-        partition by settings.variant, settings.base, visibility, header, bucket
-        order by scripts.variant = settings.variant desc
-    ) = 1
-),
-
-played as (
-    select
-        plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract, condition,
-        instance_id, coalesce(replicate, 0) as replicate, measured_on,
+        variant, base, visibility, header, bucket, train_contract, runtime_contract, condition,
+        instance_id, replicate, measured_on,
         score, total_tokens, step_count, missing_name_count, imports_per_step, state_utilization,
         cast(has_missing_name as integer) as has_missing_name
     from marts.episode_metrics
@@ -31,17 +11,12 @@ played as (
 
 paired as (
     select
-        script_settings.script_variant,
         trained,
         script
-    from script_settings
-    inner join played as trained using (plan_digest, variant, base, visibility, header, bucket)
+    from played as trained
     inner join played as script
-        on script.base = 'teacher'
-        and (script.variant, script.visibility, script.header, script.bucket)
-        = (script_variant, trained.visibility, trained.header, trained.bucket)
-        and (script.train_contract, script.runtime_contract) = (trained.train_contract, trained.runtime_contract)
-        and (script.instance_id, script.replicate) = (trained.instance_id, trained.replicate)
+        using (variant, visibility, header, bucket, train_contract, runtime_contract, instance_id, replicate)
+    where trained.base <> 'teacher' and script.base = 'teacher'
 ),
 
 means as (
@@ -55,7 +30,6 @@ means as (
         trained.train_contract as train_a,
         trained.runtime_contract as runtime_a,
         trained.condition as condition,
-        min(script_variant) as script_variant,
         count(*) as pair_count,
         avg(
             cast(
@@ -99,7 +73,7 @@ differences as (
 )
 
 select
-    variant, base, visibility, header, bucket, measured_on, condition, script_variant, pair_count, equal_pct, metric,
+    variant, base, visibility, header, bucket, measured_on, condition, pair_count, equal_pct, metric,
     measured.trained as trained,
     measured.script as script,
     measured.trained - measured.script as trained_minus_script,

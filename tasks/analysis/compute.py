@@ -51,8 +51,6 @@ SCRIPT_COMPARISON = "trained_vs_script"
 """Comparison group of a trained cell and the scripted teacher of its contract, on the same runtime and instances."""
 SCRIPT_BASE = "teacher"
 """Base of the scripted teachers' episodes beside the models."""
-MAIN_VARIANT = "main"
-"""Variant of the study itself."""
 
 
 def compute_statistics(
@@ -90,14 +88,10 @@ def compute_statistics(
 
 
 def scripts_beside(group: StatisticGroup, frames: Mapping[tuple[str, ...], pl.DataFrame]) -> pl.DataFrame | None:
-    """Return the scripted teachers' episodes of a group of models: of its variant, else of the study itself."""
+    """Return the scripted teachers' episodes of a group of models; None where they did not play."""
     if group.base == SCRIPT_BASE:
         return None
-    for variant in (group.variant, MAIN_VARIANT):
-        found = frames.get((variant, SCRIPT_BASE, group.visibility, group.header, group.bucket))
-        if found is not None:
-            return found
-    return None
+    return frames.get((group.variant, SCRIPT_BASE, group.visibility, group.header, group.bucket))
 
 
 def kept_statistics(

@@ -229,7 +229,7 @@ def judge(file: HypothesisFile, statistics: Iterable[StatisticRow], evidence: Ev
             criteria = hypothesis.criteria_in(group.base, group.bucket, file.protocol)
             if criteria:
                 reason = evidence.why_no_verdict(hypothesis, group)
-                compared = Compared(criteria, shown, _beside(group, scripts))
+                compared = Compared(criteria, shown, scripts.get(group._replace(base=SCRIPT_BASE), []))
                 verdicts.append(_verdict(hypothesis, group, compared, reason))
     return verdicts
 
@@ -242,12 +242,6 @@ def _by_group(rows: Iterable[StatisticRow]) -> dict[Group, list[StatisticRow]]:
         # a statistic may stand under several comparison groups with the same numbers
         groups.setdefault(group, {}).setdefault(row.method, row)
     return {group: list(methods.values()) for group, methods in groups.items()}
-
-
-def _beside(group: Group, scripts: Mapping[Group, list[StatisticRow]]) -> list[StatisticRow]:
-    """Return the scripts' statistics for a group: of its variant, else of the study itself."""
-    own = group._replace(base=SCRIPT_BASE)
-    return scripts.get(own) or scripts.get(own._replace(variant="main")) or []
 
 
 class Compared(NamedTuple):

@@ -122,7 +122,7 @@ def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
     settings = _plans_of(folder)[-1].plan.get("statistics", {})
     episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
     statistics = compute(episodes, folder.name, settings)
-    pl.DataFrame(to_arrow(statistics)).write_parquet(folder / STATISTICS, compression="zstd")
+    pl.DataFrame(to_arrow(statistics)).write_parquet(folder / STATISTICS, compression="zstd", compression_level=19)
     return len(statistics)
 
 

@@ -35,9 +35,7 @@ def test_script_control_sets_scripts_beside_each_trained_cell(study):
     assert tokens["P->S"]["trained_minus_script"] == -50
     assert tokens["P->S"]["trained_ratio_to_p_on_p"] == 3
     assert tokens["P->S"]["script_ratio_to_p_on_p"] == pytest.approx(3050 / 1050)
-    assert {(row["pair_count"], row["equal_pct"], row["script_variant"]) for row in tokens.values()} == {
-        (2, 100, "main")
-    }
+    assert {(row["pair_count"], row["equal_pct"]) for row in tokens.values()} == {(2, 100)}
     missed = _rows(study, "missing_name_count")
     assert (missed["P->S"]["trained"], missed["P->S"]["script"]) == (1, 1)
 
@@ -51,11 +49,9 @@ def test_script_control_has_the_wider_interval_of_the_difference(study):
     assert (row["trained_minus_script_low"], row["trained_minus_script_high"]) == (-90, 10)
 
 
-def test_ablation_without_scripts_stands_beside_the_studys(study):
+def test_scripts_of_another_variant_stand_beside_no_cell(study):
     study.episode("P->P", "i1", 0.5, variant="half-training", prompt_tokens=1900, completion_tokens=100)
-    rows = [row for row in study.table("script_control") if row["variant"] == "half-training"]
-    assert {row["script_variant"] for row in rows} == {"main"}
-    assert [row["script"] for row in rows if row["metric"] == "total_tokens"] == [1000]
+    assert {row["variant"] for row in study.table("script_control")} == {"main"}
 
 
 def test_ratio_of_the_scripts_stands_in_the_mechanism(study):

@@ -212,7 +212,7 @@ def test_a_verdict_says_whether_the_scripts_fulfil_it():
     weaker = statistic("interaction", "total_tokens", base="teacher", high=1.0, **own)
     assert {one.by_script for one in judge([claim], [models])} == {"not played"}
     found = {one.variant: one.by_script for one in judge([claim], [models, ablated, scripts])}
-    assert found == {"main": "fulfilled", "ablation": "fulfilled"}  # by the scripts of the study itself
+    assert found == {"main": "fulfilled", "ablation": "not played"}
     found = {one.variant: one.by_script for one in judge([claim], [models, ablated, scripts, weaker])}
     assert found == {"main": "fulfilled", "ablation": "not fulfilled"}
 
