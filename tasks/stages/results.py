@@ -107,8 +107,8 @@ def keep_results(
     folder.mkdir(parents=True, exist_ok=True)
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
     keep_training(warehouse, folder, same, episodes["episode_id"])
-    listed = [plan.model_dump(mode="json") for plan in plans]
-    write_whole(folder / PLANS, json.dumps(listed, indent=1, sort_keys=True) + "\n")
+    lines = [json.dumps(plan.model_dump(mode="json"), sort_keys=True) for plan in plans]  # a plan a line
+    write_whole(folder / PLANS, "[\n" + ",\n".join(lines) + "\n]\n")
     write_statistics(folder, compute)
     return episodes.height
 
