@@ -40,11 +40,12 @@ class MachineNeed(NamedTuple):
     """Of the GPU, or of a machine without one; None for a base of unknown size."""
 
     def __str__(self) -> str:
-        memory = "" if self.memory_bytes is None else f"{self.memory_bytes / GIB:.1f} GiB"
-        if not self.has_gpu:
-            return f"{memory} of memory for the training {self.training}"
-        with_memory = f" with {memory}" if memory else ""
-        return f"a GPU{with_memory} for the training {self.training}"
+        kind = "a GPU" if self.has_gpu else "memory"
+        if self.memory_bytes is None:
+            return f"{kind} for the training {self.training}"
+        memory = f"{self.memory_bytes / GIB:.1f} GiB"
+        amount = f"a GPU with {memory}" if self.has_gpu else f"{memory} of memory"
+        return f"{amount} for the training {self.training}"
 
     def is_met_by(self, machine: Machine | None) -> bool:
         """Tell whether a machine has enough; one that says nothing has no GPU, and memory for small models."""
