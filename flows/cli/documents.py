@@ -91,5 +91,6 @@ def _report_tables(warehouse: Warehouse, query: TableQuery, plan_digest: str) ->
 
 
 def _figures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
-    figure_2, figure_3 = (read_table(warehouse, table_query(name), plan_digest) for name in ("figure_2", "figure_3"))
+    figure_2 = read_table(warehouse, table_query("figure_2"), plan_digest)
+    figure_3 = read_table(warehouse, table_query("figure_3"), plan_digest)
     return [*draw_figure_2(figure_2), *draw_figure_3(figure_3)]

@@ -47,11 +47,12 @@ def read_mart_sources() -> list[MartSource]:
         MartSource("published", name, f"from read_csv({quoted(str(file))}, header = true)", _text(file))
         for name, file in _files("published", ".csv")
     ]
-    staging, marts, views = (
-        [MartSource(schema, name, _text(file), _text(file)) for name, file in _files(schema, ".sql")]
-        for schema in ("staging", "marts", "views")
-    )
-    return [*published, *staging, MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS), *marts, *views]
+    attempts = MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS)
+    return [*published, *_queries("staging"), attempts, *_queries("marts"), *_queries("views")]
+
+
+def _queries(schema: str) -> list[MartSource]:
+    return [MartSource(schema, name, _text(file), _text(file)) for name, file in _files(schema, ".sql")]
 
 
 def sources_digest(sources: list[MartSource]) -> str:

@@ -64,13 +64,13 @@ def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
     ids = {*zone.landed_episodes(plan.digest), *reused["episode_id"]}
     is_own = pl.col("episode_id").is_in(sorted(ids)) & pl.col("variant").is_in(variants)
     episodes = zone.scan("episodes").filter(is_own).with_columns(plan_digest=pl.lit(plan.digest))
-    given_up, gives_up = pl.lit(value=False), False  # the failed episodes of teachers that are to be left alone
-    for part in plan.parts:
-        if (most := part.teacher.maximum_attempts) is not None:
-            is_own = (pl.col("purpose") == "teacher") & (pl.col("variant") == part.variant)
-            given_up = given_up | (is_own & (pl.col("attempt_count") >= most))
-            gives_up = True
-    is_heard = ~pl.col("episode_id").is_in(sorted(unheard_attempts(zone) if gives_up else ()))
+    limited = [part for part in plan.parts if part.teacher.maximum_attempts is not None]
+    given_up = pl.lit(value=False)
+    for part in limited:
+        is_teachers = (pl.col("purpose") == "teacher") & (pl.col("variant") == part.variant)
+        given_up |= is_teachers & (pl.col("attempt_count") >= part.teacher.maximum_attempts)
+    unheard = unheard_attempts(zone) if limited else frozenset[str]()
+    is_heard = ~pl.col("episode_id").is_in(sorted(unheard))
     newest_first = pl.col("finish_reason").sort_by(
         "started_at", "attempt", "episode_id", descending=[True, True, False]
     )

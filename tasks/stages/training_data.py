@@ -75,10 +75,12 @@ def gate_and_land(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
     zone = LandingZone(run.landing)
     is_asked = pl.col("episode_id").is_in(trace_ids(run, part, tokenizer))  # what lands from here on is not judged
     _refuse_missing_traces(run, part, tokenizer, zone)
-    episodes, *others = (zone.scan(table).filter(is_asked) for table in ("episodes", "turns", "steps", "errors"))
+    episodes = zone.scan("episodes").filter(is_asked)
     prepared = prepare_dataset(
         episodes.with_columns(plan_digest=pl.lit(run.plan.digest)),  # as those of one plan
-        *others,
+        zone.scan("turns").filter(is_asked),
+        zone.scan("steps").filter(is_asked),
+        zone.scan("errors").filter(is_asked),
         part.dataset.model_copy(update={"variant": part.variant}),
         with_template(part.training, load_tokenizer(tokenizer)),
         run_id=run.run_id,
