@@ -1,4 +1,4 @@
-"""Stage 6 as a flow: landed rows into the warehouse, statistics, and checks on the merged tables."""
+"""Stage 6 as a flow: merge, statistics and checks."""
 
 from carryover.flows.stage_flows import stage_flow
 from carryover.tasks.analyse import check_warehouse, merge_landing, update_statistics

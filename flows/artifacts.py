@@ -18,7 +18,7 @@ from carryover.tasks.traces.result_rows import NightVerdictRow
 
 
 def show_study(plan: StudyPlan) -> None:
-    """Add a plan's 2x2, its tables, the summary of its data checks and a link to its report to the current run."""
+    """Show a plan's results as artifacts of the current run."""
     folders = name_folders()
     with Warehouse.open(folders.warehouse) as warehouse:
         settings = read_table(warehouse, table_query("mechanism"), plan.digest)

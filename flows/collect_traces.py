@@ -1,4 +1,4 @@
-"""Stage 2 as a flow: paired teacher traces under both contracts, and the script control of the evaluations."""
+"""Stage 2 as a flow: paired teacher traces and the script control."""
 
 from carryover.flows.stage_flows import collect_shards, stage_flow
 from carryover.tasks.plans.preflight import check_teachers

@@ -29,7 +29,10 @@ def evaluate_models(run: Run) -> None:
 def evaluate_part(
     run: Run, part: StudyPart, *, chosen: ChosenCells = ALL_CELLS, night: NightObject | None = None
 ) -> None:
-    """Serve a part's models and play the chosen cells of its evaluations, with `night` in a re-evaluation's series."""
+    """Serve a part's models and play the chosen cells.
+
+    With `night`, the episodes belong to a re-evaluation's series.
+    """
     model = None if night is None else night.model()
     models = _served_models(run, part, chosen) if model is None else [model]
     serving = run.plan.serving if night is None else night.serving(run.plan.serving)

@@ -1,4 +1,4 @@
-"""Keys that Prefect keeps: a plan names a Secret block as `secret/NAME`, and no parameter holds the key."""
+"""Endpoint keys from Prefect's Secret blocks, named `secret/NAME` in a plan."""
 
 import re
 

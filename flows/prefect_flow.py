@@ -35,7 +35,7 @@ atexit.register(silence_exit)
 
 
 def name_run() -> str:
-    """Return the name of the current flow run, its plan and the first digits of its digest: `laptop-2f3a`."""
+    """Return the flow run's name: plan and digest, as `laptop-2f3a`."""
     context = FlowRunContext.get()
     parameters = context.parameters if context is not None and context.parameters is not None else {}
     plan = _plan_of(parameters)
@@ -43,7 +43,7 @@ def name_run() -> str:
 
 
 def keep_to_a_line(record: logging.LogRecord) -> bool:
-    """Filter a log: drop the traceback of a user error, and the engine's repetition of a failure."""
+    """Keep a user error in the log to one line."""
     error = record.exc_info[1] if record.exc_info else None
     if not isinstance(error, MENDABLE):
         return True
@@ -52,7 +52,7 @@ def keep_to_a_line(record: logging.LogRecord) -> bool:
 
 
 def flow(stage: str, tasks_at_once: int = 2) -> Callable[[Callable[P, R]], Flow[P, R]]:
-    """Return a decorator that makes a function a flow, which tags its run with plan and stage, its tasks with the plan.
+    """Decorate a function as a Prefect flow, tagged by plan and stage.
 
     A run of a deployment that fails with a user error ends as `Failed` with that line, without
     a traceback.

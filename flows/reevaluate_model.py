@@ -1,4 +1,4 @@
-"""A scheduled re-evaluation: the models of a finished study once more, judged against the study's own episodes."""
+"""Scheduled re-evaluation of a finished study's models."""
 
 from typing import Any
 

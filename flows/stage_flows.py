@@ -1,4 +1,4 @@
-"""Stages as flows of a plan, tasks run side by side, and stops by Ctrl-C and SIGTERM."""
+"""Stages as flows, side-by-side tasks, and clean stops."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -65,7 +65,7 @@ def stage_flow(shown_as: str, *, is_of_plans_source: bool = True) -> Callable[[C
 
 
 def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
-    """Collect the episodes of several shards side by side, and note which of them the plan shares with others.
+    """Collect several shards side by side and note reused episodes.
 
     Raise `UserError` where every episode ended with an error, or as `collect_episodes`.
     """

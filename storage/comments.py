@@ -1,4 +1,4 @@
-"""Comments on relations and columns in the database: from the row models, the SQL files and a glossary."""
+"""Comments on relations and columns, from row models, SQL and glossary."""
 
 import csv
 import inspect

@@ -11,7 +11,7 @@ class StorageError(UserError):
 
 
 class LandingError(StorageError):
-    """Rows could not be landed or read: disk full, folder not writable, bucket not reachable, rows that do not fit."""
+    """Rows could not be landed or read."""
 
 
 class UnreachableZoneError(LandingError):

@@ -1,4 +1,4 @@
-"""The small models of CaveAgent's studies: one per code arm, trained on the oracle's conversations, and served."""
+"""Small models for CaveAgent's studies, trained and served."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence

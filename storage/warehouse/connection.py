@@ -1,4 +1,4 @@
-"""DuckDB connections as the warehouse wants them: no downloads, no Python variables as tables, times in UTC."""
+"""DuckDB connections: no downloads, no replacement scans, times in UTC."""
 
 import re
 import tempfile

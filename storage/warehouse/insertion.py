@@ -1,4 +1,4 @@
-"""Insertion of bundles into the warehouse: one transaction, every row once, an episode's rows from one bundle only.
+"""Insertion of bundles into the warehouse, in one transaction.
 
 Table and column names in the statements come from the row models, never from data.
 """

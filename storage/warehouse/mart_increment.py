@@ -94,7 +94,7 @@ def _measure(
     marts: Sequence[MartSource],
     advance: Advance,
 ) -> None:
-    """Compute the stale episodes' rows of some marts in `increment`, and leave that as the default database."""
+    """Compute the stale episodes' rows in the database `increment`."""
     connection.execute("use increment")
     for table, model in TABLES.items():
         only_stale = "semi join increment.main.stale_episodes using (episode_id)" if model in EPISODE_TABLES else ""

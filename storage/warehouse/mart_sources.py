@@ -42,7 +42,7 @@ class MartSource(NamedTuple):
 
 
 def read_mart_sources() -> list[MartSource]:
-    """Return the files in the order in which they build on each other: by schema, then by name."""
+    """Return the SQL files in dependency order."""
     published = [
         MartSource("published", name, f"from read_csv({quoted(str(file))}, header = true)", _text(file))
         for name, file in _files("published", ".csv")

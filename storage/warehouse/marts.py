@@ -1,4 +1,4 @@
-"""Published tables, staging views and marts of a warehouse, made from their files and kept up to date."""
+"""Published tables, staging views and marts, made from their files."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

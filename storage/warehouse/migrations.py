@@ -130,7 +130,7 @@ def _pending(connection: DuckDBPyConnection, migrations: list[Migration]) -> lis
 
 
 def _changes_to_tables(connection: DuckDBPyConnection) -> list[str]:
-    """Return the statements that bring the tables to the row models: new tables, new columns, columns that may lack."""
+    """Return the statements that bring the tables to the row models."""
     held: dict[str, dict[str, bool]] = defaultdict(dict)
     for table, column, is_nullable in connection.sql(_HELD_COLUMNS).fetchall():
         held[table][column] = is_nullable

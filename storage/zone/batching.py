@@ -1,4 +1,4 @@
-"""Episodes landed in batches, so that a killed worker loses little and the landing zone holds few files."""
+"""Batched landing of episodes: few files, little lost by a kill."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Landing zone: any number of workers append immutable bundles of Parquet files, on a folder or on object storage."""
+"""The landing zone on a folder or on object storage."""
 
 import io
 import re

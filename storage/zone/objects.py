@@ -1,4 +1,4 @@
-"""Files by content beside the rows of a shared landing zone: how workers with data folders of their own share results.
+"""Files stored by content, which workers share.
 
 Where the landing zone lies in the data folder there is nothing to share, and nothing is copied.
 """

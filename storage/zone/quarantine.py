@@ -70,7 +70,7 @@ def _why_homeless(path: str, committed: Collection[str], *, is_old: bool) -> str
 def inspect_bundles(
     bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore
 ) -> tuple[list[Manifest], list[Refusal]]:
-    """Part bundles into those whose files are all there with the right size, columns and checksum, and refusals."""
+    """Separate intact bundles from refused ones."""
     sizes = {file.path: file.byte_count for file in files}
     kept = []
     refusals = []

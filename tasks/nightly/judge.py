@@ -1,4 +1,4 @@
-"""The verdict of a night: each cell's newest episodes against its baseline, on equal instances and decoding seeds."""
+"""The verdict of a night: each cell against its baseline."""
 
 import hashlib
 import json
@@ -95,7 +95,7 @@ def _newest(episodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _baseline(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> pl.DataFrame:
-    """Return the study's episodes of a cell with the night's decoding seeds, else those of the series' first night.
+    """Return a cell's baseline: the study, or the series' first night.
 
     A night that was killed, or too incomplete to finish, is no baseline.
     """

@@ -1,4 +1,4 @@
-"""The text that a chat template writes: of one message, and of a whole conversation with its replies marked."""
+"""Text of a chat template, by message and by conversation."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple

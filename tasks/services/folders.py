@@ -26,7 +26,7 @@ class Folders:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the landing zone lies outside the data folder, so that workers may have data folders of their own."""
+        """Whether the landing zone lies outside the data folder."""
         return not Path(self.landing).is_relative_to(self.home)
 
     @property

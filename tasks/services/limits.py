@@ -1,4 +1,4 @@
-"""What ends a run early: limits of tokens and money, counted over every run of one plan, and an interruption."""
+"""Limits of tokens and money, and interruption of a run."""
 
 import threading
 from dataclasses import dataclass, field

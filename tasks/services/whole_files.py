@@ -1,4 +1,4 @@
-"""Files that processes share: complete when they appear under their name, locked while one works, and digested."""
+"""Files that processes share: whole, locked and digested."""
 
 import ctypes
 import errno

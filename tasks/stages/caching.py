@@ -1,4 +1,4 @@
-"""Caching of stages in Prefect: a cache policy by the stage's identity, results in the data folder."""
+"""Caching of stages in Prefect by their identity."""
 
 import hashlib
 import threading
@@ -29,7 +29,7 @@ _lock = threading.Lock()
 
 @dataclass
 class StageIdentity(CachePolicy):
-    """Caches a task by its stage's identity, and by the landing zone, whose files cached results name."""
+    """Cache policy: the stage's identity and the landing zone."""
 
     identify: Callable[..., str] = canonical_json
     """Returns the identity for the task's inputs, which are passed by name."""
@@ -58,7 +58,7 @@ def refreshing_once(run: Run, stage: Stage, identity: str) -> Run:
 def in_run(
     task: Task[P, R], run: Run, stage: Stage, *, is_there: bool = True, contract: str | None = None
 ) -> Task[P, R]:
-    """Return a stage's task with its tags, and its results in the run's data folder or a shared landing zone.
+    """Return a stage's task with its tags and its result storage.
 
     It runs again where the caller asked for that (`refresh`), or where what its result names is gone.
     """

@@ -62,7 +62,7 @@ def missing_case_episodes(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> li
 
 
 def merge_comparison(run_id: str) -> None:
-    """Merge what has landed, and land the paired statistics of every comparison and the claims about the papers."""
+    """Merge landed rows and land paired statistics and claims."""
     folders = open_folders()
     merge(folders.landing, folders.warehouse)
     with Warehouse.open(folders.warehouse) as warehouse:

@@ -53,7 +53,7 @@ def is_analysed(plan: StudyPlan) -> bool:
 
 
 def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
-    """Return the number of a plan's episodes whose last attempt ended with `error` and that the next start plays.
+    """Count a plan's failed episodes that the next start plays.
 
     Episodes that it reuses from other plans count, and only episodes of its own parts: a re-evaluation lands under a
     variant that the study does not play. A teacher's episode that has had all the attempts that the plan allows is

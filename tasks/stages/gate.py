@@ -60,7 +60,7 @@ def gate_warehouse(
     plan_digest: str | None = None,
     open_bar: OpenBar = no_bar,
 ) -> list[CheckResultRow]:
-    """Evaluate every check on the merged tables, write Data Docs, and return one row per check, passed or not.
+    """Evaluate every check on the merged tables and write Data Docs.
 
     A check passes where its file finds no row. Great Expectations gates one verdict per episode, instance and so on,
     and must count the same offenders as the SQL. `path` is a warehouse file or a landing zone; Data Docs begin at

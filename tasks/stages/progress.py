@@ -1,4 +1,4 @@
-"""Progress of a task where a person looks: a bar on the terminal, and an artifact of the run in Prefect's UI."""
+"""Progress of a task, on the terminal and in Prefect's UI."""
 
 import threading
 import time

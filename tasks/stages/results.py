@@ -1,4 +1,4 @@
-"""Results kept in the repository: a study's rows per episode without text, from which its tables print.
+"""Kept results: a study's rows per episode, without text.
 
 A folder of results holds `episodes.parquet` (rows of `marts.episode_metrics`, each with the digest of its plan),
 `statistics.parquet` (computed from them, with the folder's name for a plan), `plans.json` (what each digest stands
@@ -73,7 +73,7 @@ class KeptPlan(FrozenModel):
 def keep_results(
     warehouse: Warehouse, plan_digests: Sequence[str], folder: Path, compute: ComputeStatistics, where: str = "true"
 ) -> int:
-    """Add plans' counted episodes to a folder of results, compute its statistics, and return how many rows it holds.
+    """Add plans' counted episodes to a folder of results.
 
     Rows of the same plans are replaced. An episode of several plans is kept once, and one of a teacher or an untrained
     base that the folder holds already is not added again: parts that ran apart play the same ones. `where` is a
@@ -114,7 +114,7 @@ def keep_results(
 
 
 def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
-    """Compute the statistics of a folder's kept episodes again, write them, and return how many there are.
+    """Recompute and write a folder's statistics; return their count.
 
     The episodes are read as one plan that bears the folder's name, with the settings of the plan that was kept last.
     Raise `WarehouseError` for a folder without results.
@@ -136,7 +136,7 @@ def read_plans(folder: Path) -> list[KeptPlan]:
 
 
 def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
-    """Return a folder of results as a warehouse: its marts of episodes, its statistics, the claims given, and a run.
+    """Return a folder of results as a warehouse.
 
     The one plan of that warehouse bears the folder's name, and its run has finished; the digest of the plan that a row
     ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so
