@@ -107,9 +107,10 @@ def _start_of_speech(text: str) -> int:
 
 def _plain_code(body: str, indentation: int) -> str:
     """Return code with plain line ends, without its fence's indentation."""
-    lines = body.replace("\r\n", "\n").split("\n")
-    indented = re.compile(rf"[ \t]{{0,{indentation}}}")
-    return "\n".join(indented.sub("", line, count=1) for line in lines).strip()
+    code = body.replace("\r\n", "\n")
+    if indentation:
+        code = re.sub(rf"^[ \t]{{0,{indentation}}}", "", code, flags=re.MULTILINE)
+    return code.strip()
 
 
 def _indentation(text: str, opening: re.Match[str]) -> int:

@@ -74,7 +74,8 @@ class Trace:
         Raises:
             ValueError: Nothing was answered.
         """
-        episode = (recorded := self.finish()).episode
+        recorded = self.finish()
+        episode = recorded.episode
         run = RunRow(
             run_id=episode.run_id,
             flow="ask",
@@ -85,7 +86,7 @@ class Trace:
             environment_json=canonical_json(describe_environment()),
             started_at=self._started_at,
         )
-        return recorded.rows | {run.TABLE: [run]}
+        return {**recorded.rows, run.TABLE: [run]}
 
     def finish(self, **fields: Any) -> RecordedEpisode:
         """Return the conversation's rows, as those of a run that its caller lands.
