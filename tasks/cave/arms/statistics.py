@@ -58,7 +58,7 @@ def _mean_row(group: StatisticGroup, arm: str, metric: str, of_arm: pl.DataFrame
     return group.row("arm_mean", arm, metric, ComparedArm(None, arm), **values)
 
 
-def _paired_rows(group: StatisticGroup, metric: str, pairs: dict[ArmName, Aligned]) -> Iterator[StatisticRow]:
+def _paired_rows(group: StatisticGroup, metric: str, pairs: dict[str, Aligned]) -> Iterator[StatisticRow]:
     """Yield the differences of the reference to each arm; a metric's tests are corrected together (Holm)."""
     tests = {arm: signed_rank(pair.arms[0][0] - pair.arms[1][0]) for arm, pair in pairs.items()}
     corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))

@@ -58,9 +58,8 @@ def is_accepted(schema: Mapping[str, Any], call: tuple[str, Mapping[str, Any]], 
 def _is_value(declared: Mapping[str, Any], value: Any, accepted: list[Any]) -> bool:
     """Tell whether an argument is among the accepted values of its parameter."""
     kind = _TYPES[declared["type"]]
-    is_whole_number = declared["type"] == "float" and type(value) is int
-    if is_whole_number:
-        value = float(value)
+    if declared["type"] == "float" and type(value) is int:
+        return _is_value(declared, float(value), accepted)
     answers = [answer for answer in accepted if answer != OMITTED]
     if type(value) is not kind:
         return _stands_for_a_value(value, answers, accepted)

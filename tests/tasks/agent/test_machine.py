@@ -1,6 +1,7 @@
 """The episode machine on its own: what it asks, in which order, and how each end is told."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from carryover.tasks.agent.protocol import (
 from carryover.tasks.agent.reply import read_reply
 from carryover.tasks.agent.speaker import Speaker
 from carryover.tasks.runtime.results import BlockResult
-from carryover.tasks.traces.vocabulary import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason, TokenSource
 
 BLOCK = "```python\nx = 1\n```"
 
@@ -26,7 +27,7 @@ class Model:
     """Gives replies of 10 tokens from a list; an exception among them is raised."""
 
     model_name = "model"
-    token_source = "server"
+    token_source: TokenSource = "server"
 
     def __init__(self, *replies):
         self._replies = list(replies)
@@ -67,7 +68,7 @@ class PlainSpeaker(Speaker):
 
     async def act(self, reply):
         self.ran.append(reply.code)
-        return Acted(reply.code, BlockResult(), is_verified=True)
+        return Acted(reply.code or "", BlockResult(), is_verified=True)
 
     def is_over(self):
         return len(self.ran) >= self._over_after
@@ -101,7 +102,7 @@ def play(model, speaker=None, **limits):
     default = {"replies": 5, "replies_spent": FinishReason.MAX_STEPS, "tokens": None, "seconds": 60.0}
     machine = EpisodeMachine(model, speaker or PlainSpeaker(), Limits(**{**default, **limits}))
 
-    async def collect():
+    async def collect() -> list[Any]:
         return [event async for event in machine.play()]
 
     return asyncio.run(collect()), machine

@@ -24,6 +24,7 @@ from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.traces.vocabulary import TokenSource
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_episodes.json").read_text(encoding="utf-8"))
 IMPORTS_PANDAS = ("injected", "injected_persistent_costly")
@@ -34,7 +35,7 @@ class RecordedModel:
 
     def __init__(self, replies: list[dict[str, Any]], *, is_teacher: bool) -> None:
         self.model_name = "model"
-        self.token_source = "training_tokenizer" if is_teacher else "server"
+        self.token_source: TokenSource = "training_tokenizer" if is_teacher else "server"
         self._replies: Iterator[dict[str, Any]] = iter(replies)
 
     async def complete(self, request: CompletionRequest) -> Completion:

@@ -1,6 +1,7 @@
 """A sandbox that dies under a question ends it with a stop reason, and closing after it raises nothing."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,8 @@ def fault(request):
 
 def test_a_dying_sandbox_is_a_stop_reason(fork_tree, fault):
     model = scripted(block("x = 1"), block("y = 2"), "Done.")
-    with Agent(model, runtime=DyingRuntime(fork_tree, fault)) as agent:
+    dying: Any = DyingRuntime(fork_tree, fault)
+    with Agent(model, runtime=dying) as agent:
         trace = Trace(agent, run_id="run")
         answer = agent.ask("Go.", watch=trace.watch)
         recorded = trace.finish()
@@ -74,7 +76,7 @@ async def collect(events):
 
 def test_a_dying_sandbox_ends_a_question_of_native_calls(fork_tree, fault):
     runtime = DyingRuntime(fork_tree, fault)
-    python = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="calls")
+    python: Any = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="calls")
     calls = [(Call(EXECUTE, {"code": "x = 1"}),), (Call(EXECUTE, {"code": "y = 2"}),), "Done."]
     agent = CallingAgent(Oracle(calls), {}, AgentSpec(), name="calls", python=RuntimeStream(python))
     *_, answer = asyncio.run(collect(agent.play("Go.")))
