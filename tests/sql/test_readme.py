@@ -20,7 +20,6 @@ from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import teacher_shards
 from carryover.tasks.stages.results import open_results
 from carryover.tasks.stages.runs import start_run
-from carryover.tasks.traces.tables import TABLES
 from tests.tasks.made import make_instances
 
 README = readme_text()
@@ -72,8 +71,3 @@ def test_an_answer_about_traces_is_what_the_scripted_teachers_do(traces, number)
 def test_an_answer_from_published_numbers_is_what_the_query_gives(warehouse, number):
     question = QUESTIONS[number]
     assert question.answer == answer_table(warehouse.connection.sql(question.sql).pl())
-
-
-def test_every_table_of_the_rows_is_described():
-    kept_by_the_merger = ("merged_bundles", "latest_bundles", "quarantine", "refreshed_marts")
-    assert [table for table in (*TABLES, *kept_by_the_merger) if f"`{table}`" not in README] == []
