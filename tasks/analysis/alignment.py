@@ -115,8 +115,8 @@ class Arms:
     def on_draws(self, metric: str, arm: ComparedArm, draws: Sequence[Draw]) -> Values | None:
         """Return a metric of an arm by draw and instance, rows as in `draws`; None if a draw was not played."""
         table = self.table(metric, arm)
-        rows = [_row_of(table, draw) for draw in draws]
-        return None if None in rows else table.values[rows]
+        rows = [row for row in (_row_of(table, draw) for draw in draws) if row is not None]
+        return table.values[rows] if len(rows) == len(draws) else None
 
     def align(self, metric: str, *arms: ComparedArm) -> Aligned:
         """Return a metric of the arms on the draws and instances that they share."""

@@ -39,7 +39,7 @@ def _drop_columns(landing: LandingZone, table: str, dropped: list[str]) -> None:
         if held.table == table:
             path = Path(landing.store.location(file.path))
             sink = io.BytesIO()
-            rows = pq.read_table(path, partitioning=None).drop_columns(dropped)
+            rows = pq.ParquetFile(path).read().drop_columns(dropped)
             pq.write_table(rows, sink)
             content = sink.getvalue()
             path.write_bytes(content)
