@@ -4,7 +4,6 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import Executor
-from functools import partial
 
 from carryover.tasks.agent.events import Acted
 from carryover.tasks.runtime.engine import StateLostError
@@ -56,7 +55,10 @@ class RuntimeStream:
         await self._order.acquire()
         self._is_running = True
         context = contextvars.copy_context()  # host functions find what their agent has set
-        work = partial(context.run, run_block, self.interpreter, code)
+
+        def work() -> Acted:
+            return context.run(run_block, self.interpreter, code)
+
         running = asyncio.get_running_loop().run_in_executor(self._threads, work)
         running.add_done_callback(self._end)
         return await asyncio.shield(running)

@@ -104,7 +104,7 @@ def test_a_family_of_ones_own_is_played_and_scored(runtime):
 
 def test_a_familys_refusal_is_an_observation(runtime):
     recorded, _ = play(runtime, "add(9)", "finish()")
-    assert json.loads(recorded.turns[1].observation)["error"] == "ToolRuntimeException: That is too much."
+    assert json.loads(recorded.turns[1].observation or "")["error"] == "ToolRuntimeException: That is too much."
     assert (recorded.episode.score, recorded.errors[0].kind) == (0.0, "tool")
 
 
