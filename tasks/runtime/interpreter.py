@@ -420,6 +420,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     def _told_of_tools(self, bound: tuple[str, ...]) -> tuple[str, ...]:
         """Return the notice about bound names of tools and injected objects."""
+        if not bound:
+            return ()
         known = {*self._tools.tools, *(entry.name for entry in self.injected)}
         names = sorted(known.intersection(bound))
         return (notices.TOOLS_RESTORED.format(names=", ".join(names)),) if names else ()

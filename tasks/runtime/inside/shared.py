@@ -14,7 +14,9 @@ from fcntl import ioctl
 from os import SEEK_CUR, SEEK_SET, fstat, lseek  # references of our own: a block may rebind what a module holds
 from typing import Any
 
-_LOWEST, _USUAL, _MOST = 3, 60, 4096
+_LOWEST, _USUAL, _MOST = 3, 20, 4096
+_NEAR = range(12, _USUAL)
+"""Where one of these is open, others may be open above."""
 _BYTES_WAITING = 0x541B  # FIONREAD
 _PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
 _SHARED_ANEW = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x10  # MAP_FIXED: in the place of the other
@@ -63,10 +65,13 @@ class Shared:
 
     def note(self, own: frozenset[int]) -> None:
         """Note all that a fork would share, but for descriptors of the runtime's own."""
+        found = self._open() - own
+        if not (found or _tracked or self._offsets or self._fills or self._contents):
+            return  # what is not written to is not copied by a fork
         self._offsets = {}
         self._fills = {}
         self._contents = _contents() if _tracked else []
-        for descriptor in self._open() - own:
+        for descriptor in found:
             try:
                 self._offsets[descriptor] = lseek(descriptor, 0, SEEK_CUR)
             except OSError:
@@ -112,11 +117,11 @@ class Shared:
     def _open(self) -> set[int]:
         """Return the open descriptors: with one call, as most are closed."""
         found = _opened(self._usual, _LOWEST, _USUAL)
-        if _USUAL - 1 in found or _USUAL - 2 in found:
-            if self._others is None:
-                self._others = _poll_of(_USUAL, _MOST)
-            found |= _opened(self._others, _USUAL, _MOST)
-        return found
+        if self._others is None and found.isdisjoint(_NEAR):
+            return found
+        if self._others is None:
+            self._others = _poll_of(_USUAL, _MOST)
+        return found | _opened(self._others, _USUAL, _MOST)
 
 
 def _poll_of(first: int, last: int) -> Any:
