@@ -7,6 +7,8 @@ set -eu
 : "${CARRYOVER_HOME:=$PWD/data}"
 state=$CARRYOVER_HOME/machine
 export CARRYOVER_HOME PREFECT_SERVER_ANALYTICS_ENABLED=false
+# On a busy disk SQLite is locked for longer than Prefect's ten seconds, and its services log errors.
+export PREFECT_SERVER_DATABASE_TIMEOUT="${PREFECT_SERVER_DATABASE_TIMEOUT:-120}"
 
 fail() {
     echo "carryover: $1" >&2

@@ -24,6 +24,8 @@ def started_server(folder: Path) -> Iterator[dict[str, str]]:
         "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
         "PREFECT_HOME": str(folder / "prefect"),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_DATABASE_TIMEOUT": "300",  # on a busy disk, SQLite is locked for longer than the default
+        "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "300",
         "DO_NOT_TRACK": "1",
         "CARRYOVER_HOME": str(folder / "data"),
     }
