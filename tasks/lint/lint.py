@@ -269,10 +269,10 @@ def _runtime(trace: Trace, followed: _Followed) -> InferredRuntime:
 
 
 def _language(executed: tuple[Executed, ...]) -> Literal["python", "shell", "both"] | None:
-    languages = {block.language for block in executed}
-    if len(languages) > 1:
-        return "both"
-    return next(iter(languages), None)
+    if not executed:
+        return None
+    first = executed[0].language
+    return first if all(block.language == first for block in executed) else "both"
 
 
 def _called_tokens(trace: Trace) -> int:

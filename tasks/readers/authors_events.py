@@ -59,8 +59,9 @@ class _Reading:
 
 def _ends_the_episode(following: Mapping[str, Any] | None) -> bool:
     """Tell whether an error is the one that the result names: the finish event after it says so."""
-    is_last = following is not None and following["type"] == "FinishEvent"
-    return is_last and following["data"].get("reason") not in ("finish_tool", "max_turns")
+    if following is None or following["type"] != "FinishEvent":
+        return False
+    return following["data"].get("reason") not in ("finish_tool", "max_turns")
 
 
 def _with_block(reply: Reply, data: Mapping[str, Any]) -> Reply:

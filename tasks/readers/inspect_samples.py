@@ -33,8 +33,8 @@ def score_of(scores: Mapping[str, Any]) -> float | None:
 
 def ending_of(sample: Mapping[str, Any]) -> str | None:
     """Return why a sample ended, where the log says so."""
-    limit = (sample.get("limit") or {}).get("type")
-    return "error" if sample.get("error") else _LIMITS.get(limit, limit)
+    limit = str((sample.get("limit") or {}).get("type") or "")
+    return "error" if sample.get("error") else _LIMITS.get(limit, limit) or None
 
 
 def tokens_of(sample: Mapping[str, Any], kind: str) -> int | None:
