@@ -149,6 +149,16 @@ def test_unknown_weights_are_not_compared(digests):
         assert summarize([row]).endswith(", server are the baseline's; not compared where unknown: weights")
 
 
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(0.5, "improvement"), (0.95, "unchanged"), (1.05, "unchanged"), (1.5, "regression")]
+)
+def test_tokens_count_from_the_threshold_on(factor, verdict):
+    changed = [one | {"total_tokens": factor * one["total_tokens"]} for one in play("night-1", said="other")]
+    (row,) = judge(play("study"), changed)
+    assert row.token_p_holm < 0.05
+    assert row.verdict == verdict
+
+
 def test_a_cell_that_costs_more_is_a_regression():
     dearer = [one | {"total_tokens": 2 * one["total_tokens"], "transcript_digest": "longer"} for one in play("night-1")]
     (row,) = judge(play("study"), dearer)
