@@ -44,7 +44,7 @@ def prepare_lessons(held_out_seed: int) -> Prepared:
     content = [TRAINING_SPEC, [[one.template_messages() for one in each] for each in learned.values()]]
     digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
     folders.datasets.mkdir(parents=True, exist_ok=True)
-    datasets = {arm: folders.datasets / f"cave-{arm}-{digest}.jsonl" for arm in learned}
+    datasets: dict[ArmName, Path] = {arm: folders.datasets / f"cave-{arm}-{digest}.jsonl" for arm in learned}
     for arm, conversations in learned.items():
         write_conversations(datasets[arm], conversations)
     tokenizer = folders.datasets / f"tokenizer-cave-{digest}"

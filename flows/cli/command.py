@@ -149,7 +149,7 @@ def _option(name: str, field: dict[str, Any], definitions: dict[str, Any], *, is
     if has_negation:
         flag = f"{flag}/--no-{flag[2:]}"
     settings = {"help": f"{summary}  [default: {default}]" if default else summary, **_PARSED.get(kind.get("type"), {})}
-    annotation = Literal[tuple(kind["enum"])] if "enum" in kind else _ANNOTATIONS.get(kind.get("type"), str)
+    annotation: Any = Literal[tuple(kind["enum"])] if "enum" in kind else _ANNOTATIONS.get(kind.get("type"), str)
     if not is_required:
         annotation |= None
     return inspect.Parameter(

@@ -30,7 +30,7 @@ def rules(spec: ValidationSpec) -> tuple[Check, ...]:
     `zombie_loop` is Table 5's repetitive recovery loop.
     """
     recorded: dict[str, Any] = {"kind": "between", "minimum_share": spec.minimum_recorded_share}
-    valid = recorded | {"minimum_share": spec.minimum_yield}
+    valid: dict[str, Any] = recorded | {"minimum_share": spec.minimum_yield}
     return (
         Check(name="file_corrupt", column="recorded_step_count", minimum=1, **recorded),
         Check(name="result_file_missing", column="result_count", minimum=1, **recorded),
