@@ -1,3 +1,5 @@
+from typing import Any
+
 import polars as pl
 import pytest
 from scipy import stats
@@ -17,21 +19,26 @@ def run_of(scores, tokens=(None,) * 6, **columns):
         {"instance_id": str(number), **empty, "score": score, "total_tokens": count}
         for number, (score, count) in enumerate(zip(scores, tokens, strict=True))
     ]
-    kinds = dict.fromkeys(RUN_METRICS, pl.Float64)
+    kinds: Any = dict.fromkeys(RUN_METRICS, pl.Float64)
     return pl.DataFrame(rows, schema_overrides=kinds).with_columns(**columns)
 
 
+def paired(a, b, spec=SPEC) -> list[Any]:
+    return pair_runs(a, b, spec)
+
+
 def test_scores_are_compared_by_instance():
-    score, *_ = pair_runs(run_of(A), run_of(B), SPEC)
+    score, *_ = paired(run_of(A), run_of(B), SPEC)
     assert (score.metric, score.instance_count) == ("score", 6)
     assert score.difference == pytest.approx(sum(A) / 6 - sum(B) / 6)
     assert score.difference_low < score.difference < score.difference_high
-    assert score.p_value == pytest.approx(stats.wilcoxon(A, B).pvalue)
+    wilcoxon: Any = stats.wilcoxon(A, B)
+    assert score.p_value == pytest.approx(wilcoxon.pvalue)
     assert score.p_holm == pytest.approx(5 * score.p_value)  # of a family of five, the others without values
 
 
 def test_tokens_have_a_ratio():
-    rows = pair_runs(run_of(A, tokens=[10] * 6), run_of(B, tokens=[20, 20, 40, 20, 20, 40]), SPEC)
+    rows = paired(run_of(A, tokens=[10] * 6), run_of(B, tokens=[20, 20, 40, 20, 20, 40]), SPEC)
     tokens = next(row for row in rows if row.metric == "total_tokens")
     assert tokens.ratio == pytest.approx(60 / 160)
     assert tokens.ratio_low <= tokens.ratio <= tokens.ratio_high
@@ -39,16 +46,16 @@ def test_tokens_have_a_ratio():
 
 def test_rollouts_of_an_instance_are_averaged():
     twice = pl.concat([run_of(A), run_of(B)])
-    score, *_ = pair_runs(twice, run_of(B), SPEC)
+    score, *_ = paired(twice, run_of(B), SPEC)
     assert score.difference == pytest.approx((sum(A) - sum(B)) / 12)
 
 
 def test_a_metric_without_values_says_so():
-    *_, missing = pair_runs(run_of(A), run_of(B), SPEC)
+    *_, missing = paired(run_of(A), run_of(B), SPEC)
     assert (missing.instance_count, missing.p_value, missing.note) == (0, None, "no instance has a value in both runs")
 
 
 def test_runs_without_a_shared_instance_are_refused():
     other = run_of(B, instance_id=pl.lit("x"))
     with pytest.raises(UserError, match="no instance is in both runs: one has '0', the other 'x'"):
-        pair_runs(run_of(A), other, SPEC)
+        paired(run_of(A), other, SPEC)

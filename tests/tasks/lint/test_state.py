@@ -4,10 +4,10 @@ import pytest
 
 from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.lint.shell import shell_effects
-from carryover.tasks.readers.trace import Block, Reply, Trace
+from carryover.tasks.readers.trace import Block, Language, Reply, Trace
 
 
-def lint(*blocks, language="python", **about):
+def lint(*blocks, language: Language = "python", **about):
     ran = tuple(Block(code, language=language) for code in blocks)
     return lint_trace(Trace(trace_id="trace", replies=(Reply("", ran),), **about))
 
