@@ -1,7 +1,7 @@
 """Estimate of a study before it runs: episodes, tokens, cost, steps, memory and hours per stage."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -183,7 +183,7 @@ def start_shape(training: TrainingSpec) -> ModelShape | None:
     return shape_of(training, expanded(training.base_model or ""))
 
 
-def _trace_tokens(scale: Scale, part: StudyPart) -> dict[ContractName, float]:
+def _trace_tokens(scale: Scale, part: StudyPart) -> Mapping[Any, float]:
     """Return the mean tokens of a training example by contract."""
     match scale:
         case "paper":

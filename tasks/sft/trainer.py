@@ -189,7 +189,7 @@ def adapter_settings(spec: TrainingSpec) -> "LoraConfig | None":
     if spec.lora is None:
         return None
     named = spec.lora.target_modules
-    targets = named if named == "all-linear" else list(named)
+    targets = named if isinstance(named, str) else [str(name) for name in named]
     return LoraConfig(
         r=spec.lora.rank,
         lora_alpha=spec.lora.alpha,

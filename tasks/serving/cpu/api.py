@@ -148,7 +148,7 @@ class ChatApi:
             raise ApiError(400, "BadRequestError", f"The chat template of `{model.name}` writes an empty prompt.")
         return prompt_ids
 
-    def _write(self, model: LoadedModel, request: ChatRequest, tools: list[dict[str, Any]]) -> str:
+    def _write(self, model: LoadedModel, request: ChatRequest, tools: list[Any]) -> str:
         variables = self.template_kwargs | request.chat_template_kwargs
         render = model.tokenizer.apply_chat_template
         try:

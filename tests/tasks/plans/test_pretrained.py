@@ -4,6 +4,7 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ CONFIG = {
     "tie_word_embeddings": True,
 }
 CONTENT = json.dumps(CONFIG).encode()
-SMALL = {"device": "cpu", "bucket": "small", "prompt_set": "compact"}
+SMALL: dict[str, Any] = {"device": "cpu", "bucket": "small", "prompt_set": "compact"}
 
 
 @pytest.fixture
