@@ -79,7 +79,9 @@ def open_study_wire(prompt_set, variation=PLAIN):
     return open_wire(prompt_set, read_prompts(prompt_set, KNAPSACK_FAMILY.prompts(prompt_set)), variation)
 
 
-def opening_messages(prompt_set, instance, contract="persistent", *, cap=25, header=None, variation=PLAIN):
+def opening_messages(
+    prompt_set, instance, contract="persistent", *, cap: int | None = 25, header=None, variation=PLAIN
+):
     """Return the first messages of an episode on an instance."""
     opening = Opening(
         goal_values=KNAPSACK_FAMILY.goal_values(instance),

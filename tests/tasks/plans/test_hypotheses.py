@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import pytest
 
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
@@ -18,7 +20,9 @@ def evidence_of(statistics, *, reason=None, ended=100):
     """Every group of the statistics bears a verdict, unless there is a reason, and as many pairs ended in all cells."""
     groups = {Group(row.variant, row.base, row.visibility, row.header, row.bucket) for row in statistics}
     cells = ("P->P", "P->S", "S->P", "S->S")
-    pairs = {(group, frozenset((a, b))): ended for group in groups for a in cells for b in cells if a < b}
+    pairs: dict[tuple[Group, frozenset[str]], int] = {}
+    for group in groups:
+        pairs |= {(group, frozenset(pair)): ended for pair in combinations(cells, 2)}
     return Evidence(dict.fromkeys(groups, reason), dict.fromkeys(groups, ended), pairs, 20)
 
 

@@ -200,7 +200,9 @@ def test_session_has_files_by_default_and_a_study_has_none(fork_tree):
         assert opened.files() == {"a": 1}
     opened_without = opener(fork_tree)
     plain = next(opened_without)("persistent")
-    assert plain.run_block("open('/tmp/a', 'w')").error.type in ("OSError", "PermissionError")
+    refused = plain.run_block("open('/tmp/a', 'w')").error
+    assert refused is not None
+    assert refused.type in ("OSError", "PermissionError")
     assert plain.files() == {}
     next(opened_without, None)
     assert "scratch_limit_bytes" not in RuntimeSpec().model_dump()
@@ -216,6 +218,7 @@ def test_folder_is_there_at_every_level(level):
     interpreter.run_block("import os, shutil\nshutil.rmtree('made')\nos._exit(1)")
     assert interpreter.run_block(READ).result == HELD
     path = interpreter.run_block("os.getcwd()").result
+    assert path is not None
     next(opened, None)
     runtime.close()
     assert not Path(path.strip("'")).exists()

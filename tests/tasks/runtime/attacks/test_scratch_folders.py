@@ -49,7 +49,9 @@ def test_folder_of_another_episode_is_out_of_reach(level):
     first, second = open_one("persistent"), open_one("persistent")
     path = first.run_block("import os\nopen('secret', 'w').write('s')\nos.path.abspath('secret')").result
     code = f"open({path}).read()"
-    assert second.run_block(code).error.type in ("FileNotFoundError", "PermissionError")
+    refused = second.run_block(code).error
+    assert refused is not None
+    assert refused.type in ("FileNotFoundError", "PermissionError")
     second.run_block(f"open({path}, 'w').write('forged')")
     assert first.run_block("open('secret').read()").result == "'s'"
     next(opened, None)

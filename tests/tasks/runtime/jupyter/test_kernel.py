@@ -13,22 +13,28 @@ from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.jupyter.relay import ANSWER_BYTES, open_relay
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.sandbox.folders import ScratchFolders
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import reach_level
 
 pytestmark = pytest.mark.kernel
 
 
+def start_kernel(spec):
+    level = reach_level()
+    return Kernel(spec, level, ScratchFolders(spec, level))
+
+
 def test_kernel_that_does_not_start_leaves_no_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(SandboxStartError):
-        Kernel(RuntimeSpec(preload=("no_such_module",)), reach_level())
+        start_kernel(RuntimeSpec(preload=("no_such_module",)))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_kernel_has_no_folder_while_it_runs_nor_after(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with contextlib.closing(Kernel(RuntimeSpec(), reach_level())):
+    with contextlib.closing(start_kernel(RuntimeSpec())):
         assert list(tmp_path.iterdir()) == []
     assert list(tmp_path.iterdir()) == []
 
