@@ -117,7 +117,7 @@ def test_server_run_records_version_and_command(study):
 def test_every_cell_has_the_same_instances(study):
     episodes = LandingZone(study.landing).scan("episodes").filter(pl.col("purpose") == "evaluation").collect()
     cells = episodes.group_by("base", "train_contract", "runtime_contract").agg(pl.col("instance_id").sort())
-    assert cells.height == 8  # three models and the scripted teachers, under both contracts
+    assert cells.height == 10  # three models and the two scripted teachers, under both runtimes
     assert cells["instance_id"].n_unique() == 1
 
 
