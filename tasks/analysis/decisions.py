@@ -41,7 +41,8 @@ def two_one_sided_tests(differences: Values, *, margin: float, alpha: float) -> 
         return Equivalence(None, mean, mean, method, f"no test: all {differences.size} differences equal {mean:g}")
     above: Any = stats.ttest_1samp(differences, -margin, alternative="greater")
     below: Any = stats.ttest_1samp(differences, margin, alternative="less")
-    low, high = above.confidence_interval(1 - alpha).low, below.confidence_interval(1 - alpha).high
+    low = above.confidence_interval(1 - alpha).low
+    high = below.confidence_interval(1 - alpha).high
     return Equivalence(float(max(above.pvalue, below.pvalue)), float(low), float(high), method, None)
 
 

@@ -109,7 +109,8 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
     """Draw ours and, where the bucket has a published counterpart, the published values beside it."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
-    bucket, splits = rows["bucket"][0], rows["qwen3_8b_split"].drop_nulls().to_list()
+    bucket = rows["bucket"][0]
+    splits = rows["qwen3_8b_split"].drop_nulls().to_list()
     row[0].set_title(f"{measured_on}: {bucket}")
     if splits:
         row[1].set_title(f"Qwen3-8B (published): {splits[0].capitalize()}")

@@ -126,7 +126,8 @@ def bootstrap_intervals(
     acceleration of BCa comes from leaving out each seed and each instance in turn. The point estimate is the statistic
     of the arms' means. `note` says why an interval is undefined.
     """
-    estimate, count = point_estimate(aligned, statistic), aligned.instance_count
+    estimate = point_estimate(aligned, statistic)
+    count = aligned.instance_count
 
     def undefined(note: str) -> list[Interval]:
         return [Interval(kind, estimate, None, None, count, f"bootstrap {kind}, not run", note) for kind in BOOTSTRAPS]

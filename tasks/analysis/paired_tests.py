@@ -45,7 +45,8 @@ def signed_rank(differences: Values) -> SignedRank:
     distribution: Any = stats.PermutationMethod() if method == "permutation" else method
     result: Any = stats.wilcoxon(rounded, zero_method="wilcox", correction=False, method=distribution)
     ranks = stats.rankdata(np.abs(nonzero))
-    positive, negative = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
+    positive = float(ranks[nonzero > 0].sum())
+    negative = float(ranks[nonzero < 0].sum())
     return SignedRank(
         pair_count=rounded.size,
         nonzero_count=nonzero.size,
@@ -79,7 +80,8 @@ def mcnemar_exact(a: Values, b: Values) -> McNemar:
     """
     differences = a - b
     lean = np.nansum(differences, axis=0)[~np.isnan(differences).all(axis=0)]
-    only_a, only_b = int((lean > 0).sum()), int((lean < 0).sum())
+    only_a = int((lean > 0).sum())
+    only_b = int((lean < 0).sum())
     if only_a + only_b == 0:
         return McNemar(lean.size, 0, 0, None, "mcnemar exact, not run", "no test: no instance is discordant")
     p_value = float(stats.binomtest(only_a, only_a + only_b, 0.5).pvalue)
@@ -92,7 +94,8 @@ def rank_test(aligned: Aligned, statistic: MeanStatistic) -> dict[str, Any]:
     Pairs of several models, one per training seed, on one instance are not independent, so the instance is the unit and
     its mean over the seeds its value. That says nothing about other seeds; the note counts those of the same sign.
     """
-    test, estimate = signed_rank(statistic(*aligned.per_instance())), point_estimate(aligned, statistic)
+    test = signed_rank(statistic(*aligned.per_instance()))
+    estimate = point_estimate(aligned, statistic)
     note = test.note
     if aligned.seed_count > 1:
         signs = [np.sign(statistic(*means)) for means in aligned.seed_means()]

@@ -11,7 +11,9 @@ from carryover.tasks.analysis.rendering import markdown_row
 
 KEPT_RESULTS = "laptop_full"
 """Name of the kept results that answer the questions about episodes."""
-ABOUT_EPISODES, ABOUT_TRACES, ABOUT_PAPERS = range(1, 6), range(6, 9), range(9, 11)
+ABOUT_EPISODES = range(1, 6)
+ABOUT_TRACES = range(6, 9)
+ABOUT_PAPERS = range(9, 11)
 """Numbers of the questions by what answers them: kept results, the traces of scripted teachers, published numbers."""
 
 _QUESTION = re.compile(

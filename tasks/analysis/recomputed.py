@@ -102,12 +102,16 @@ def _study_counts() -> Iterator[Recomputation]:
     """Yield the failure classes of Table 3 and their shares in section 4.3."""
     counts: dict[tuple[str, str], float] = {}
     for row in _rows("failure_analysis"):
-        label, category, unsolved = cell_label(row), row["category"], row["denominator_unsolved"]
+        label = cell_label(row)
+        category = row["category"]
+        unsolved = row["denominator_unsolved"]
         counts[label, category] = row["pct_of_unsolved_published"] / 100 * unsolved
-        claim, computed = f"share of unsolved: {_words(category)}, {label}", 100 * row["count_recomputed"] / unsolved
+        claim = f"share of unsolved: {_words(category)}, {label}"
+        computed = 100 * row["count_recomputed"] / unsolved
         yield of_rows("failure_analysis", claim, [row], "pct_of_unsolved_published", computed, within=0.05)
     for row in _rows("table_3"):
-        label, total = cell_label(row), sum(row[name] for name in CLASSES)
+        label = cell_label(row)
+        total = sum(row[name] for name in CLASSES)
         yield of_rows("table_3", f"classes add up, {label}", [row], "normally_terminated_non_optimal", total, within=0)
         for name, category in CLASSES.items():
             if (label, category) in counts:
@@ -121,7 +125,8 @@ def _study_training() -> Iterator[Recomputation]:
     reasons = ("score_too_low", "repetitive_recovery_loop", "high_error_density")
     for contract in PAPER_CONTRACTS:
         value = {metric: row[contract] for metric, row in rows.items()}
-        retained, processed = value["retained"], value["processed_until_cap"]
+        retained = value["retained"]
+        processed = value["processed_until_cap"]
         computed = {
             "processed_until_cap": (retained + value["skipped_within_processed"], 0),
             "traces_available": (processed + value["unprocessed_due_to_cap"], 0),
@@ -175,7 +180,8 @@ def _cave_states() -> Iterator[Recomputation]:
     for (model, dimension), group in published_table("cave_table_3").group_by(
         "model", "dimension", maintain_order=True
     ):
-        rows, what = group.rows(named=True), _words(str(dimension))
+        rows = group.rows(named=True)
+        what = _words(str(dimension))
         for row in rows:
             if (points := row["n_points"]) is not None:
                 nearest = 100 * round(row["success_pct"] * points / 100) / points
@@ -195,7 +201,8 @@ def _cave_costs() -> Iterator[Recomputation]:
         total = rows["prompt_tokens"][arm] + rows["completion_tokens"][arm]
         yield of_rows("cave_table_4", f"tokens add up, {arm}", [rows["total_tokens"]], arm, total, within=0)
     for metric, row in rows.items():
-        ours, theirs = row["caveagent"], row["function_calling"]
+        ours = row["caveagent"]
+        theirs = row["function_calling"]
         change = ours - theirs if row["change_unit"] == "points" else 100 * (ours / theirs - 1)
         yield of_rows("cave_table_4", f"change of {_words(metric)}", [row], "change_published", change, within=0.05)
     yield from _cave_data_tasks()

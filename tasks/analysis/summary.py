@@ -43,7 +43,8 @@ def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) 
 
     `query(name)` returns the rows of a file of `sql/tables`.
     """
-    settings, cells = query("mechanism"), query("cells")
+    settings = query("mechanism")
+    cells = query("cells")
     if settings.is_empty():
         return f"{findings(settings)[0]}\n"
     setting = settings.row(0, named=True)
@@ -80,7 +81,9 @@ def findings(settings: pl.DataFrame) -> list[str]:
 
 
 def _cost_of_a_runtime(setting: Row) -> str:
-    low, high, seeds = setting["interaction_ratio_low"], setting["interaction_ratio_high"], setting["seed_count"]
+    low = setting["interaction_ratio_low"]
+    high = setting["interaction_ratio_high"]
+    seeds = setting["seed_count"]
     kept = f"{setting['p_on_s_token_ratio']:.2f}"
     dropped = f"{setting['s_on_s_token_ratio'] / setting['s_on_p_token_ratio']:.2f}"
     kind = f"the wider of two over {seeds} training seeds" if seeds > 1 else "over instances"

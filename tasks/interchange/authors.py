@@ -163,7 +163,8 @@ def _events(trace: RecordedTrace, finished_at: datetime) -> Iterator[dict[str, A
     for turn in trace.turns:
         if turn.turn == 0:
             continue
-        called_at, clock = clock, clock + timedelta(seconds=turn.model_seconds)
+        called_at = clock
+        clock = clock + timedelta(seconds=turn.model_seconds)
         usage = _usage(turn.prompt_tokens, turn.completion_tokens)
         call = {"timestamp": called_at.isoformat(), "prompt_tokens": turn.prompt_tokens}
         yield _event("ModelCallEvent", clock, call)

@@ -54,7 +54,8 @@ def plain_block(code: str) -> PlainBlock:
     """Return a block in plain Python; raise what `parse_python` does where it is not Python, nor IPython's."""
     rewriter = _Rewriter()
     try:
-        source, original = code, parse_python(code)
+        source = code
+        original = parse_python(code)
     except SyntaxError:
         source = _without_magics(code)
         original = parse_python(source)

@@ -32,7 +32,8 @@ UTILISATION = 0.32
 Measured on an H200, whose peak an H100 has too: 6,300 tokens/s (tests/benchmarks/training/test_paper_training.py).
 """
 P, S = PAPER_CONTRACTS
-TRACE_TOKENS, PLAIN_TOKENS = {P: 1_049, S: 2_181}, 263
+TRACE_TOKENS = {P: 1_049, S: 2_181}
+PLAIN_TOKENS = 263
 """Mean tokens of the scripted teachers' traces and of the `plain` corpus in a laptop run, chat template included."""
 Cell = tuple[ContractName | None, ContractName]
 """Train contract and runtime contract; None for the base."""
@@ -172,7 +173,8 @@ def _script_row(title: str, condition: Condition, evaluation: EvaluationSpec) ->
 def arm_examples(scale: Scale, part: StudyPart, contract: ContractName) -> tuple[int, float]:
     """Return an arm's examples that its dataset keeps, and their tokens: Table 5's (section C.1) or a laptop's."""
     means = _trace_tokens(scale, part)
-    count, mean = min(part.dataset.maximum_kept, part.train_instances.count), means[MEASURED[contract]]
+    count = min(part.dataset.maximum_kept, part.train_instances.count)
+    mean = means[MEASURED[contract]]
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
         count = max(1, round(count * min(means[P], means[S]) / mean))
     return count, count * mean
@@ -220,7 +222,8 @@ def _pretrained_mean(part: StudyPart, evaluation: EvaluationSpec, cell: Cell) ->
 def _cell_rows(plan: StudyPlan, part: StudyPart, title: str, prices: Prices, pace: int) -> Iterator[StageEstimate]:
     billed = prices if plan.is_billed("evaluation") else Prices()
     for evaluation in part.evaluations:
-        stage, bucket = f"{title}{evaluation.variant or part.variant}", evaluation.instances.bucket
+        stage = f"{title}{evaluation.variant or part.variant}"
+        bucket = evaluation.instances.bucket
         count = evaluation.instances.count * evaluation.replicates
         shown = ", shown as trained" if evaluation.visibility == "as_trained" else ""
         for train, runtime in cells(part, evaluation):
@@ -243,7 +246,8 @@ def _cell_mean(scale: Scale, part: StudyPart, evaluation: EvaluationSpec, cell: 
 
 def _row(stage: str, count: int, mean: EpisodeMean, prices: Prices, concurrency: int) -> StageEstimate:
     pace = min(concurrency, LAPTOP_CORES) if mean.basis in (LAPTOP, SCRIPTED) else concurrency
-    prompt, completion = round(count * mean.prompt_tokens), round(count * mean.completion_tokens)
+    prompt = round(count * mean.prompt_tokens)
+    completion = round(count * mean.completion_tokens)
     cost = prices.cost(Spent(prompt, 0, completion))
     return StageEstimate(stage, mean.basis, count * mean.seconds / pace / 3600, count, prompt, completion, cost)
 
@@ -252,7 +256,8 @@ def _training_row(
     stage: str, scale: Scale, spec: TrainingSpec, shape: ModelShape | None, arm: tuple[int, float], *, seeds: int = 1
 ) -> StageEstimate:
     """Return the trainings on an arm's examples; a base of unknown shape takes as long as Qwen3-8B."""
-    count, mean_tokens = arm[0], arm[1] / arm[0]
+    count = arm[0]
+    mean_tokens = arm[1] / arm[0]
     per_pass = mean_tokens * (count - held_out_count(count, spec.validation_share))
     per_step = PACKED_SHARE * spec.batch.tokens_per_pass * spec.batch.accumulation
     steps = math.ceil(math.ceil(per_pass / per_step) * spec.epochs)

@@ -120,9 +120,11 @@ def laptop_full_parts() -> Iterator[StudyPart]:
     decoding seeds), a base of both contracts, shuffled labels and ablations. Last, further seeds at the main setting.
     """
     protocol = read_hypotheses().protocol
-    first, count = protocol.training_seeds[0], protocol.instances_per_cell
+    first = protocol.training_seeds[0]
+    count = protocol.instances_per_cell
     in_distribution = (evaluation(count=count),)
-    untrained, grid = [], []
+    untrained = []
+    grid = []
     for bucket in ("small", "small_large"):
         untrained.append(untrained_evaluation(bucket, count=count))
         grid += [evaluation(bucket, count=count, visibility=shown) for shown in ("declared", "as_trained")]
@@ -170,7 +172,8 @@ def _shuffled(part: StudyPart, name: str, variant: str) -> StudyPart:
 
 def _ablations(plain: StudyPart, count: int) -> Iterator[StudyPart]:
     """Yield the part with one thing changed at a time."""
-    teacher, training = plain.teacher, plain.training
+    teacher = plain.teacher
+    training = plain.training
     costly = plain.train_instances.model_copy(update={"bucket": "small_costly"})
     variants: dict[str, dict[str, Any]] = {
         "costly": {"train_instances": costly, "evaluations": (evaluation("small_costly", count=count),)},
@@ -201,7 +204,8 @@ def laptop_injected_parts() -> Iterator[StudyPart]:
     """
     protocol = read_hypotheses().protocol
     count = protocol.injected_instances_per_cell
-    declared, with_base = evaluation(count=count), evaluation(count=count, has_base_rows=True)
+    declared = evaluation(count=count)
+    with_base = evaluation(count=count, has_base_rows=True)
     as_trained = evaluation(count=count, visibility="as_trained")
     for seed in protocol.injected_seeds:
         yield all_contracts(laptop_part(name=f"scratch-{seed}", training_seeds=(seed,), evaluations=(declared,)))

@@ -131,7 +131,8 @@ def _with_title(part: StudyPart) -> StudyPart:
 
 def with_context(part: StudyPart, tokens: int) -> StudyPart:
     """Return a part that trains on sequences of at most so many tokens, or of fewer where it does already."""
-    batch, dataset = part.training.batch, part.dataset
+    batch = part.training.batch
+    dataset = part.dataset
     length = min(batch.max_length, tokens)
     kept = min(dataset.maximum_sequence_tokens, length)
     training = part.training.model_copy(update={"batch": batch.model_copy(update={"max_length": length})})

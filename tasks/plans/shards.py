@@ -152,7 +152,8 @@ def scripted_client(part: StudyPart) -> ScriptedClientSpec:
 
 def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
     """Return what decides a tokenizer: the content of its folder, or the model and commit of the hub that it is of."""
-    base, folder = part.training.base_model, tokenizer
+    base = part.training.base_model
+    folder = tokenizer
     if base is not None and part.own_base is None:
         folder = Path(expanded(base))
         if not folder.is_dir():

@@ -142,7 +142,8 @@ class StudyPart(FrozenModel):
             raise ValueError(f"part {self.name!r} of base {self.base!r}: common and both need own_base, others none")
         if len(set(self.training_seeds)) < len(self.training_seeds):
             raise ValueError(f"part {self.name!r}: training_seeds {self.training_seeds} name a seed twice")
-        longest, taken = self.dataset.maximum_sequence_tokens, self.training.batch.max_length
+        longest = self.dataset.maximum_sequence_tokens
+        taken = self.training.batch.max_length
         if longest > taken:
             raise ValueError(
                 f"part {self.name!r}: dataset.maximum_sequence_tokens {longest} is beyond the training's "
@@ -182,7 +183,8 @@ class StudyPlan(FrozenModel):
         if len(set(names)) < len(names):
             raise ValueError(f"parts of plan {self.name!r} share a name: {', '.join(names)}")
         for part in self.parts if self.serving.engine == "vllm" else ():
-            lora, limit = part.training.lora, self.serving.max_lora_rank
+            lora = part.training.lora
+            limit = self.serving.max_lora_rank
             refusal = None
             if lora is None:
                 refusal = "vLLM serves adapters on one base, not whole models; choose training method lora or qlora"

@@ -19,13 +19,18 @@ class Injected(NamedTuple):
 def describe(name: str, value: Any, description: str) -> Injected:
     """Return the entry for a function, a type or a variable."""
     kind: Literal["function", "variable", "type"] = "variable"
-    documentation, members = "", []
+    documentation = ""
+    members = []
     if isinstance(value, type):
-        kind, head, members = "type", f"class {name}", _members(value)
+        kind = "type"
+        head = f"class {name}"
+        members = _members(value)
         is_generated = not value.__doc__ or value.__doc__.startswith(f"{value.__name__}(")
         documentation = "" if is_generated else inspect.getdoc(value)
     elif callable(value):
-        kind, head, documentation = "function", f"def {name}{inspect.signature(value)}", inspect.getdoc(value)
+        kind = "function"
+        head = f"def {name}{inspect.signature(value)}"
+        documentation = inspect.getdoc(value)
     else:
         library = type(value).__module__.split(".")[0]
         head = f"{name}: {'' if library in ('builtins', '__main__') else f'{library}.'}{type(value).__name__}"

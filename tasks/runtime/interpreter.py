@@ -283,8 +283,11 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         with self._alone():
             state, recovered = self._state.branch()
         other = Interpreter(self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec)
-        other._state, other._step, other._untold = state, self._step, recovered.notices
-        other.injected, other._types = list(self.injected), dict(self._types)
+        other._state = state
+        other._step = self._step
+        other._untold = recovered.notices
+        other.injected = list(self.injected)
+        other._types = dict(self._types)
         other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return other
 

@@ -17,7 +17,8 @@ class Output:
 
         A process that holds the former one keeps an empty file.
         """
-        former, self.descriptor = self.descriptor, os.memfd_create("output", os.MFD_CLOEXEC)
+        former = self.descriptor
+        self.descriptor = os.memfd_create("output", os.MFD_CLOEXEC)
         os.ftruncate(former, 0)
         os.close(former)
         return self.descriptor

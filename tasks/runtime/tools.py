@@ -23,7 +23,8 @@ _REFUSALS_KEPT = 100
 """Calls past a limit that are recorded one by one; a block that goes on calling is not kept in memory."""
 _BLOCK_LIMIT_BYTES = 4 << 20
 """Of a block's calls and their replies, as JSON and with what each is kept with: calls are refused once it is spent."""
-_CALL_BYTES, _NAME_LIMIT = 200, 100
+_CALL_BYTES = 200
+_NAME_LIMIT = 100
 _RESULT_LIMIT = 4 << 20
 """Characters of a result as JSON, or of an error's message."""
 _COLLECTING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -127,7 +128,9 @@ class ToolTable:
         request = request_text(name, arguments, keywords)
         refusal = self._count_call(len(request))
         if self._spent_bytes > _BLOCK_LIMIT_BYTES:  # what is too large to be answered is not kept
-            name, arguments, keywords = name[:_NAME_LIMIT], [], {}
+            name = name[:_NAME_LIMIT]
+            arguments = []
+            keywords = {}
             request = request_text(name, arguments, keywords)
         is_kept = self._refused_count <= _REFUSALS_KEPT
         bound = self.tools[name].bind(arguments, keywords) if name in self.tools else None

@@ -55,7 +55,8 @@ def vllm_command(
         *("--generation-config", "vllm"),
     ]
     if models.adapters:
-        rank, count = str(spec.max_lora_rank), str(len(models.adapters))
+        rank = str(spec.max_lora_rank)
+        count = str(len(models.adapters))
         command += ["--enable-lora", "--max-lora-rank", rank, "--max-loras", count]
     own = adapters_template(models)
     if own is not None and base_template is not None and template_folder is not None:

@@ -30,7 +30,8 @@ def right_padded(padding: int) -> "Callable[[Rows], dict[str, torch.Tensor]]":
         def padded(name: str, fill: int) -> torch.Tensor:
             return pad_sequence([torch.tensor(row[name]) for row in rows], batch_first=True, padding_value=fill)
 
-        ids, labels = padded("input_ids", padding), padded("labels", IGNORED)
+        ids = padded("input_ids", padding)
+        labels = padded("labels", IGNORED)
         return {"input_ids": ids, "labels": labels, "position_ids": torch.arange(ids.shape[1])[None]}
 
     return collate

@@ -101,7 +101,8 @@ def read_name(name: str) -> Machine | None:
     found = _SAID.search(name)
     if found is None:
         return None
-    gpu, gib = found["gpu"], found["gib"]
+    gpu = found["gpu"]
+    gib = found["gib"]
     return Machine(None if gpu == _NO_GPU else gpu, None if gib is None else int(gib) * GIB)
 
 

@@ -30,7 +30,8 @@ class ModelShape(NamedTuple):
     @property
     def module_sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and columns of a layer's projections, by name."""
-        query, key_value = self.head_count * self.head_size, self.key_value_head_count * self.head_size
+        query = self.head_count * self.head_size
+        key_value = self.key_value_head_count * self.head_size
         return {
             "q_proj": (query, self.hidden_size),
             "k_proj": (key_value, self.hidden_size),

@@ -22,8 +22,10 @@ def muon_with_adamw(model: "torch.nn.Module", spec: OptimizerSpec) -> "torch.opt
 
         def __init__(self, matrices: list[torch.nn.Parameter], others: list[torch.nn.Parameter]) -> None:
             super().__init__([{"params": matrices}, {"params": others}], {})
-            decay, betas = spec.weight_decay, (spec.beta1, spec.beta2)
-            matrices_group, others_group = self.param_groups[:1], self.param_groups[1:]
+            decay = spec.weight_decay
+            betas = (spec.beta1, spec.beta2)
+            matrices_group = self.param_groups[:1]
+            others_group = self.param_groups[1:]
             self.muon = torch.optim.Muon(
                 matrices_group, lr=spec.matrix_learning_rate, momentum=MUON_MOMENTUM, weight_decay=decay
             )
@@ -43,7 +45,8 @@ def muon_with_adamw(model: "torch.nn.Module", spec: OptimizerSpec) -> "torch.opt
             self.muon.state = self.adamw.state = self.state
             self.muon.param_groups, self.adamw.param_groups = self.param_groups[:1], self.param_groups[1:]
 
-    matrices, others = [], []
+    matrices = []
+    others = []
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             is_map = parameter.ndim == 2 and "embed_tokens" not in name and "lm_head" not in name

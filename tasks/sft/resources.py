@@ -59,7 +59,8 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
     Raises `UserError` for sequences longer than the model's positions.
     """
     if spec.batch.max_length > shape.max_positions:
-        length, positions = f"{spec.batch.max_length:,}", f"{shape.max_positions:,}"
+        length = f"{spec.batch.max_length:,}"
+        positions = f"{shape.max_positions:,}"
         raise UserError(
             f"training sequences of {length} tokens exceed the model's {positions} positions; "
             "choose a model with more positions with --base-model"
@@ -91,8 +92,10 @@ def _activation_bytes(spec: TrainingSpec, shape: ModelShape) -> int:
     """Return the bytes of a forward pass that its backward pass needs, and of the logits held at once."""
     width = _number_width(spec)
     tokens = spec.batch.tokens_per_pass
-    hidden, inner = shape.hidden_size, shape.intermediate_size
-    query, key_value = shape.head_count * shape.head_size, shape.key_value_head_count * shape.head_size
+    hidden = shape.hidden_size
+    inner = shape.intermediate_size
+    query = shape.head_count * shape.head_size
+    key_value = shape.key_value_head_count * shape.head_size
     if spec.lora is None:  # projections that read the same input share it
         inputs = width * (2 * hidden + query + inner)
     else:  # dropout's mask takes a byte
@@ -165,10 +168,12 @@ def check_room(spec: TrainingSpec, source: str, output: Path, gpu_count: int = 1
             f"{free / GIB:.1f} GiB free; free some space or choose another folder"
         )
     if torch.cuda.is_available():
-        memory, owner = torch.cuda.mem_get_info()[0], f"{torch.cuda.get_device_name(0)} (others' taken off)"
+        memory = torch.cuda.mem_get_info()[0]
+        owner = f"{torch.cuda.get_device_name(0)} (others' taken off)"
     else:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        memory, owner = smallest_limit(physical, CGROUP_LIMITS), "this machine (no GPU)"
+        memory = smallest_limit(physical, CGROUP_LIMITS)
+        owner = "this machine (no GPU)"
     if estimate.memory_bytes > memory:
         raise UserError(
             f"training {spec.name} takes about {estimate.memory_bytes / GIB:.1f} GiB of memory and {owner} has "

@@ -64,7 +64,8 @@ def train(
     Raise `UserError` where data, base, disk or memory do not fit, or `output` holds another training; `DivergedError`,
     which leaves nothing finished, where loss, gradients or weights are not finite.
     """
-    output, source = job.output, _find_start(job)
+    output = job.output
+    source = _find_start(job)
     check_shares(job.spec, job.gpu_count)
     read_conversations(job.dataset)
     identity = job.model_dump(
@@ -96,8 +97,12 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
 
     Where `accelerate launch` started several processes, each calls this; the first of them alone writes.
     """
-    spec, output, gpu_count = job.spec, job.output, job.gpu_count
-    started_at, source, conversations = datetime.now(UTC), _find_start(job), read_conversations(job.dataset)
+    spec = job.spec
+    output = job.output
+    gpu_count = job.gpu_count
+    started_at = datetime.now(UTC)
+    source = _find_start(job)
+    conversations = read_conversations(job.dataset)
     device = _choose_device(spec)
     quiet_libraries()
     check_room(spec, source, output, gpu_count)
@@ -110,7 +115,8 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
         validation_share=spec.validation_share,
         seed=job.seed,
     )
-    shape, mean_length = find_shape(spec, source), data.token_count / len(data.train)
+    shape = find_shape(spec, source)
+    mean_length = data.token_count / len(data.train)
     peak = None if shape is None else seconds_per_token(spec, shape, mean_length, device)
     callback = log_callback(output / LOG_NAME, on_log, peak and peak / gpu_count)
     checkpoints = output / CHECKPOINTS

@@ -57,7 +57,8 @@ def train_in_process(
     it said last.
     """
     job.output.mkdir(parents=True, exist_ok=True)
-    description, printed = job.output / DESCRIPTION_NAME, job.output / OUTPUT_NAME
+    description = job.output / DESCRIPTION_NAME
+    printed = job.output / OUTPUT_NAME
     write_whole(description, job.model_dump_json())
     told = 0
 
@@ -162,7 +163,8 @@ def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
     finally:
         probe.unlink(missing_ok=True)
     reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-    last, what = " | ".join(lines[-5:]) or "no output", f"{job.spec.name} of {job.contract or 'the base'}"
+    last = " | ".join(lines[-5:]) or "no output"
+    what = f"{job.spec.name} of {job.contract or 'the base'}"
     return f"training {what} failed ({reason}): {last}; all of it is in {printed}"
 
 

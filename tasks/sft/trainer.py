@@ -142,7 +142,8 @@ def trainer_settings(
     import torch
     from trl.trainer.sft_config import SFTConfig
 
-    optimizer, batch = spec.optimizer, spec.batch
+    optimizer = spec.optimizer
+    batch = spec.batch
     return SFTConfig(
         output_dir=str(checkpoints),
         seed=seed,

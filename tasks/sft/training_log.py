@@ -99,7 +99,8 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
                 return
             for name, what in (("loss", "the loss"), ("grad_norm", "the gradient norm")):
                 if not math.isfinite(logs.get(name, 0.0)):
-                    step, rate = state.global_step, logs["learning_rate"]
+                    step = state.global_step
+                    rate = logs["learning_rate"]
                     raise DivergedError(f"{what} is {logs[name]}", step, rate, path.parent)
             metric = _measure(state, logs, self.metrics[-1:], time.monotonic() - self.started, seconds_per_token)
             self.metrics.append(metric)
@@ -123,7 +124,8 @@ def _measure(
     seconds = round(seconds, 3)
     tokens = state.num_input_tokens_seen - sum(each.token_count for each in former)
     passed = seconds - sum(each.wall_seconds for each in former)
-    has_gpu, usage = torch.cuda.is_available(), resource.getrusage(resource.RUSAGE_SELF)
+    has_gpu = torch.cuda.is_available()
+    usage = resource.getrusage(resource.RUSAGE_SELF)
     return TrainingMetric(
         optimizer_step=state.global_step,
         total_steps=state.max_steps,

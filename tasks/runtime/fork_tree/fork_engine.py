@@ -264,5 +264,6 @@ class ForkTreeEngine(Engine):
 
     def _give_turn_back(self) -> None:
         if self._turn is not None:
-            turn, self._turn = self._turn, None
+            turn = self._turn
+            self._turn = None
             turn.give_back()

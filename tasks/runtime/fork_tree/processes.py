@@ -117,7 +117,8 @@ class FreshProcesses:
     def next(self) -> Node:
         """Return the process that was forked ahead."""
         if self._ahead is not None:
-            ahead, self._ahead = self._ahead, None
+            ahead = self._ahead
+            self._ahead = None
             self._node, state = ahead.take()
             self.canaries = state.canaries
             if state.has_strays:
@@ -185,7 +186,8 @@ class LiveProcesses:
     def next(self) -> Node:
         """Return the live process, once its copy is made; without a copy of its present state it counts as gone."""
         if self._ahead is not None:
-            ahead, self._ahead = self._ahead, None
+            ahead = self._ahead
+            self._ahead = None
             self._standby = self._take(ahead)
         if self._standby is None:
             raise NodeGoneError("the process ended between two steps")
@@ -201,7 +203,8 @@ class LiveProcesses:
     def finish(self, dropped: Sequence[str] | None) -> None:
         """Freeze the state after the step, and end the copy of the state before it."""
         live = self.next()
-        former, self._standby = self._standby, None
+        former = self._standby
+        self._standby = None
         try:
             self._ahead = Fork(live, dropped=dropped)
         finally:

@@ -12,8 +12,10 @@ from time import monotonic
 from typing import Any
 
 _HEADER_BYTES = 4
-_CHUNK_BYTES, _CHUNK_LIMIT_BYTES = 2048, 1 << 18
-_DESCRIPTOR_BYTES, _DESCRIPTORS_LIMIT = 4, 2
+_CHUNK_BYTES = 2048
+_CHUNK_LIMIT_BYTES = 1 << 18
+_DESCRIPTOR_BYTES = 4
+_DESCRIPTORS_LIMIT = 2
 _ANCILLARY_BYTES = _socket.CMSG_SPACE(_DESCRIPTORS_LIMIT * _DESCRIPTOR_BYTES)
 
 
@@ -76,7 +78,8 @@ class Channel:
         while frame:
             try:
                 sent = self._socket.sendmsg([frame], ancillary) if ancillary else self._socket.send(frame)
-                frame, ancillary = frame[sent:], []
+                frame = frame[sent:]
+                ancillary = []
             except BlockingIOError:
                 if self.deadline is None or monotonic() > self.deadline:
                     raise

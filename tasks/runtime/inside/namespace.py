@@ -8,11 +8,16 @@ from typing import Any
 _MODULE = type(builtins)
 _BUILTIN_NAMES = frozenset(name for name in dir(builtins) if not name.startswith("__"))
 _CONTAINERS = frozenset((tuple, list, dict))
-_CONSTANTS, _TEXTS = frozenset((type(None), bool, float, complex)), frozenset((str, bytes))
+_CONSTANTS = frozenset((type(None), bool, float, complex))
+_TEXTS = frozenset((str, bytes))
 _HASHED_TYPES = _CONTAINERS | _CONSTANTS | _TEXTS | {int}
-_SMALL_PARTS, _PARTS_LIMIT = 20_000, 100_000
+_SMALL_PARTS = 20_000
+_PARTS_LIMIT = 100_000
 """Containers and their parts: of a value that is hashed in one piece, and of one that is hashed at all."""
-_SHORT_LENGTH, _LONG_COUNT, _LEAST, _MOST = 1_000, 100, -(1 << 62), 1 << 62
+_SHORT_LENGTH = 1_000
+_LONG_COUNT = 100
+_LEAST = -(1 << 62)
+_MOST = 1 << 62
 _DIGIT = 1 << 30
 """Python compares smaller integers, which have one digit, at half the cost."""
 _LARGE_NAMES_LIMIT = 200
@@ -59,7 +64,8 @@ def drop_excess(namespace: dict[str, Any], values: dict[str, Any]) -> int:
     """Drop, from the namespace and from its user values, the last names beyond what a host keeps; return how many."""
     if sum(map(len, values)) <= NAMES_LIMIT:
         return 0
-    length, excess = 0, []
+    length = 0
+    excess = []
     for name in values:
         length += len(name)
         if length > NAMES_LIMIT:

@@ -29,7 +29,8 @@ from .step import StepRunner
 from .walls import confine
 
 _COLLECTED_AT_ONCE = 8
-_FORK_ATTEMPTS, _FORK_PAUSE_SECONDS = 300, 0.01
+_FORK_ATTEMPTS = 300
+_FORK_PAUSE_SECONDS = 0.01
 _ERROR_LIMIT = 1000
 """Characters of an error that is passed to the host."""
 _TYPE_LIMIT = 100

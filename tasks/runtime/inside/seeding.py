@@ -16,7 +16,8 @@ class Seeder:
 
     def __init__(self) -> None:
         self._seed = "0"
-        register, os.register_at_fork = os.register_at_fork, lambda **_hooks: None
+        register = os.register_at_fork
+        os.register_at_fork = lambda **_hooks: None
         try:  # a fork then neither seeds it again nor pays for that
             import random
         finally:

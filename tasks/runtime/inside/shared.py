@@ -14,7 +14,9 @@ from fcntl import ioctl
 from os import SEEK_CUR, SEEK_SET, fstat, lseek  # references of our own: a block may rebind what a module holds
 from typing import Any
 
-_LOWEST, _USUAL, _MOST = 3, 20, 4096
+_LOWEST = 3
+_USUAL = 20
+_MOST = 4096
 _NEAR = range(12, _USUAL)
 """Where one of these is open, others may be open above."""
 _BYTES_WAITING = 0x541B  # FIONREAD
@@ -22,7 +24,8 @@ _PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
 _SHARED_ANEW = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x10  # MAP_FIXED: in the place of the other
 _SIZE_LIMIT = 256 << 20
 """Bytes of shared memory that are noted; more is named to the host."""
-_ACCESS_DEFAULT, _ACCESS_WRITE = 0, 2
+_ACCESS_DEFAULT = 0
+_ACCESS_WRITE = 2
 _Original = mmap.mmap
 _tracked: list[Any] = []
 _libc = ctypes.CDLL(None, use_errno=True)

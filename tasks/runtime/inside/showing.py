@@ -14,8 +14,10 @@ _METHODS = {
     "image/png": "_repr_png_",
     "image/jpeg": "_repr_jpeg_",
 }
-_PYPLOT, _FIGURE = "matplotlib.pyplot", "matplotlib.figure"
-_COUNT_LIMIT, _SIZE_LIMIT = 50, 16 << 20
+_PYPLOT = "matplotlib.pyplot"
+_FIGURE = "matplotlib.figure"
+_COUNT_LIMIT = 50
+_SIZE_LIMIT = 16 << 20
 """Of a block's rich results: how many, and their bytes and characters together."""
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None)))
 """Types without a rich form: most values of most blocks."""

@@ -25,9 +25,11 @@ from .showing import Showing
 from .tools import StepTimeout, ToolError, ToolLine, make_stub
 
 STEP_FILE_PREFIX = "<step "
-_NAME_LIMIT, _MESSAGE_LIMIT = 1000, 100_000
+_NAME_LIMIT = 1000
+_MESSAGE_LIMIT = 100_000
 RESULT_LIMIT = 100_000
-_CANARY_NAME, _CANARY_BYTES = "__canary__", 16
+_CANARY_NAME = "__canary__"
+_CANARY_BYTES = 16
 LAST_VALUE = "_"
 _IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
 _SOURCES: dict[str, Any] = linecache.cache

@@ -36,7 +36,8 @@ class JupyterRuntime(Runtime):
     def close(self) -> None:
         """End the kernels that were not taken."""
         with self._lock:
-            warm, self._warm = self._warm, deque[Future[Kernel]]()
+            warm = self._warm
+            self._warm = deque[Future[Kernel]]()
         for started in warm:
             if not started.cancel():
                 started.result().close()

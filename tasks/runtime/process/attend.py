@@ -116,7 +116,8 @@ class _Clock:
 
     def look_at_memory(self) -> None:
         """Check the episode's memory where it is due; raise `BlockKilledError` above its limit."""
-        holdings, limit = self._root.holdings, self._spec.episode_memory_limit_bytes
+        holdings = self._root.holdings
+        limit = self._spec.episode_memory_limit_bytes
         if time.monotonic() < holdings.due:
             return
         if used := holdings.excess_bytes(self._root.process_id(), limit):

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from carryover.tasks.runtime.process.descendants import descendants
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_PAUSE_SECONDS, _LOOKING_SHARE = 0.1, 0.05
+_PAUSE_SECONDS = 0.1
+_LOOKING_SHARE = 0.05
 """Between two looks: at least so long, and as much longer as keeps looking at this share of the time."""
 _LOOKED_AT_AGAIN = 32
 """Processes without a sign of having run that are looked at again each time."""

@@ -10,7 +10,8 @@ from carryover.tasks.runtime.process.strays import end_all
 
 logger = logging.getLogger(__name__)
 
-_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 4.0
+_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 4.0
 """Between two looks at an episode; each pause of one doubles, as most blocks leave nothing that grows."""
 
 

@@ -174,7 +174,8 @@ def reply_choice(request: ChatRequest, reply: GenerationReply) -> dict[str, Any]
 
 async def read_body(request: Request) -> bytes:
     """Return a request's body; raise `ApiError` if it is too large or breaks off."""
-    body, size = bytearray(), 0
+    body = bytearray()
+    size = 0
     try:
         async for chunk in request.stream():
             size += len(chunk)

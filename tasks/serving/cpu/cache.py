@@ -43,7 +43,8 @@ class KeyValueCache:
         """Make room for `token_count` tokens in all, keeping what is held."""
         layers, heads, capacity, dimension = self.tensor.shape
         if token_count > capacity:
-            held, capacity = len(self.token_ids), token_count + max(GROWTH_TOKENS, token_count // 4)
+            held = len(self.token_ids)
+            capacity = token_count + max(GROWTH_TOKENS, token_count // 4)
             grown = self.tensor.new_empty(layers, heads, capacity, dimension)
             grown[:, :, :held] = self.tensor[:, :, :held]
             self.tensor = grown
@@ -55,7 +56,8 @@ class KeyValueCache:
 
 def shared_prefix_length(left: Sequence[int], right: Sequence[int]) -> int:
     """Return how many leading tokens two sequences share, by bisection over slices (fast in CPython)."""
-    low, high = 0, min(len(left), len(right)) + 1
+    low = 0
+    high = min(len(left), len(right)) + 1
     while high - low > 1:
         middle = (low + high) // 2
         if left[low:middle] == right[low:middle]:

@@ -131,7 +131,8 @@ class ModelEngine:
     def _enter(self, request: GenerationRequest, budget: int) -> BatchRow:
         """Return what a pass computes of a request: tokens that its cache lacks, then guesses."""
         assert request.cache is not None
-        held, prompt_length = len(request.cache.token_ids), len(request.prompt_ids)
+        held = len(request.cache.token_ids)
+        prompt_length = len(request.prompt_ids)
         # What is known and not in the cache: the rest of the prompt, or the last token.
         pending = request.prompt_ids[held : held + budget] or request.generated[held - prompt_length :]
         draft: list[int] = []
@@ -148,7 +149,8 @@ class ModelEngine:
             request = self._submitted.popleft()
             if not request.answer.cancelled():
                 self._running.append(request)
-                name, shape = self.loaded.name, self.loaded.cache_shape
+                name = self.loaded.name
+                shape = self.loaded.cache_shape
                 request.cache = self.pool.lease(name, shape, request.prompt_ids, request.episode_id)
                 request.cached_tokens = len(request.cache.token_ids)
                 return request
@@ -193,15 +195,18 @@ class ModelEngine:
         return choose_tokens(self.loaded.forward([alone]), [request.parameters], [uniform]).tokens[0]
 
     def _finish_if_done(self, request: GenerationRequest, token: int) -> None:
-        parameters, generated = request.parameters, request.generated
-        text, reason = None, "stop"
+        parameters = request.parameters
+        generated = request.generated
+        text = None
+        reason = "stop"
         written = self._decode(generated) if parameters.stop else ""
         if token in self.loaded.end_ids and not parameters.ignores_end:
             text = self._decode(generated[:-1])
         elif stops := [written.find(stop) for stop in parameters.stop if stop in written]:
             text = written[: min(stops)]
         elif len(generated) >= parameters.max_tokens:
-            text, reason = self._decode(generated), "length"
+            text = self._decode(generated)
+            reason = "length"
         if text is not None:
             prompt_tokens = len(request.prompt_ids)
             request.reply = GenerationReply(text, reason, prompt_tokens, request.cached_tokens, len(generated))

@@ -43,7 +43,8 @@ class Qwen3Forward:
         self._query_heads: int = config.num_attention_heads
         self._key_heads: int = config.num_key_value_heads
         self._epsilon = config.rms_norm_eps
-        self.embedding, self.head = model.model.embed_tokens.weight, model.lm_head.weight
+        self.embedding = model.model.embed_tokens.weight
+        self.head = model.lm_head.weight
         self._layers = list(map(self._take_over, model.model.layers))
         self._norm = model.model.norm.weight
         cosine, sine = model.model.rotary_emb(self.embedding, torch.arange(config.max_position_embeddings)[None])
@@ -74,8 +75,10 @@ class Qwen3Forward:
 
         with open_pass(rows) as opened:
             hidden = embedding(opened.token_ids, self.embedding)
-            cosine, sine = self._cosine[opened.positions], self._sine[opened.positions]
-            queries, keys = self._query_heads, self._key_heads
+            cosine = self._cosine[opened.positions]
+            sine = self._sine[opened.positions]
+            queries = self._query_heads
+            keys = self._key_heads
             for index, layer in enumerate(self._layers):
                 projected = linear(normalize(hidden, layer.attention_norm), layer.attention_input)
                 heads = projected.view(len(hidden), queries + 2 * keys, -1)
@@ -93,7 +96,8 @@ class Qwen3Forward:
     def _take_over(self, layer: Any) -> _Layer:
         import torch
 
-        attention, mlp = layer.self_attn, layer.mlp
+        attention = layer.self_attn
+        mlp = layer.mlp
         layer.self_attn = layer.mlp = None
         head_norms = (
             attention.q_norm.weight.expand(self._query_heads, -1) * attention.scaling,

@@ -66,9 +66,14 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
 
     longest = min(max(len(row.token_ids) for row in rows), SHORT_ROW_TOKENS)
     triangle = torch.full((longest, longest), float("-inf")).triu(1)
-    ids, positions, wanted, views = [], [], [], []
+    ids = []
+    positions = []
+    wanted = []
+    views = []
     for row in rows:
-        held, added, heads = len(row.cache.token_ids), len(row.token_ids), row.cache.shape.head_count
+        held = len(row.cache.token_ids)
+        added = len(row.token_ids)
+        heads = row.cache.shape.head_count
         ids += row.token_ids
         positions += range(held, held + added)
         wanted += range(len(ids) - row.logit_count, len(ids))
@@ -79,7 +84,8 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
             mask = torch.full((added, held + added), float("-inf")).triu(held + 1)
         elif added > 1:
             mask = triangle[:added, :added]
-        slots, keys = tensor.narrow(2, held, added).unbind(0), tensor.narrow(1, 0, heads).transpose(2, 3).unbind(0)
+        slots = tensor.narrow(2, held, added).unbind(0)
+        keys = tensor.narrow(1, 0, heads).transpose(2, 3).unbind(0)
         views.append(RowViews(added, slots, keys, tensor.narrow(1, heads, heads).unbind(0), mask))
     yield Pass(torch.tensor(ids), torch.tensor(positions), torch.tensor(wanted), views)
     for row in rows:
@@ -99,7 +105,9 @@ def attend(layer: int, query: Tensor, added: Tensor, rows: Sequence[RowViews]) -
     outputs = []
     for row, row_added, row_query in zip(rows, added.split(lengths, 1), query.split(lengths, 1), strict=True):
         row.slots[layer].copy_(row_added)
-        count, keys, values = row.token_count, row.keys[layer], row.values[layer]
+        count = row.token_count
+        keys = row.keys[layer]
+        values = row.values[layer]
         groups, _, total = keys.shape
         if count <= SHORT_ROW_TOKENS:
             # Query heads that share a key-value head are rows of one product, so shared keys are read once.

@@ -34,8 +34,10 @@ np, pd, pl, pa = map(_Library, LIBRARIES)
 
 
 def _split_array(value: Any) -> Any:
-    dtype, shape = value.dtype, list(np.shape(value))
-    order, is_writeable = "F" if value.flags.fnc else "C", value.flags.writeable
+    dtype = value.dtype
+    shape = list(np.shape(value))
+    order = "F" if value.flags.fnc else "C"
+    is_writeable = value.flags.writeable
     if dtype.kind == "O":
         return ["O", order, is_writeable, len(shape), *shape, *value.ravel(order).tolist()]
     has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
@@ -50,7 +52,8 @@ def _split_array(value: Any) -> Any:
 
 
 def _make_array(_kind: Any, text: str, order: str, is_writeable: bool, rank: int, *parts: Any) -> Any:
-    shape, rest = parts[:rank], parts[rank:]
+    shape = parts[:rank]
+    rest = parts[rank:]
     if text == "O":
         array = np.empty(len(rest), object)
         array[:] = rest

@@ -7,7 +7,9 @@ import sys
 from types import GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any
 
-_HEAP_TYPE, _NO_INSTANCES = 1 << 9, 1 << 7  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_DISALLOW_INSTANTIATION
+# Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_DISALLOW_INSTANTIATION
+_HEAP_TYPE = 1 << 9
+_NO_INSTANCES = 1 << 7
 _LIBRARY_FOLDERS = ("/site-packages/", "/dist-packages/")
 _C_MEMBERS = (MethodDescriptorType, WrapperDescriptorType)
 _BASES = type.__dict__["__mro__"]

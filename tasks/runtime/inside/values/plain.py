@@ -88,7 +88,8 @@ def _split_defaultdict(value: Any) -> list[Any]:
 
 
 def _split_zone(value: Any) -> list[Any]:
-    offset, name = value.utcoffset(None), value.tzname(None)
+    offset = value.utcoffset(None)
+    name = value.tzname(None)
     return [offset] if name == type(value)(offset).tzname(None) else [offset, name]
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 SMALL_BYTES = 1 << 16
 """A blob of at most this size is copied: a mapping would cost more."""
-_PRIVATE, _NO_RESERVE, _FAILED = 0x02, 0x4000, ctypes.c_void_p(-1).value
+_PRIVATE = 0x02
+_NO_RESERVE = 0x4000
+_FAILED = ctypes.c_void_p(-1).value
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)

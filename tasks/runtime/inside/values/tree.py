@@ -18,7 +18,8 @@ from . import frames, plain
 from .portable import Codec, Content, MissingTypeError, NotPortableError
 
 _CODECS: dict[str, Codec] = {**plain.CODECS, **frames.CODECS, **frames.PICTURES}
-_ALIGNMENT, _LENGTH_BYTES = 64, 8
+_ALIGNMENT = 64
+_LENGTH_BYTES = 8
 _TEXT_LIMIT = 1 << 16
 """Characters of a text in the head; a longer one is a content."""
 _INT_LIMIT = 1 << 63
@@ -173,7 +174,9 @@ class _Builder(NamedTuple):
 
     def build(self, root: Any) -> Any:
         """Return the value of a part."""
-        built, opened, done = self.built, set(), set()
+        built = self.built
+        opened = set()
+        done = set()
         late: list[int] = []
         waiting = [root[0]] if type(root) is list else []
         while waiting:

@@ -6,10 +6,15 @@ import os
 from .confine import unshare_user
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_NO_SUID, _NO_DEVICES, _NO_PROGRAMS, _NO_ACCESS_TIMES = 2, 4, 8, 1024
-_SPARE_BYTES, _SPARE_FILES = 1 << 16, 16
+_NO_SUID = 2
+_NO_DEVICES = 4
+_NO_PROGRAMS = 8
+_NO_ACCESS_TIMES = 1024
+_SPARE_BYTES = 1 << 16
+_SPARE_FILES = 16
 """Room for what the runtime itself leaves there."""
-_GET_DUMPABLE, _SET_DUMPABLE = 3, 4
+_GET_DUMPABLE = 3
+_SET_DUMPABLE = 4
 
 
 def unshare_with_mounts(processes: int) -> None:
