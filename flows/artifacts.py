@@ -57,7 +57,9 @@ def show_verdicts(plan: StudyPlan, verdicts: Sequence[NightVerdictRow], message:
 
 def _verdict_cells(row: NightVerdictRow) -> dict[str, str]:
     def shown(value: float | None, digits: int) -> str:
-        return "-" if value is None else f"{value:.{digits}f}"
+        if value is None:
+            return "-"
+        return f"{value:.{digits}f}"
 
     score = f"{shown(row.baseline_mean_score, 3)} → {shown(row.mean_score, 3)}"
     interval = "" if row.low is None else f" [{shown(row.low, 2)}, {shown(row.high, 2)}]"

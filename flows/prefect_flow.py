@@ -39,7 +39,9 @@ def name_run() -> str:
     context = FlowRunContext.get()
     parameters = context.parameters if context is not None and context.parameters is not None else {}
     plan = _plan_of(parameters)
-    return str(parameters.get("scale")) if plan is None else f"{plan.name}-{plan.digest[:4]}"
+    if plan is None:
+        return str(parameters.get("scale"))
+    return f"{plan.name}-{plan.digest[:4]}"
 
 
 def keep_to_a_line(record: logging.LogRecord) -> bool:

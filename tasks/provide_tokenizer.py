@@ -75,7 +75,9 @@ def make_tokenizer(run: Run, part: StudyPart) -> Path:
         base = part.training.base_model or ""
         revision = part.training.base_revision
         own = Path(expanded(base)).absolute()
-        return own if revision is None or own.is_dir() else fetch_tokenizer(base, revision)
+        if revision is None or own.is_dir():
+            return own
+        return fetch_tokenizer(base, revision)
     folder = run.folders.datasets / f"tokenizer-{_identify(run, part)}"
     is_again = Stage.TOKENIZER in run.limits.refresh
     if is_again or not folder.exists():

@@ -33,7 +33,9 @@ def export_episodes(warehouse: Warehouse, folder: Path, format_name: ExportForma
 
 def default_plan(warehouse: Warehouse, plan: str | None) -> str | None:
     """Return the plan that was named, else the latest finished one, else `None` for every plan."""
-    return warehouse.latest_plan() if plan is None else choose_plan(warehouse, plan)
+    if plan is None:
+        return warehouse.latest_plan()
+    return choose_plan(warehouse, plan)
 
 
 def write_rewards(warehouse: Warehouse, file: Path) -> int:

@@ -96,7 +96,9 @@ def report_lint(found: Iterable[TraceLint], tally: Tally, against: str | None, o
         typer.echo(written, nl=False)
     else:
         _print(summary.sentence(runtime), rows or summary.rows(), unread, output)
-    return FAILING if against and summary.failing_count else 0
+    if against and summary.failing_count:
+        return FAILING
+    return 0
 
 
 def _count(found: Iterable[TraceLint], page: PageRows, output: LintOutput) -> list[dict[str, Any]]:

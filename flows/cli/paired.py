@@ -78,8 +78,12 @@ def _sentence(rows: list[PairedMetric]) -> str:
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    if low is None or high is None:
+        return ""
+    return f" [{low:.3f}, {high:.3f}]"
 
 
 def _chance(p_holm: float | None) -> str:
-    return "" if p_holm is None else f", p {p_holm:.3g} after Holm"
+    if p_holm is None:
+        return ""
+    return f", p {p_holm:.3g} after Holm"

@@ -90,7 +90,9 @@ def _who_played(episode: dict[str, Any]) -> str:
     """Return the contract that a model was trained on, or who else played."""
     contract = episode["train_contract"]
     if episode["base"] == "teacher":
-        return f"script of {contract}" if contract else "teacher"
+        if contract:
+            return f"script of {contract}"
+        return "teacher"
     return contract or "base"
 
 

@@ -136,7 +136,9 @@ def describe_run(run: FlowRun, state: ServerState) -> RunLine | None:
 
 def clipped(line: str, width: int) -> str:
     """Return a line that is no wider than a screen."""
-    return line if len(line) <= width else line[: width - 1] + "…"
+    if len(line) <= width:
+        return line
+    return line[: width - 1] + "…"
 
 
 def _is_stage(run: FlowRun, deployment: DeploymentResponse | None) -> bool:
@@ -146,7 +148,9 @@ def _is_stage(run: FlowRun, deployment: DeploymentResponse | None) -> bool:
 def _how_long(run: FlowRun, state: State, now: datetime) -> str:
     minutes = int((now - (run.start_time or now)).total_seconds() // 60)
     age = f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-    return f"for {age}" if state.name == "Running" else f"for {age}, {state.name}"
+    if state.name == "Running":
+        return f"for {age}"
+    return f"for {age}, {state.name}"
 
 
 def _is_late(run: FlowRun, state: State, now: datetime) -> bool:
@@ -217,7 +221,9 @@ def _next_run(client: SyncPrefectClient, deployment: UUID, now: datetime) -> dat
         }
     )
     found = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=1)
-    return found[0].expected_start_time if found else None
+    if found:
+        return found[0].expected_start_time
+    return None
 
 
 def _online(client: SyncPrefectClient, pool: str) -> tuple[str, ...]:
@@ -226,4 +232,6 @@ def _online(client: SyncPrefectClient, pool: str) -> tuple[str, ...]:
 
 
 def _at(time: datetime | None) -> str:
-    return "" if time is None else f"{time:%H:%M}"
+    if time is None:
+        return ""
+    return f"{time:%H:%M}"

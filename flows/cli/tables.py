@@ -53,7 +53,9 @@ def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.
 def choose_comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
     """Return the plan that was named, by default that of CaveAgent's latest comparison; empty if there is none."""
     found = warehouse.sql(command_sql("latest_comparison")).rows() if plan_digest is None else [(plan_digest,)]
-    return found[0][0] if found else ""
+    if found:
+        return found[0][0]
+    return ""
 
 
 def print_verdicts(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:

@@ -30,4 +30,6 @@ def worker_command(pool: str, name: str | None, variables: Mapping[str, str]) ->
     label = name or f"{platform.node()}-{pool}{device}"
     command = ["-m", "prefect", "worker", "start", "--pool", pool]
     command += ["--name", named_by(label, this_machine(variables))]
-    return [*command, "--limit", "1"] if pool == GPU_POOL else command
+    if pool == GPU_POOL:
+        return [*command, "--limit", "1"]
+    return command

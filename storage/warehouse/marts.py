@@ -57,7 +57,9 @@ def are_of_this_sql(connection: DuckDBPyConnection) -> bool:
 def _computed_from(connection: DuckDBPyConnection) -> tuple[str | None, int]:
     """Return the digest of the SQL that computed the marts last, and the number of bundles then."""
     rows = connection.sql("select sql_digest, bundle_count from main.refreshed_marts").fetchall()
-    return rows[0] if rows else (None, 0)
+    if rows:
+        return rows[0]
+    return (None, 0)
 
 
 def _rebuild(

@@ -119,7 +119,9 @@ class Warehouse:
                 # A `with` may write and counts as a query; a database in memory cannot be attached read-only.
                 cursor.execute("begin transaction read only")
                 relation = cursor.sql(query, params=parameters or None)
-                return relation.to_arrow_table() if relation is not None else pa.table({})
+                if relation is not None:
+                    return relation.to_arrow_table()
+                return pa.table({})
 
             return Result(stoppable(cursor, fetch))
         except duckdb.Error as error:
@@ -133,7 +135,9 @@ class Warehouse:
         Else `None`.
         """
         rows = self.sql("select plan_digest from staging.latest_plan").rows()
-        return rows[0][0] if rows else None
+        if rows:
+            return rows[0][0]
+        return None
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Return a table as a lazy Polars frame over what `sql` reads: a file's copy, or the landed Parquet of a zone.
@@ -243,4 +247,6 @@ def _landed_source(store: FileStore, table: str, shares: Sequence[Share]) -> str
     if table != ReusedEpisodeRow.TABLE:
         return source
     lost = "select *, '' as bundle_id from main.losing_plans anti join main.episodes using (plan_digest, episode_id)"
-    return f"{source} union all by name {lost}" if source else lost
+    if source:
+        return f"{source} union all by name {lost}"
+    return lost

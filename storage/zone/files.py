@@ -153,11 +153,15 @@ class FileStore:
 
     def relative(self, name: str) -> str:
         """Return the path below the root of a name that the filesystem gave."""
-        return name[len(self.root) :].lstrip("/") if name.startswith(self.root) else name
+        if name.startswith(self.root):
+            return name[len(self.root) :].lstrip("/")
+        return name
 
     def location(self, path: str) -> str:
         """Return a path with its protocol, as DuckDB and Polars want it."""
-        return self.absolute(path) if self.is_local else self.filesystem.unstrip_protocol(self.absolute(path))
+        if self.is_local:
+            return self.absolute(path)
+        return self.filesystem.unstrip_protocol(self.absolute(path))
 
     @contextmanager
     def _telling(self, deed: str, *, is_reading: bool = True) -> Iterator[None]:
@@ -182,7 +186,9 @@ class FileStore:
                 remedy = f"{name_write_remedy(error)} or land somewhere else"
         message = f"cannot {deed}: {said}; {remedy}"
         is_lasting = self.is_local or isinstance(error, FileNotFoundError | PermissionError)
-        return LandingError(message) if is_lasting else UnreachableZoneError(message)
+        if is_lasting:
+            return LandingError(message)
+        return UnreachableZoneError(message)
 
 
 def _modified_at(info: Mapping[str, Any]) -> datetime | None:
@@ -191,4 +197,6 @@ def _modified_at(info: Mapping[str, Any]) -> datetime | None:
         return datetime.fromtimestamp(modified, UTC)
     if not isinstance(modified, datetime):
         return None
-    return modified if modified.tzinfo else modified.replace(tzinfo=UTC)
+    if modified.tzinfo:
+        return modified
+    return modified.replace(tzinfo=UTC)

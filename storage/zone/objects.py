@@ -66,7 +66,9 @@ def find_folder(folders: Folders, kept: KeptFolder) -> Path | None:
     None if it is gone, or others cannot fetch it.
     """
     folder = open_folder(folders, kept) if has_objects(folders, kept.files.values()) else None
-    return folder if folder is not None and folder.exists() else None
+    if folder is not None and folder.exists():
+        return folder
+    return None
 
 
 def has_objects(folders: Folders, digests: Iterable[str]) -> bool:

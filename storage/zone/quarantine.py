@@ -55,7 +55,9 @@ def _why_homeless(path: str, committed: Collection[str], *, is_old: bool) -> str
     A young file may still get one.
     """
     if path.endswith(TEMPORARY_SUFFIX):
-        return "left behind by a writer that ended while writing it" if is_old else None
+        if is_old:
+            return "left behind by a writer that ended while writing it"
+        return None
     name = _OWN_FILE.fullmatch(path)
     if name is None:
         return _FOREIGN

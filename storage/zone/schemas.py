@@ -71,7 +71,9 @@ def duckdb_columns(table: str) -> list[Column]:
 def column_default(table: str, name: str) -> Any:
     """Return the value of a column that a row landed without: the model's default, else `None`."""
     field = row_model(table).model_fields[name]
-    return None if field.is_required() else field.default
+    if field.is_required():
+        return None
+    return field.default
 
 
 def default_literal(table: str, name: str) -> str:
@@ -144,4 +146,6 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
 def _encodable(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_encodable(member) for member in value)
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value

@@ -105,4 +105,6 @@ def _complaint(error: ValidationError) -> str:
 
 def _cached_tokens(usage: _Usage) -> int:
     details = usage.prompt_tokens_details
-    return 0 if details is None else details.cached_tokens or 0
+    if details is None:
+        return 0
+    return details.cached_tokens or 0

@@ -67,7 +67,9 @@ class Observed(NamedTuple):
     @property
     def result(self) -> BlockResult | None:
         """The block's result; None if the reply held no whole block."""
-        return None if self.acted is None else self.acted.result
+        if self.acted is None:
+            return None
+        return self.acted.result
 
 
 class Compacted(NamedTuple):

@@ -200,7 +200,9 @@ def _own_prompts(prompt_set: str) -> Mapping[str, str]:
 
 
 def _state(header: dict[str, Any] | None) -> dict[str, Any]:
-    return {} if header is None else {"runtime_state": header}
+    if header is None:
+        return {}
+    return {"runtime_state": header}
 
 
 def _dump(content: dict[str, Any]) -> str:

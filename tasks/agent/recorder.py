@@ -331,7 +331,9 @@ class EpisodeRecorder:
 def _failing_tool(injected_fault: str | None) -> str | None:
     """Return the tool that the harness made fail, of a fault as `fail:TOOL`."""
     kind, _, target = (injected_fault or "").partition(":")
-    return target if kind == "fail" else None
+    if kind == "fail":
+        return target
+    return None
 
 
 def _error_columns(result: BlockResult) -> dict[str, Any]:
@@ -346,4 +348,6 @@ def _said(completion: Completion) -> str:
     if not completion.tool_calls:
         return completion.text
     calls = json.dumps([[call.name, call.arguments_json] for call in completion.tool_calls])
-    return f"{completion.text}\n{calls}" if completion.text else calls
+    if completion.text:
+        return f"{completion.text}\n{calls}"
+    return calls

@@ -118,4 +118,6 @@ def _indentation(text: str, opening: re.Match[str]) -> int:
     fence = text.index("```", opening.start())
     start = text.rfind("\n", 0, fence) + 1
     is_alone = _BEFORE_FENCE.fullmatch(text, start, fence) is not None
-    return fence - start if is_alone else 0
+    if is_alone:
+        return fence - start
+    return 0

@@ -36,4 +36,6 @@ class ScriptedModel:
         )
 
     def _count(self, messages: Sequence[Message]) -> int:
-        return 0 if self._count_tokens is None else self._count_tokens(messages)
+        if self._count_tokens is None:
+            return 0
+        return self._count_tokens(messages)

@@ -60,7 +60,9 @@ class Variation(NamedTuple):
 
     def instruction(self, standard: str) -> str:
         """Return the runtime instruction in this wording; empty where it is left out."""
-        return standard if self.wording is None else self.wording
+        if self.wording is None:
+            return standard
+        return self.wording
 
     def header(self, standard: Mapping[str, Any], known_names: Collection[str]) -> dict[str, Any] | None:
         """Return the header in this form; null leaves it out.

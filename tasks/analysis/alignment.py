@@ -47,7 +47,9 @@ class Aligned(NamedTuple):
     @property
     def instance_count(self) -> int:
         """Instances on which all arms have a value."""
-        return int((~np.isnan(self.arms[0])).any(axis=0).sum()) if self.arms[0].size else 0
+        if self.arms[0].size:
+            return int((~np.isnan(self.arms[0])).any(axis=0).sum())
+        return 0
 
     @property
     def seed_count(self) -> int:
@@ -116,7 +118,9 @@ class Arms:
         """Return a metric of an arm by draw and instance, rows as in `draws`; None if a draw was not played."""
         table = self.table(metric, arm)
         rows = [row for row in (_row_of(table, draw) for draw in draws) if row is not None]
-        return table.values[rows] if len(rows) == len(draws) else None
+        if len(rows) == len(draws):
+            return table.values[rows]
+        return None
 
     def align(self, metric: str, *arms: ComparedArm) -> Aligned:
         """Return a metric of the arms on the draws and instances that they share."""

@@ -54,4 +54,6 @@ def numbers_taken_as_printed() -> Iterator[tuple[Cell, str]]:
 def claim_of_cell(cell: Cell) -> str:
     """Return the claim that a number taken as printed makes, in words."""
     column = cell.column.removeprefix("n_").replace("_", " ")
-    return f"{cell.row}, {column}" if cell.file in METRICS else f"{column}, {cell.row}"
+    if cell.file in METRICS:
+        return f"{cell.row}, {column}"
+    return f"{column}, {cell.row}"

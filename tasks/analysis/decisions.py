@@ -27,8 +27,12 @@ class Equivalence(NamedTuple):
     def verdict(self, p_holm: float | None, alpha: float) -> str:
         """Return what the corrected p-value allows one to say; without a test, only that all pairs are equal."""
         if p_holm is None:
-            return "identical" if self.low == self.high == 0 else "no test"
-        return "equivalent" if p_holm < alpha else "equivalence not shown"
+            if self.low == self.high == 0:
+                return "identical"
+            return "no test"
+        if p_holm < alpha:
+            return "equivalent"
+        return "equivalence not shown"
 
 
 def two_one_sided_tests(differences: Values, *, margin: float, alpha: float) -> Equivalence:

@@ -177,7 +177,9 @@ def _mark(axes: "Axes", label: str, x: Ends, y: Ends) -> None:
 
 def _reach(ends: Ends) -> list[list[float]] | None:
     low, middle, high = ends
-    return None if low is None or middle is None or high is None else [[max(middle - low, 0)], [max(high - middle, 0)]]
+    if low is None or middle is None or high is None:
+        return None
+    return [[max(middle - low, 0)], [max(high - middle, 0)]]
 
 
 def _plot_behaviour(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:

@@ -57,7 +57,9 @@ class Interval(NamedTuple):
             return None
         if self.low > null_value:
             return f"above {null_value:g}"
-        return f"below {null_value:g}" if self.high < null_value else f"includes {null_value:g}"
+        if self.high < null_value:
+            return f"below {null_value:g}"
+        return f"includes {null_value:g}"
 
 
 class Resamples(NamedTuple):
@@ -114,7 +116,9 @@ def all_intervals(
     `resampled` returns the arms' means under every resample; without it they are drawn for these arms alone.
     """
     found = bootstrap_intervals(aligned, statistic, spec, resampled)
-    return [*found, seed_interval(aligned, statistic, spec.confidence)] if aligned.seed_count > 1 else found
+    if aligned.seed_count > 1:
+        return [*found, seed_interval(aligned, statistic, spec.confidence)]
+    return found
 
 
 def bootstrap_intervals(
@@ -200,4 +204,6 @@ def resample(
 
 
 def _finite(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    if np.isfinite(value):
+        return float(value)
+    return None

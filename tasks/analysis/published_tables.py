@@ -126,7 +126,9 @@ class Recomputation(NamedTuple):
         error = abs(self.published - self.recomputed)
         if error <= self.tolerance + FLOAT_SLACK:
             return "holds"
-        return "rounding" if error <= 2 * self.tolerance + FLOAT_SLACK else "inconsistent"
+        if error <= 2 * self.tolerance + FLOAT_SLACK:
+            return "rounding"
+        return "inconsistent"
 
 
 def of_rows(

@@ -54,7 +54,9 @@ def replace_answers(text: str, answers: Mapping[int, pl.DataFrame]) -> str:
 
     def with_answer(found: re.Match[str]) -> str:
         answer = answers.get(int(found["number"]))
-        return found[0] if answer is None else found[0].removesuffix(found["answer"]) + answer_table(answer)
+        if answer is None:
+            return found[0]
+        return found[0].removesuffix(found["answer"]) + answer_table(answer)
 
     return _QUESTION.sub(with_answer, text)
 
@@ -65,8 +67,12 @@ def answer_table(frame: pl.DataFrame) -> str:
 
     def cell(value: Any) -> str:
         if not isinstance(value, float):
-            return "" if value is None else str(value)
-        return str(int(value)) if value.is_integer() else f"{value:.6g}"
+            if value is None:
+                return ""
+            return str(value)
+        if value.is_integer():
+            return str(int(value))
+        return f"{value:.6g}"
 
     rows = (markdown_row([*map(cell, row)]) for row in frame.rows())
     return "\n".join([markdown_row(frame.columns), rule, *rows]) + "\n"

@@ -298,7 +298,9 @@ def markdown_row(cells: Sequence[str]) -> str:
 def _markdown(sheet: Sheet) -> str:
     rules = ["---:" if is_number else "---" for is_number in sheet.number_columns()]
     lines = "\n".join(map(markdown_row, (sheet.header, rules, *sheet.rows)))
-    return f"{sheet.caption}\n\n{lines}" if sheet.caption else lines
+    if sheet.caption:
+        return f"{sheet.caption}\n\n{lines}"
+    return lines
 
 
 def _latex(name: str, title: str, sheet: Sheet) -> str:

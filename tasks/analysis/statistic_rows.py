@@ -48,4 +48,6 @@ def averaged_over_seeds(method: str, seed_count: int) -> str:
 
     Where several models, one per training seed, played the instances, an instance counts once.
     """
-    return method if seed_count < 2 else f"{method}, one value per instance: its mean over {seed_count} training seeds"
+    if seed_count < 2:
+        return method
+    return f"{method}, one value per instance: its mean over {seed_count} training seeds"

@@ -121,7 +121,9 @@ def _missing_names(setting: Row) -> str:
 
 def _ended_pairs(setting: Row) -> str:
     ratio = setting["p_on_s_ended_token_ratio"]
-    return "" if ratio is None else f"Among pairs that ended, P→S costs {ratio:.2f} times P→P's tokens."
+    if ratio is None:
+        return ""
+    return f"Among pairs that ended, P→S costs {ratio:.2f} times P→P's tokens."
 
 
 def _single_seed(setting: Row) -> str:

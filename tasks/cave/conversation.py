@@ -83,7 +83,10 @@ class SemanticStream:
             place for place, entry in enumerate(self.entries) if entry.kind == "reply" and start < place <= last_cut
         ]
         cut = next((place for place in cuts if place >= middle), cuts[-1] if cuts else start)
-        return self.entries[start:cut] if cut - start > 1 else []  # a summary alone is not summarized again
+        # a summary alone is not summarized again
+        if cut - start > 1:
+            return self.entries[start:cut]
+        return []
 
     def replace_oldest(self, count: int, summary: str) -> None:
         """Put a summary in the place of the oldest entries after the system message."""

@@ -58,11 +58,15 @@ def _entries(injected: Iterable[Injected]) -> str:
 def new_objects(injected: Iterable[Injected]) -> str:
     """Return entries of objects injected later; empty for none."""
     entries = _entries(injected)
-    return fill("new_objects", entries=entries) if entries else ""
+    if entries:
+        return fill("new_objects", entries=entries)
+    return ""
 
 
 def _name(prompt: str, *, keeps_names: bool) -> str:
-    return prompt if keeps_names else f"{prompt}_stateless"
+    if keeps_names:
+        return prompt
+    return f"{prompt}_stateless"
 
 
 def observation(result: BlockResult, block_count: int, extra: Iterable[str] = (), *, keeps_names: bool = True) -> str:

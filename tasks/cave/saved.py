@@ -180,7 +180,9 @@ def _names_at_the_end(journal: Journal) -> set[str]:
     """Return the names that the last block left, where the contract keeps any."""
     ran = [done for done in journal.entries if isinstance(done, Ran)]
     keeps_names = lifetime_of(journal.contract).keeps != "nothing"
-    return set(ran[-1].observed.names) if ran and keeps_names else set()
+    if ran and keeps_names:
+        return set(ran[-1].observed.names)
+    return set()
 
 
 def _goes_on(before: SavedAgent, agent: SavedAgent) -> bool:

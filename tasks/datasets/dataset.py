@@ -193,7 +193,9 @@ def _records(
 
 
 def _why_no_text(extraction: Extraction | None) -> str | None:
-    return "extraction_without_task_or_steps" if extraction is None else extraction.reason
+    if extraction is None:
+        return "extraction_without_task_or_steps"
+    return extraction.reason
 
 
 def _fit(

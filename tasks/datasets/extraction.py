@@ -119,7 +119,9 @@ def wire_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> lis
 
 def _opening(recorded: list[RecordedTurn]) -> list[Message]:
     first = recorded[0]
-    return _MESSAGES.validate_json(first.observation) if first.turn == 0 and first.observation else []
+    if first.turn == 0 and first.observation:
+        return _MESSAGES.validate_json(first.observation)
+    return []
 
 
 def _task(content: str) -> str:
@@ -127,7 +129,9 @@ def _task(content: str) -> str:
         wrapper = json.loads(content)
     except ValueError:
         return content
-    return str(wrapper["task"]) if isinstance(wrapper, dict) and "task" in wrapper else content
+    if isinstance(wrapper, dict) and "task" in wrapper:
+        return str(wrapper["task"])
+    return content
 
 
 def _reply(turn: RecordedTurn, text: str, fault_weight: Weight) -> TrainingMessage:

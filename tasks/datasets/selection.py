@@ -40,18 +40,24 @@ class Candidate:
     @property
     def messages(self) -> tuple[TrainingMessage, ...]:
         """The messages of the training text."""
-        return tuple(each.message for each in self.truncation.messages) if self.truncation else ()
+        if self.truncation:
+            return tuple(each.message for each in self.truncation.messages)
+        return ()
 
     @property
     def token_count(self) -> int:
         """Cost of the training text, in tokens."""
-        return self.truncation.token_count if self.truncation else 0
+        if self.truncation:
+            return self.truncation.token_count
+        return 0
 
     @property
     def content_digest(self) -> str | None:
         """Digest of the training text; None without one."""
         content = json.dumps([[each.role, each.content, each.weight] for each in self.messages])
-        return hashlib.sha256(content.encode()).hexdigest() if self.truncation else None
+        if self.truncation:
+            return hashlib.sha256(content.encode()).hexdigest()
+        return None
 
     def skip(self, reason: str) -> None:
         """Leave the trace out, for its own reason or else the given one."""

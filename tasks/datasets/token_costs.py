@@ -60,7 +60,9 @@ class TokenCosts:
         """Return the text whose tokens decide a message's length: what our templates show of the content."""
         if _merges(message):
             return self._written(message.role, message.content)
-        return message.content.lstrip() if message.role == "assistant" else message.content
+        if message.role == "assistant":
+            return message.content.lstrip()
+        return message.content
 
     def _written(self, role: str, content: str) -> str:
         try:

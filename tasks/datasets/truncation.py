@@ -68,7 +68,9 @@ def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder
     roles = [message.message.role for message in messages]
     is_open = roles[-1:] != ["assistant"]
     if budget.holds(messages):
-        return _without_open_end(messages, roles) if is_open else Truncation(tuple(messages))
+        if is_open:
+            return _without_open_end(messages, roles)
+        return Truncation(tuple(messages))
     head_end = _head_end(roles)
     # The end is two messages, or the reply before a trailing observation.
     stop = len(messages) - is_open

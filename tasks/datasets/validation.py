@@ -121,7 +121,9 @@ def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationS
     def measure(texts: pl.Series) -> float | None:
         advance(1)
         is_long = len(texts) == spec.loop_window
-        return smallest_similarity(texts.to_list(), spec.maximum_loop_similarity) if is_long else None
+        if is_long:
+            return smallest_similarity(texts.to_list(), spec.maximum_loop_similarity)
+        return None
 
     return (
         _last_steps(steps, spec.loop_window)

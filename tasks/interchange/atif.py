@@ -89,7 +89,9 @@ def _agent_step(turn: TurnRow, steps: list[StepRow]) -> dict[str, Any]:
 
 
 def _call_id(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> str:
-    return f"turn-{turn.turn}" if len(steps) == 1 else f"turn-{turn.turn}-step-{step.step}"
+    if len(steps) == 1:
+        return f"turn-{turn.turn}"
+    return f"turn-{turn.turn}-step-{step.step}"
 
 
 def _call(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> dict[str, Any]:

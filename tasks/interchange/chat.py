@@ -50,7 +50,9 @@ def chat_record(trace: RecordedTrace) -> dict[str, Any]:
 def _with_code(text: str, steps: list[StepRow]) -> str:
     """Return a reply with the code that ran: that of an imported tool call stands in no text."""
     missing = [step.code for step in steps if step.code.strip() not in text]
-    return "\n".join([text, *(f"```python\n{code}\n```" for code in missing)]) if missing else text
+    if missing:
+        return "\n".join([text, *(f"```python\n{code}\n```" for code in missing)])
+    return text
 
 
 def conversation(opening: list[dict[str, Any]], replies: Iterable[tuple[str, str | None]]) -> list[dict[str, Any]]:

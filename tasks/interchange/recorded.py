@@ -36,7 +36,9 @@ class RecordedTrace(NamedTuple):
     def opening(self) -> list[Message]:
         """Messages before the first reply."""
         first = self.turns[0] if self.turns and self.turns[0].turn == 0 else None
-        return _MESSAGES.validate_json(first.observation) if first and first.observation else []
+        if first and first.observation:
+            return _MESSAGES.validate_json(first.observation)
+        return []
 
     @property
     def condition(self) -> dict[str, Any]:

@@ -96,7 +96,9 @@ class _Rewriter(ast.NodeTransformer):
         is_old_result = node.id in ("__", "___") and isinstance(node.ctx, ast.Load)  # in IPython, or anything
         self.is_opaque = self.is_opaque or is_old_result
         is_guarded = any(names is None or node.id in names for names in self._guarded)
-        return ast.Name(GUARDED + node.id, node.ctx) if is_guarded and isinstance(node.ctx, ast.Load) else node
+        if is_guarded and isinstance(node.ctx, ast.Load):
+            return ast.Name(GUARDED + node.id, node.ctx)
+        return node
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> ast.stmt:
         modules = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
@@ -189,7 +191,9 @@ def _reaches_main(node: ast.Call) -> bool:
 
 
 def _called(node: ast.AST) -> str | None:
-    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id
+    return None
 
 
 def _is_main(node: ast.expr) -> bool:
@@ -202,4 +206,6 @@ def _is_namespace(node: ast.expr) -> bool:
 
 
 def _together(statements: list[ast.stmt]) -> ast.stmt:
-    return statements[0] if len(statements) == 1 else ast.If(ast.Constant(value=True), statements, [])
+    if len(statements) == 1:
+        return statements[0]
+    return ast.If(ast.Constant(value=True), statements, [])

@@ -67,7 +67,9 @@ def _until_error(block: Block, names: LintBlock, tools: Collection[str]) -> Lint
     line = None if block.error is None else error_line(block.output, block.error)
     if line is None and missing is not None:
         line = line_reading(names, missing)
-    return names if line is None else before_line(block.code, names, line, tools)
+    if line is None:
+        return names
+    return before_line(block.code, names, line, tools)
 
 
 def _executed_shell(block: Block, code: str, tools: Collection[str]) -> Executed:

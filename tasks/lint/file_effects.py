@@ -62,7 +62,9 @@ def _is_method_of_path(called: Called, constants: Constants) -> bool:
 
 def _owner_path(called: Called, constants: Constants) -> str | None:
     function = called.node.func
-    return text_of(function.value, constants) if isinstance(function, ast.Attribute) else None
+    if isinstance(function, ast.Attribute):
+        return text_of(function.value, constants)
+    return None
 
 
 def _acts_on_path(called: Called, constants: Constants) -> Paths:
@@ -81,7 +83,9 @@ def _copies(called: Called, constants: Constants) -> Paths:
     second = argument(called.node, 1, constants)
     if called.name == "urlretrieve" or called.owner == "joblib":
         return [(second, "set")]
-    return [(first, "read"), (second, "set")] if called.owner in ("shutil", "os") else []
+    if called.owner in ("shutil", "os"):
+        return [(first, "read"), (second, "set")]
+    return []
 
 
 def _reads_first(called: Called, constants: Constants) -> Paths:
@@ -91,7 +95,9 @@ def _reads_first(called: Called, constants: Constants) -> Paths:
 def _connects(called: Called, constants: Constants) -> Paths:
     """Return a database's file, which is read if it is there, and made."""
     path = argument(called.node, 0, constants)
-    return [(path, "read"), (path, "set")] if called.owner == "sqlite3" and path != ":memory:" else []
+    if called.owner == "sqlite3" and path != ":memory:":
+        return [(path, "read"), (path, "set")]
+    return []
 
 
 _HANDLERS: dict[str, Callable[[Called, Constants], Paths]] = {

@@ -272,7 +272,9 @@ def _language(executed: tuple[Executed, ...]) -> Literal["python", "shell", "bot
     if not executed:
         return None
     first = executed[0].language
-    return first if all(block.language == first for block in executed) else "both"
+    if all(block.language == first for block in executed):
+        return first
+    return "both"
 
 
 def _called_tokens(trace: Trace) -> int:

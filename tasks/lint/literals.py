@@ -29,7 +29,9 @@ def _formatted(node: ast.JoinedStr, constants: Constants) -> str | None:
     values = [each.value if isinstance(each, ast.FormattedValue) else each for each in node.values]
     parts = [text_of(each, constants) for each in values]
     known = [part for part in parts if part is not None]
-    return "".join(known) if len(known) == len(parts) else None
+    if len(known) == len(parts):
+        return "".join(known)
+    return None
 
 
 def _joined_by_sign(node: ast.BinOp, constants: Constants) -> str | None:
@@ -37,7 +39,9 @@ def _joined_by_sign(node: ast.BinOp, constants: Constants) -> str | None:
     right = text_of(node.right, constants)
     if left is None or right is None:
         return None
-    return left + right if isinstance(node.op, ast.Add) else str(PurePosixPath(left) / right)
+    if isinstance(node.op, ast.Add):
+        return left + right
+    return str(PurePosixPath(left) / right)
 
 
 def _joined_by_call(node: ast.Call, constants: Constants) -> str | None:
@@ -59,7 +63,9 @@ def dotted(node: ast.expr) -> str:
 
 def argument(node: ast.Call, index: int, constants: Constants) -> str | None:
     """Return a positional argument's text."""
-    return text_of(node.args[index], constants) if len(node.args) > index else None
+    if len(node.args) > index:
+        return text_of(node.args[index], constants)
+    return None
 
 
 def keyword(node: ast.Call, name: str, constants: Constants) -> str | None:

@@ -139,7 +139,9 @@ def _bars(title: str, counts: list[tuple[str, int]]) -> str:
 def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
     body = "".join("<tr>" + "".join(f"<td>{_text(value)}</td>" for value in row) + "</tr>" for row in rows)
     head = "".join(f"<th>{_text(column)}</th>" for column in columns)
-    return f"<h2>{_text(title)}</h2><table><tr>{head}</tr>{body}</table>" if body else ""
+    if body:
+        return f"<h2>{_text(title)}</h2><table><tr>{head}</tr>{body}</table>"
+    return ""
 
 
 def _text(value: Any) -> str:

@@ -204,7 +204,9 @@ def _imports(tree: ast.AST) -> frozenset[tuple[str, str]]:
 def _literal(node: ast.stmt) -> ast.expr | None:
     """Return the value that a statement assigns, if nothing in it is computed."""
     value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-    return None if value is None or any(isinstance(part, _COMPUTED) for part in ast.walk(value)) else value
+    if value is None or any(isinstance(part, _COMPUTED) for part in ast.walk(value)):
+        return None
+    return value
 
 
 def _data(node: ast.stmt) -> frozenset[str]:
@@ -213,7 +215,9 @@ def _data(node: ast.stmt) -> frozenset[str]:
     if not isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict):
         return frozenset()
     constants = [str(part.value) for part in ast.walk(value) if isinstance(part, ast.Constant)]
-    return words_of(" ".join(constants)) if len(constants) >= DATA_CONSTANTS else frozenset()
+    if len(constants) >= DATA_CONSTANTS:
+        return words_of(" ".join(constants))
+    return frozenset()
 
 
 def _first_line(node: ast.stmt) -> int:

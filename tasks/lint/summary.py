@@ -91,7 +91,9 @@ class LintSummary:
 
 
 def _as_name(taken: str) -> str:
-    return f"name `{taken}`" if taken.isidentifier() else taken
+    if taken.isidentifier():
+        return f"name `{taken}`"
+    return taken
 
 
 def _sums(lint: TraceLint) -> Mapping[str, int]:

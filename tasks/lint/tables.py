@@ -61,13 +61,17 @@ def _csv(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value
 
 
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return str(value)
 
 
 def _escaped(cell: str) -> str:

@@ -256,7 +256,9 @@ def _judge_change(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
         return "regression"
     if is_better or is_cheaper:
         return "improvement"
-    return WITHIN_NUMERICS if _is_rounding(cell) else "unchanged"
+    if _is_rounding(cell):
+        return WITHIN_NUMERICS
+    return "unchanged"
 
 
 def _is_rounding(cell: Mapping[str, Any]) -> bool:
@@ -267,7 +269,9 @@ def _is_rounding(cell: Mapping[str, Any]) -> bool:
 
 
 def _share_identical(cell: Mapping[str, Any]) -> float:
-    return cell["identical_count"] / cell["pair_count"] if cell["pair_count"] else 0.0
+    if cell["pair_count"]:
+        return cell["identical_count"] / cell["pair_count"]
+    return 0.0
 
 
 def summarize(verdicts: Sequence[NightVerdictRow]) -> str:

@@ -66,11 +66,15 @@ class NightObject(FrozenModel):
     @property
     def series(self) -> str:
         """Variant under which the episodes land."""
-        return SERIES if self.seeds == 0 else f"{SERIES}-seeds-{self.seeds}"
+        if self.seeds == 0:
+            return SERIES
+        return f"{SERIES}-seeds-{self.seeds}"
 
     def serving(self, own: ServingSpec) -> ServingSpec:
         """Return how the models are served: as the study says, or at the endpoint."""
-        return own if self.endpoint_url is None else own.elsewhere(self.endpoint_url, self.endpoint_key_variable)
+        if self.endpoint_url is None:
+            return own
+        return own.elsewhere(self.endpoint_url, self.endpoint_key_variable)
 
     def part(self, part: StudyPart) -> StudyPart:
         """Return a part of the study as the night plays it: its own evaluations, without arms of other rules."""

@@ -99,7 +99,9 @@ def _changed_part(part: StudyPart, overrides: Overrides) -> StudyPart:
         ),
     )
     _check_scripted(changed)
-    return changed if overrides.context_tokens is None else with_context(changed, overrides.context_tokens)
+    if overrides.context_tokens is None:
+        return changed
+    return with_context(changed, overrides.context_tokens)
 
 
 def _changed_teacher(teacher: TeacherSpec, overrides: Overrides) -> TeacherSpec:

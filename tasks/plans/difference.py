@@ -37,4 +37,6 @@ def _tell(value: Any) -> str:
         return ", ".join(f"{key} {_tell(inner)}" for key, inner in value.items())
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return f"`{shlex.join(value)}`"
-    return f"'{value}'" if isinstance(value, str) and value != ABSENT else str(value)
+    if isinstance(value, str) and value != ABSENT:
+        return f"'{value}'"
+    return str(value)

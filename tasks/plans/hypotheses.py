@@ -152,7 +152,9 @@ class Hypothesis(FrozenModel):
         """Return what must hold in a group; nothing where the claim says nothing about it."""
         if bucket == protocol.bucket and base in self.bases:
             return self.criteria
-        return self.signs if base in SIGN_BASES else ()
+        if base in SIGN_BASES:
+            return self.signs
+        return ()
 
 
 class Verdict(NamedTuple):
@@ -253,14 +255,18 @@ class Compared(NamedTuple):
 
     def outcome(self) -> Literal["holds", "does not hold"]:
         """Tell whether the models keep every bound."""
-        return "holds" if all(criterion.holds(self.models) for criterion in self.criteria) else "does not hold"
+        if all(criterion.holds(self.models) for criterion in self.criteria):
+            return "holds"
+        return "does not hold"
 
     def outcome_of_scripts(self) -> Literal["fulfilled", "not fulfilled", "not played"]:
         """Tell whether the scripted teachers keep every bound."""
         if not self.scripts:
             return "not played"
         is_kept = all(criterion.holds(self.scripts) for criterion in self.criteria)
-        return "fulfilled" if is_kept else "not fulfilled"
+        if is_kept:
+            return "fulfilled"
+        return "not fulfilled"
 
 
 def _verdict(hypothesis: Hypothesis, group: Group, compared: Compared, reason: str | None) -> Verdict:
@@ -306,7 +312,9 @@ def _outcome(verdicts: list[Verdict]) -> str:
     outcomes = {verdict.verdict for verdict in verdicts} - {"no verdict"}
     if not outcomes:
         return "no verdict"
-    return "does not hold" if "does not hold" in outcomes else "holds"
+    if "does not hold" in outcomes:
+        return "does not hold"
+    return "holds"
 
 
 def _fulfilled_by(verdicts: list[Verdict]) -> str:
@@ -316,8 +324,12 @@ def _fulfilled_by(verdicts: list[Verdict]) -> str:
     played = {verdict.by_script for verdict in verdicts if verdict.verdict == "holds"} - {"not played"}
     if not played:
         return unknown
-    return by_scripts if played == {"fulfilled"} else by_neither
+    if played == {"fulfilled"}:
+        return by_scripts
+    return by_neither
 
 
 def _cell(train: str | None, runtime: str | None) -> str | None:
-    return None if runtime is None else f"{LETTERS.get(train or '', train)}->{LETTERS.get(runtime, runtime)}"
+    if runtime is None:
+        return None
+    return f"{LETTERS.get(train or '', train)}->{LETTERS.get(runtime, runtime)}"

@@ -184,11 +184,15 @@ def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: s
         return lacks
     if _refuses_key(answer):
         return [f"{whose} key: {base_url} answers HTTP {answer.status} {_shown_key(key_variable)}"]
-    return [] if model is None else _lacks_model(whose, base_url, key, model, _listed_models(answer))
+    if model is None:
+        return []
+    return _lacks_model(whose, base_url, key, model, _listed_models(answer))
 
 
 def _shown_key(key_variable: str | None) -> str:
-    return "without one" if key_variable is None else f"to the one in {place_of_key(key_variable)}"
+    if key_variable is None:
+        return "without one"
+    return f"to the one in {place_of_key(key_variable)}"
 
 
 def _lacks_model(whose: str, base_url: str, key: str | None, model: str, names: Sequence[str]) -> list[str]:

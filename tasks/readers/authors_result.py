@@ -20,13 +20,17 @@ def read_result(file: Any) -> Mapping[str, Any]:
     if file is None or not file.name.endswith(ENDING):
         return {}
     beside = file.parent / (file.name.removesuffix(ENDING) + ".json")
-    return json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+    if beside.is_file():
+        return json.loads(beside.read_text(encoding="utf-8"))
+    return {}
 
 
 def task_id_of(name: str) -> str:
     """Return the task of a file's name; one that is named by the task alone begins as the family does."""
     task_id = name.removeprefix("knapsack-")
-    return name if task_id.isdigit() else task_id
+    if task_id.isdigit():
+        return name
+    return task_id
 
 
 def columns_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,10 +45,14 @@ def seconds_of(document: Mapping[str, Any], result: Mapping[str, Any]) -> float:
     if "finished_at" in result:
         return result["finished_at"] - result["started_at"]
     finished_at = document.get("finished_at")
-    return (time_of(finished_at) - time_of(document["started_at"])).total_seconds() if finished_at else 0.0
+    if finished_at:
+        return (time_of(finished_at) - time_of(document["started_at"])).total_seconds()
+    return 0.0
 
 
 def time_of(text: str) -> datetime:
     """Return a time of a trace; without a zone, it is UTC."""
     time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    if time.tzinfo:
+        return time
+    return time.replace(tzinfo=UTC)

@@ -48,7 +48,9 @@ def text_of(message: Mapping[str, Any]) -> str:
 def _spoken(part: Any) -> Any:
     """Return a part; one of OpenTelemetry's, whose text stands under `content`, as its text."""
     is_plain = _is_of(part, "text") and isinstance(part.get("content"), str)
-    return part["content"] if is_plain else part
+    if is_plain:
+        return part["content"]
+    return part
 
 
 def opening_of(messages: Iterable[Mapping[str, Any]]) -> tuple[OpeningMessage, ...]:

@@ -42,7 +42,9 @@ def _told_ending(word: str) -> Ending:
     if word in list(FinishReason):
         return Ending(FinishReason(word))
     known = _WORDS.get(word.lower())
-    return Ending(known) if known else Ending(FinishReason.OTHER, f"finish reason {word!r}")
+    if known:
+        return Ending(known)
+    return Ending(FinishReason.OTHER, f"finish reason {word!r}")
 
 
 def _shown_ending(last: Reply) -> FinishReason:
@@ -52,4 +54,6 @@ def _shown_ending(last: Reply) -> FinishReason:
     if any(block.language == "python" and calls_finish(block.code) for block in last.blocks):
         return FinishReason.FINISH_TOOL
     is_answer = not last.blocks or any(map(ends_episode, last.other_calls))
-    return FinishReason.ANSWER if is_answer else FinishReason.MAX_TURNS
+    if is_answer:
+        return FinishReason.ANSWER
+    return FinishReason.MAX_TURNS

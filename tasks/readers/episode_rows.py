@@ -108,7 +108,9 @@ def error_kind(error: str) -> ErrorKind:
     """Return where an error came from, by the phrases of arXiv 2603.01209's harness."""
     if _CAP_ERROR in error:
         return ErrorKind.CAP
-    return ErrorKind.TOOL if any(name in error for name in _TOOL_ERRORS) else ErrorKind.INTERPRETER
+    if any(name in error for name in _TOOL_ERRORS):
+        return ErrorKind.TOOL
+    return ErrorKind.INTERPRETER
 
 
 def _episode_id(trace: Trace, setting: ImportSetting, instance_id: str) -> str:
@@ -134,7 +136,9 @@ def _last_step_globals(observation: str) -> tuple[str, ...] | None:
         return None
     header = content.get("runtime_state") if isinstance(content, dict) else None
     names = header.get("last_step_globals") if isinstance(header, dict) else None
-    return tuple(map(str, names)) if isinstance(names, list) else None
+    if isinstance(names, list):
+        return tuple(map(str, names))
+    return None
 
 
 def _episode(
@@ -179,7 +183,9 @@ def _episode(
 
 
 def _tokens(told: int | None, of_replies: list[int]) -> int:
-    return sum(of_replies) if told is None else told
+    if told is None:
+        return sum(of_replies)
+    return told
 
 
 def _turn(ids: dict[str, str], turn: int, reply: Reply) -> TurnRow:

@@ -40,4 +40,6 @@ def _executed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     call = {"name": attributes[_TOOL], "arguments": attributes.get("gen_ai.tool.call.arguments"), "id": call_id}
     result = attributes.get("gen_ai.tool.call.result")
     messages: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": [call]}]
-    return messages if result is None else [*messages, {"role": "tool", "tool_call_id": call_id, "content": result}]
+    if result is None:
+        return messages
+    return [*messages, {"role": "tool", "tool_call_id": call_id, "content": result}]

@@ -43,7 +43,9 @@ class ImportSetting(FrozenModel):
     @property
     def episode_base(self) -> str:
         """The column `base`, which says `teacher` of a teacher."""
-        return "teacher" if self.purpose == "teacher" else self.base
+        if self.purpose == "teacher":
+            return "teacher"
+        return self.base
 
     @property
     def episode_split(self) -> Split:
@@ -53,7 +55,9 @@ class ImportSetting(FrozenModel):
     def choose_model(self, declared: str | None) -> str:
         """Return the model's name: the given one, else the one that a recording declares."""
         is_given = self.model_name != type(self).model_fields["model_name"].default
-        return self.model_name if is_given or declared is None else declared
+        if is_given or declared is None:
+            return self.model_name
+        return declared
 
     @field_validator("runtime_contract", "train_contract")
     @classmethod

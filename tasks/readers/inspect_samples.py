@@ -34,10 +34,14 @@ def score_of(scores: Mapping[str, Any]) -> float | None:
 def ending_of(sample: Mapping[str, Any]) -> str | None:
     """Return why a sample ended, where the log says so."""
     limit = str((sample.get("limit") or {}).get("type") or "")
-    return "error" if sample.get("error") else _LIMITS.get(limit, limit) or None
+    if sample.get("error"):
+        return "error"
+    return _LIMITS.get(limit, limit) or None
 
 
 def tokens_of(sample: Mapping[str, Any], kind: str) -> int | None:
     """Return a sample's tokens over all models; null where nobody counted them."""
     usage = sample.get("model_usage")
-    return sum(each.get(kind) or 0 for each in usage.values()) if usage else None
+    if usage:
+        return sum(each.get(kind) or 0 for each in usage.values())
+    return None

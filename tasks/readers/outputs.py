@@ -45,7 +45,9 @@ def read_outcome(content: Any) -> Outcome:
         content = text_of_parts(content)
     if isinstance(content, str):
         held = _json_object(content)
-        return Outcome(content, find_error(content)) if held is None else _outcome_of(held, content)
+        if held is None:
+            return Outcome(content, find_error(content))
+        return _outcome_of(held, content)
     if isinstance(content, Mapping):
         return _outcome_of(content, json.dumps(content))
     return Outcome("" if content is None else str(content))
@@ -57,12 +59,16 @@ def text_of_parts(content: Any) -> str:
         return str(content.get("text") or content.get("content") or "")
     if isinstance(content, list):
         return "".join(map(_text_of_part, content))
-    return content if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return content
+    return ""
 
 
 def _text_of_part(part: Any) -> str:
     held = part.get("text") if isinstance(part, Mapping) else part
-    return held if isinstance(held, str) else ""
+    if isinstance(held, str):
+        return held
+    return ""
 
 
 def find_error(text: str) -> str | None:
@@ -76,19 +82,25 @@ def find_error(text: str) -> str | None:
     failed = _FAILED_LINE.search(plain) or _TIMED_OUT.search(plain)
     if failed is None:
         return _failed_exit(plain)
-    return failed["error"] if "error" in failed.groupdict() else f"TimeoutError: {failed[0].strip()}"
+    if "error" in failed.groupdict():
+        return failed["error"]
+    return f"TimeoutError: {failed[0].strip()}"
 
 
 def error_type(error: str) -> str:
     """Return the class name in an error's last exception line; `Exception` where there is none."""
     found = [match["type"] for match in _ERROR_LINE.finditer(_ANSI.sub("", error))]
-    return found[-1] if found else "Exception"
+    if found:
+        return found[-1]
+    return "Exception"
 
 
 def missing_name(error: str | None) -> str | None:
     """Return the name that an error says is not defined."""
     found = _MISSING_NAME.search(error or "")
-    return None if found is None else found["plain"] or found["variable"] or found["local"]
+    if found is None:
+        return None
+    return found["plain"] or found["variable"] or found["local"]
 
 
 def error_line(output: str | None, error: str | None) -> int | None:
@@ -98,7 +110,9 @@ def error_line(output: str | None, error: str | None) -> int | None:
     """
     text = _ANSI.sub("", f"{output or ''}\n{error or ''}")
     lines = _BLOCK_LINE.findall(text)[:1] or _MODULE_LINE.findall(text)[-1:]
-    return int(lines[0]) if lines else None
+    if lines:
+        return int(lines[0])
+    return None
 
 
 def _is_at_an_end(error: str, text: str) -> bool:
@@ -121,7 +135,9 @@ def _json_object(text: str) -> Mapping[str, Any] | None:
         held = json.loads(text)
     except ValueError:
         return None
-    return held if isinstance(held, dict) else None
+    if isinstance(held, dict):
+        return held
+    return None
 
 
 def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
@@ -138,7 +154,9 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
 
 
 def _as_text(result: Any) -> str | None:
-    return result if result is None or isinstance(result, str) else json.dumps(result)
+    if result is None or isinstance(result, str):
+        return result
+    return json.dumps(result)
 
 
 def _told_error(told: Any) -> str:

@@ -86,7 +86,9 @@ def _block_in_text(found: re.Match[str]) -> Block | None:
 def _language_of_block(found: re.Match[str]) -> str:
     """Return the language that a fence or a tag names; empty for a fence without one, which counts as Python."""
     if found["tag"] is not None:
-        return "bash" if found["tag"] == "execute_bash" else "python"
+        if found["tag"] == "execute_bash":
+            return "bash"
+        return "python"
     return found["language"].strip().strip("{.}").partition(" ")[0].lower()
 
 
@@ -136,7 +138,9 @@ def _parsed(arguments: Any) -> Any:
     if isinstance(parsed, dict):
         return parsed
     is_quoted_source = isinstance(parsed, str) and any(sign in parsed for sign in "=(\n")
-    return parsed if is_quoted_source else arguments
+    if is_quoted_source:
+        return parsed
+    return arguments
 
 
 def _block_of(call: ToolCall, arguments: Any) -> Block | None:
@@ -158,19 +162,25 @@ def _block_of_other_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> B
     if command is not None:
         return Block(command, language="shell", call_id=call.call_id)
     texts = [value for value in arguments.values() if isinstance(value, str)]
-    return _bare_source(call, texts[0]) if len(texts) == 1 else None
+    if len(texts) == 1:
+        return _bare_source(call, texts[0])
+    return None
 
 
 def _language_of_call(call: ToolCall, arguments: Mapping[str, Any]) -> Language:
     is_for_shell = _SHELL_TOOL.search(call.name) and not _PYTHON_TOOL.search(call.name)
-    return "shell" if is_for_shell or _language_of(arguments) in _SHELL_TAGS else "python"
+    if is_for_shell or _language_of(arguments) in _SHELL_TAGS:
+        return "shell"
+    return "python"
 
 
 def _bare_source(call: ToolCall, text: str) -> Block | None:
     """Return text as source where the tool's name says that it runs code."""
     if _SHELL_TOOL.search(call.name):
         return Block(text, language="shell", call_id=call.call_id)
-    return Block(_outdent(text), call_id=call.call_id) if _PYTHON_TOOL.search(call.name) else None
+    if _PYTHON_TOOL.search(call.name):
+        return Block(_outdent(text), call_id=call.call_id)
+    return None
 
 
 def _language_of(arguments: Mapping[str, Any]) -> str:
@@ -192,7 +202,9 @@ def _first_source(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str | 
 def _joined(parts: list[str], *, is_command: bool) -> str:
     """Return the lines of a source, or the words of a command: `bash -lc COMMAND` is the command."""
     if not is_command:
-        return "".join(parts) if all(part.endswith("\n") for part in parts[:-1]) else "\n".join(parts)
+        if all(part.endswith("\n") for part in parts[:-1]):
+            return "".join(parts)
+        return "\n".join(parts)
     if parts[0].rpartition("/")[2] in ("bash", "sh", "zsh") and len(parts) == 3:
         return parts[2]
     return shlex.join(parts)

@@ -139,4 +139,6 @@ def _trace_id(span: Mapping[str, Any]) -> str:
 
 def _started_at(span: Mapping[str, Any]) -> str:
     started = next((span[key] for key in ("startTimeUnixNano", "start_time", "startTime") if span.get(key)), "")
-    return str(started).rjust(32, "0") if str(started).isdigit() else str(started)
+    if str(started).isdigit():
+        return str(started).rjust(32, "0")
+    return str(started)

@@ -105,7 +105,9 @@ class Trace:
 def known_contract(declared: Any) -> str | None:
     """Return a declared contract under our name; null for a word that names none."""
     name = contract_name(declared) if isinstance(declared, str) else None
-    return name if name in set(ContractName) else None
+    if name in set(ContractName):
+        return name
+    return None
 
 
 def contract_name(declared: str | None) -> str | None:
@@ -113,4 +115,6 @@ def contract_name(declared: str | None) -> str | None:
     if declared is None:
         return None
     word = declared.strip().lower()
-    return ContractName.STATELESS if word in _STATELESS_WORDS else word
+    if word in _STATELESS_WORDS:
+        return ContractName.STATELESS
+    return word

@@ -249,7 +249,9 @@ class Engine(ABC):
         except RetrievalError as error:
             logger.info("rich results of a block are left out: %s", ascii(str(error)))
             return ()
-        return tuple(Display(step, data) for data in found if _is_rich(data)) if type(found) is list else ()
+        if type(found) is list:
+            return tuple(Display(step, data) for data in found if _is_rich(data))
+        return ()
 
     def pack_files(self) -> FrozenFiles | None:
         """Return all files where they alone outlive a block; None otherwise."""

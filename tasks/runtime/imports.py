@@ -26,7 +26,9 @@ def imports_of(value: Callable[..., Any] | type, source: str) -> list[Import]:
 
 def _import_of(name: str, value: Any) -> Import | None:
     if isinstance(value, ModuleType):
-        return (name, value.__name__, None) if is_library(value.__name__) else None
+        if is_library(value.__name__):
+            return (name, value.__name__, None)
+        return None
     place = getattr(value, "__module__", None)
     if type(place) is not str or not is_library(place):
         return None

@@ -225,7 +225,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     def files(self) -> dict[str, int]:
         """Return the size of each file in the scratch folder, by its path in there; empty without one."""
         with self._alone():
-            return self._state.engine.file_sizes() if self._state.engine.has_folder else {}
+            if self._state.engine.has_folder:
+                return self._state.engine.file_sizes()
+            return {}
 
     def surroundings(self) -> str:
         """Return what a block finds around it, in words for a model: files, network, time, libraries."""
@@ -427,7 +429,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             return ()
         known = {*self._tools.tools, *(entry.name for entry in self.injected)}
         names = sorted(known.intersection(bound))
-        return (notices.TOOLS_RESTORED.format(names=", ".join(names)),) if names else ()
+        if names:
+            return (notices.TOOLS_RESTORED.format(names=", ".join(names)),)
+        return ()
 
     def _refusal(self, code: str) -> BlockError | None:
         """Return why a block is not run at all."""
@@ -471,4 +475,6 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
 def _told_of_figures(displays: tuple[Display, ...]) -> tuple[str, ...]:
     count = sum(shown.data.keys() >= _FIGURE_TYPES for shown in displays)
-    return (notices.FIGURES_SHOWN.format(count=count),) if count else ()
+    if count:
+        return (notices.FIGURES_SHOWN.format(count=count),)
+    return ()

@@ -47,7 +47,9 @@ class ToolReply(NamedTuple):
 
     def frame(self) -> tuple[Any, ...]:
         """Return the reply as it goes to the sandbox."""
-        return ("value", json.loads(self.kept[1])) if self.kept[0] == "value" else self.kept
+        if self.kept[0] == "value":
+            return ("value", json.loads(self.kept[1]))
+        return self.kept
 
 
 Replies = Callable[[], tuple[ToolReply, ...]]

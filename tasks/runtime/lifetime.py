@@ -34,7 +34,9 @@ class Lifetime:
 
     def survives(self, bound: Bound, step: int) -> bool:
         """Tell whether a name that is bound so outlives a step; `bound` is exact where some names are kept."""
-        return self.keeps == "all" if self.step_count is None else step - bound.step < self.step_count
+        if self.step_count is None:
+            return self.keeps == "all"
+        return step - bound.step < self.step_count
 
 
 def lifetime_of(contract: Contract) -> Lifetime:

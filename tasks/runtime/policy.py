@@ -89,5 +89,7 @@ def _dotted(node: ast.expr) -> str:
             return name
         case ast.Attribute(value=value, attr=name):
             start = _dotted(value)
-            return f"{start}.{name}" if start else ""
+            if start:
+                return f"{start}.{name}"
+            return ""
     return ""

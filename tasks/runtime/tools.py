@@ -176,7 +176,9 @@ class ToolTable:
         """Tell where the error that ended the block came from."""
         if uncaught is None or not 1 <= uncaught <= len(self._calls) or self._calls[uncaught - 1].error_type is None:
             return "interpreter"
-        return "cap" if self._calls[uncaught - 1].error_type == ToolCallLimitError.__name__ else "tool"
+        if self._calls[uncaught - 1].error_type == ToolCallLimitError.__name__:
+            return "cap"
+        return "tool"
 
     def _count_call(self, size: int) -> ToolCallLimitError | None:
         """Count a call and its size; return why it is refused, if a limit of the block's is spent."""
@@ -188,7 +190,9 @@ class ToolTable:
         elif self._spent_bytes > _BLOCK_LIMIT_BYTES:
             exceeded = f"the calls of a code block and their replies may take {_BLOCK_LIMIT_BYTES} bytes"
         self._refused_count += exceeded is not None
-        return ToolCallLimitError(f"Tool call limit exceeded: {exceeded}") if exceeded else None
+        if exceeded:
+            return ToolCallLimitError(f"Tool call limit exceeded: {exceeded}")
+        return None
 
 
 def _as_json(name: str, value: Any) -> str:

@@ -87,7 +87,9 @@ def message_text(tokenizer: "PreTrainedTokenizerBase", role: str, content: str) 
         both = _write(tokenizer, [OPENING, message])
     except TemplateError:  # no system messages, or none before this role
         return _write(tokenizer, [message])
-    return both[len(opening) :] if both.startswith(opening) else _write(tokenizer, [message])
+    if both.startswith(opening):
+        return both[len(opening) :]
+    return _write(tokenizer, [message])
 
 
 def _without_weight(message: Mapping[str, Any]) -> dict[str, Any]:

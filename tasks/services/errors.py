@@ -19,9 +19,13 @@ def first_line(error: Exception) -> str:
     Its type if it has none.
     """
     lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    if lines:
+        return lines[0].rstrip(".")
+    return type(error).__name__
 
 
 def name_write_remedy(error: OSError) -> str:
     """Return what the user can do about a failed write."""
-    return "free space there" if error.errno in _NO_SPACE else "make it writable"
+    if error.errno in _NO_SPACE:
+        return "free space there"
+    return "make it writable"

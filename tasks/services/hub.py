@@ -33,7 +33,9 @@ def is_local(source: str) -> bool:
 
 def expanded(source: str) -> str:
     """Return a source with a leading `~` expanded to the home folder."""
-    return str(Path(source).expanduser()) if source.startswith("~") else source
+    if source.startswith("~"):
+        return str(Path(source).expanduser())
+    return source
 
 
 def source_title(source: str) -> str | None:

@@ -77,7 +77,9 @@ def pace(rate: float, unit: str) -> str:
     """
     if rate < LEAST_RATE:
         return f"{1 / rate:.0f} s per {unit.removesuffix('s')}"
-    return f"{rate:.1f}/s" if rate < 100 else f"{rate:.0f}/s"
+    if rate < 100:
+        return f"{rate:.1f}/s"
+    return f"{rate:.0f}/s"
 
 
 class RateColumn(ProgressColumn):
@@ -97,7 +99,9 @@ class TimeLeftColumn(TimeRemainingColumn):
     def render(self, task: Task) -> Text:
         """Show the time, or dashes: of units played side by side the first tells little."""
         is_early = task.completed < UNITS_BEFORE_ESTIMATE and not task.finished
-        return Text("-:--:--", style="progress.remaining") if is_early else super().render(task)
+        if is_early:
+            return Text("-:--:--", style="progress.remaining")
+        return super().render(task)
 
 
 @dataclass

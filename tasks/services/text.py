@@ -3,4 +3,6 @@
 
 def encodable(text: str) -> str:
     """Return the text with lone surrogates, which UTF-8 cannot hold, replaced by question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()

@@ -99,4 +99,6 @@ def adapters_template(models: ServedModels) -> Path | None:
     if len({path.read_text(encoding="utf-8") for path in saved}) > 1:
         names = ", ".join(models.adapters)
         raise UserError(f"adapters {names} were trained with different chat templates; serve each by a server")
-    return saved[0] if saved else None
+    if saved:
+        return saved[0]
+    return None

@@ -108,7 +108,10 @@ def _ask_version(base_url: str) -> str | None:
         version = json.loads(answer.body)["version"]
     except (ValueError, LookupError, TypeError):
         return None
-    return version[:100] if isinstance(version, str) else None  # an external endpoint may send anything
+    # an external endpoint may send anything
+    if isinstance(version, str):
+        return version[:100]
+    return None
 
 
 def _check_models(base_url: str, models: ServedModels, api_key_variable: str | None = None) -> tuple[str, ...]:

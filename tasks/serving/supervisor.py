@@ -42,7 +42,9 @@ def supervise(command: list[str], grace_seconds: float) -> int:
     threading.Thread(target=stop_when_starter_leaves, daemon=True).start()
     status = server.wait()
     _signal_group(server.pid, signal.SIGKILL)
-    return status if status >= 0 else 128 - status
+    if status >= 0:
+        return status
+    return 128 - status
 
 
 def _stop_group(group: int, grace_seconds: float) -> None:

@@ -109,7 +109,9 @@ def last_checkpoint(folder: Path) -> str | None:
             whole.append(checkpoint)
     for torn in set(checkpoints).difference(whole):
         shutil.rmtree(torn)
-    return str(whole[-1]) if whole else None
+    if whole:
+        return str(whole[-1])
+    return None
 
 
 def digest_of_tensors(folder: Path) -> str:

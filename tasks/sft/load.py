@@ -91,7 +91,9 @@ def choose_attention(spec: TrainingSpec, *, has_gpu: bool) -> str:
         return "sdpa"
     if find_spec("flash_attn") is not None:
         return "flash_attention_2"
-    return "kernels-community/flash-attn2" if find_spec("kernels") is not None else "flex_attention"
+    if find_spec("kernels") is None:
+        return "flex_attention"
+    return "kernels-community/flash-attn2"
 
 
 def quiet_libraries() -> None:

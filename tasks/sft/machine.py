@@ -28,7 +28,9 @@ class Machine(NamedTuple):
 
     def __str__(self) -> str:
         gpu = self.gpu or _NO_GPU
-        return gpu if self.memory_bytes is None else f"{gpu}, {self.memory_bytes // GIB} GiB"
+        if self.memory_bytes is None:
+            return gpu
+        return f"{gpu}, {self.memory_bytes // GIB} GiB"
 
 
 class MachineNeed(NamedTuple):
@@ -121,4 +123,6 @@ def _ask_driver(device: str | None) -> Machine | None:
 
 def _named_gpu() -> Machine | None:
     name = gpu_name()
-    return None if name is None else Machine(name)
+    if name is None:
+        return None
+    return Machine(name)

@@ -104,7 +104,9 @@ def known_positions(source: str, revision: str | None) -> int | None:
     config = find_config(source, revision)
     if config is None:
         known = KNOWN_SHAPES.get(source)
-        return None if known is None else known.max_positions
+        if known is None:
+            return None
+        return known.max_positions
     return json.loads(config.read_text(encoding="utf-8")).get("max_position_embeddings")
 
 

@@ -77,7 +77,9 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
 
 def _number_width(spec: TrainingSpec) -> int:
     """Return the bytes of a number that is not quantized."""
-    return 2 if spec.precision == "bfloat16" else 4
+    if spec.precision == "bfloat16":
+        return 2
+    return 4
 
 
 def _weight_bytes(spec: TrainingSpec, shape: ModelShape, adapter: int, gpu_count: int) -> int:
@@ -126,13 +128,17 @@ def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) ->
 
 def core_flops(spec: TrainingSpec, shape: ModelShape) -> float:
     """Return the operations per second of one CPU core on a model of a shape."""
-    return WIDE_CORE_FLOPS[spec.precision] if shape.hidden_size >= WIDE_HIDDEN_SIZE else CORE_FLOPS
+    if shape.hidden_size >= WIDE_HIDDEN_SIZE:
+        return WIDE_CORE_FLOPS[spec.precision]
+    return CORE_FLOPS
 
 
 def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
     """Return the seconds that a token takes at the peak of a GPU, found by name; None for another device."""
     peak = next((peak for name, peak in PEAK_FLOPS.items() if name in device), None)
-    return None if peak is None else training_flops(spec, shape, mean_length) / peak
+    if peak is None:
+        return None
+    return training_flops(spec, shape, mean_length) / peak
 
 
 def hours_on(hours: list[float], gpu_count: int) -> float:

@@ -221,7 +221,9 @@ def keep_attention() -> Any:
     def policy(_context: Any, operator: Any, *_: Any, **__: Any) -> CheckpointPolicy:
         # parts of the names of attention's operators; the one compiled region in a layer is flex_attention
         is_kept = any(name in str(operator) for name in ("flash_attn", "scaled_dot_product", "inductor_compiled_code"))
-        return CheckpointPolicy.MUST_SAVE if is_kept else CheckpointPolicy.PREFER_RECOMPUTE
+        if is_kept:
+            return CheckpointPolicy.MUST_SAVE
+        return CheckpointPolicy.PREFER_RECOMPUTE
 
     return create_selective_checkpoint_contexts(policy)
 

@@ -57,7 +57,9 @@ class LoraSpec(FrozenModel):
     @property
     def layers(self) -> tuple[LinearLayer, ...]:
         """The projections of a Qwen3 layer that have an adapter."""
-        return LINEAR_LAYERS if self.target_modules == "all-linear" else self.target_modules
+        if self.target_modules == "all-linear":
+            return LINEAR_LAYERS
+        return self.target_modules
 
 
 class OptimizerSpec(FrozenModel):
@@ -107,7 +109,9 @@ class BatchSpec(FrozenModel):
     @property
     def tokens_per_pass(self) -> int:
         """Tokens of a forward pass, at most."""
-        return self.sequences * self.max_length if self.packing else self.tokens
+        if self.packing:
+            return self.sequences * self.max_length
+        return self.tokens
 
 
 class TrainingSpec(FrozenModel):

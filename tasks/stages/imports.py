@@ -137,7 +137,9 @@ def _read_through(source: Path, setting: ImportSetting, known: Mapping[InstanceD
 
 def _told(tally: Tally) -> str:
     sentences = tally.sentences()
-    return f": {'; '.join(sentences)}" if sentences else ""
+    if sentences:
+        return f": {'; '.join(sentences)}"
+    return ""
 
 
 def _check_flow(warehouse: Warehouse, plan: str) -> None:

@@ -132,7 +132,9 @@ def read_plans(folder: Path) -> list[KeptPlan]:
     Empty if there is no folder.
     """
     path = folder / PLANS
-    return [KeptPlan.model_validate(plan) for plan in json.loads(path.read_text("utf-8"))] if path.exists() else []
+    if path.exists():
+        return [KeptPlan.model_validate(plan) for plan in json.loads(path.read_text("utf-8"))]
+    return []
 
 
 def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:

@@ -49,7 +49,9 @@ def stage_result(run: Run, stage: Stage, name: str) -> str | None:
     `None` if it has none.
     """
     noted = noted_stage(LandingZone(run.landing), run, stage, name)
-    return None if noted is None else noted.result_json
+    if noted is None:
+        return None
+    return noted.result_json
 
 
 def note_reuse(run: Run, zone: LandingZone, episode_ids: Sequence[str]) -> int:
@@ -75,7 +77,9 @@ def noted_stage(zone: LandingZone, run: Run, stage: Stage, name: str) -> NotedSt
     """
     is_asked = (pl.col("plan_digest") == run.plan.digest) & (pl.col("stage") == stage.value) & (pl.col("name") == name)
     rows = zone.scan(PlanStageRow.TABLE).filter(is_asked).select(NotedStage._fields).collect().rows()
-    return NotedStage(*rows[0]) if rows else None
+    if rows:
+        return NotedStage(*rows[0])
+    return None
 
 
 def note_instances(run: Run, instances: InstanceSetSpec, ids: list[str]) -> None:

@@ -52,4 +52,6 @@ def _plan_here(kept: KeptPlan) -> StudyPlan | None:
     names = tuple(part.name for part in whole.parts)
     if wanted == names:
         return whole
-    return resolve_plan(kept.plan_name, Overrides(parts=wanted)) if set(wanted) <= set(names) else None
+    if set(wanted) <= set(names):
+        return resolve_plan(kept.plan_name, Overrides(parts=wanted))
+    return None

@@ -8,4 +8,6 @@ Frame = pl.LazyFrame | pl.DataFrame | pa.Table
 
 def lazy(frame: Frame) -> pl.LazyFrame:
     """Return rows as a lazy frame, without a copy."""
-    return pl.DataFrame(pl.from_arrow(frame)).lazy() if isinstance(frame, pa.Table) else frame.lazy()
+    if isinstance(frame, pa.Table):
+        return pl.DataFrame(pl.from_arrow(frame)).lazy()
+    return frame.lazy()

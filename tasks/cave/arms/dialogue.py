@@ -81,7 +81,9 @@ async def converse(ask: Ask, opening: str, dialogue: Dialogue, speakers: Speaker
 
 
 async def _next_line(user: ModelClient | None, opening: str, said: Sequence[Message], name: str) -> str:
-    return opening if user is None else await _complete(user, said, name)
+    if user is None:
+        return opening
+    return await _complete(user, said, name)
 
 
 def _failed_answer(error: ModelError) -> Answer:
@@ -131,7 +133,9 @@ async def _judge(
     except ValueError:
         return None
     is_whole = len(verdicts) == len(assertions) and all(isinstance(one, bool) for one in verdicts)
-    return float(all(verdicts)) if is_whole else None
+    if is_whole:
+        return float(all(verdicts))
+    return None
 
 
 def _joined(answers: Sequence[Answer]) -> Answer:
@@ -147,4 +151,6 @@ def _joined(answers: Sequence[Answer]) -> Answer:
 def _unordered(value: Json) -> Json:
     if isinstance(value, dict):
         return {key: _unordered(inner) for key, inner in value.items()}
-    return sorted(map(_unordered, value), key=json.dumps) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return sorted(map(_unordered, value), key=json.dumps)
+    return value

@@ -120,7 +120,9 @@ def _computing_calls(case: Case, turn: Turn, before: dict[str, Any], changed: li
 
 
 def _fetching_calls(golden: GoldenRun, turn: Turn) -> tuple[Call, ...]:
-    return golden.calls(turn.fetch) if turn.fetch else ()
+    if turn.fetch:
+        return golden.calls(turn.fetch)
+    return ()
 
 
 def _program(case: Case, turn: Turn, before: dict[str, Any], changed: list[str]) -> str:

@@ -122,7 +122,11 @@ class SuitePlan(FrozenModel):
     @property
     def scale(self) -> str:
         """Scale of the rows: the oracle's numbers say nothing about a model."""
-        return "smoke" if self.is_oracle else "laptop" if self.is_trained else "paper"
+        if self.is_oracle:
+            return "smoke"
+        if self.is_trained:
+            return "laptop"
+        return "paper"
 
     def open_client(self) -> ModelClient | None:
         """Return a client of the endpoint, None for the oracle.
@@ -130,7 +134,9 @@ class SuitePlan(FrozenModel):
         Raises:
             UserError: The model has no endpoint, or the endpoint's key is not set.
         """
-        return None if self.is_oracle else self._open(self.model, self.endpoint_url)
+        if self.is_oracle:
+            return None
+        return self._open(self.model, self.endpoint_url)
 
     def open_speakers(self) -> Speakers:
         """Return the clients of a simulated user and of a judge: scripted and none under the oracle."""

@@ -330,4 +330,6 @@ class _CallPlayer(_Player):
 
 
 def _calls_of(event: Observed) -> tuple[ToolCall, ...]:
-    return () if event.result is None else event.result.tool_calls
+    if event.result is None:
+        return ()
+    return event.result.tool_calls

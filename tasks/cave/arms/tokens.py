@@ -36,4 +36,6 @@ def count_reply(text: str, calls: Sequence[FunctionCall] = ()) -> int:
 def _piece(piece: str) -> int:
     if piece[0].isalpha():
         return -(-len(piece) // 6)
-    return -(-len(piece) // 3) if piece[0].isdigit() else 1
+    if piece[0].isdigit():
+        return -(-len(piece) // 3)
+    return 1

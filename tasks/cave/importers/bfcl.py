@@ -122,7 +122,9 @@ def _gold_value(value: Any) -> Any:
     """Return a value of which dictionaries list their accepted values by key."""
     if isinstance(value, dict):
         return _first_values(value)
-    return [_gold_value(one) if isinstance(one, dict) else one for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_gold_value(one) if isinstance(one, dict) else one for one in value]
+    return value
 
 
 def _first_values(accepted: Mapping[str, list[Any]]) -> dict[str, Any]:

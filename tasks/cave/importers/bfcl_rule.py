@@ -84,7 +84,9 @@ def _is_of_kind(kind: type, inner: type | None, value: Any, accepted: list[Any])
 def _inner_type(declared: Mapping[str, Any]) -> type | None:
     """Return the type of a list's elements; None for what is no list."""
     is_list = declared["type"] in ("array", "tuple")
-    return _TYPES[declared["items"]["type"]] if is_list else None
+    if is_list:
+        return _TYPES[declared["items"]["type"]]
+    return None
 
 
 def _stands_for_a_value(value: Any, answers: list[Any], accepted: list[Any]) -> bool:

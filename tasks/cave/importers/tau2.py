@@ -88,7 +88,9 @@ class Desk:
             self.domain.tools[name](**arguments).send(None)
         except StopIteration as end:
             text = end.value
-            return json.loads(text) if text.startswith(("{", "[")) else text
+            if text.startswith(("{", "[")):
+                return json.loads(text)
+            return text
         finally:
             _OPEN.reset(token)
         raise ToolRuntimeException(f"{name} waits for something")
@@ -194,4 +196,6 @@ def _schema(function: Callable[..., Any]) -> dict[str, Json]:
 
 def _told(hint: Any) -> Any:
     """Return an annotation without the wheel's own classes, which no arm has."""
-    return hint if _ROOT not in str(hint) else get_origin(hint) or inspect.Parameter.empty
+    if _ROOT not in str(hint):
+        return hint
+    return get_origin(hint) or inspect.Parameter.empty

@@ -32,4 +32,6 @@ _GENERATORS: dict[str, Callable[[int], list[Case]]] = {
 
 def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Case]:
     """Return a suite's cases; imported suites read the download `data`."""
-    return _IMPORTERS[suite](data) if suite in _IMPORTERS else _GENERATORS[suite](seed)
+    if suite in _IMPORTERS:
+        return _IMPORTERS[suite](data)
+    return _GENERATORS[suite](seed)

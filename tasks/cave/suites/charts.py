@@ -65,7 +65,9 @@ def _categories(option: Mapping[str, Any]) -> list[Json] | None:
     axis = option.get("xAxis")
     if isinstance(axis, list) and axis:
         axis = axis[0]
-    return axis.get("data") if isinstance(axis, Mapping) else None
+    if isinstance(axis, Mapping):
+        return axis.get("data")
+    return None
 
 
 def _named(point: Json) -> tuple[Json, Json]:

@@ -27,7 +27,9 @@ def as_json(value: Any) -> Json:
         case None | bool() | int() | str():
             return value
         case float():
-            return value if math.isfinite(value) else str(value)
+            if math.isfinite(value):
+                return value
+            return str(value)
         case Mapping():
             return {str(key): as_json(inner) for key, inner in value.items()}
         case list() | tuple() | set() | frozenset():
@@ -43,7 +45,9 @@ def _object_as_json(value: Any) -> Json:
         return {str(name): as_json(value[name].tolist()) for name in value.columns}
     if hasattr(value, "tolist"):
         return as_json(value.tolist())
-    return value.isoformat() if hasattr(value, "isoformat") else f"<{type(value).__name__}>"
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return f"<{type(value).__name__}>"
 
 
 def kind_of(value: Any) -> str:
@@ -77,7 +81,9 @@ def telling(name: str, like: Any) -> str:
 def _form(like: Any) -> tuple[str, str, str]:
     """Return imports, and templates from JSON and to JSON."""
     name = type(like).__name__
-    return ("", f"{name}(**{{}})", "vars({})") if is_record(like) else _FORMS.get(name, ("", "{}", "{}"))
+    if is_record(like):
+        return ("", f"{name}(**{{}})", "vars({})")
+    return _FORMS.get(name, ("", "{}", "{}"))
 
 
 def are_same(expected: Json, actual: Json) -> bool:

@@ -82,8 +82,13 @@ def _count(messages: Sequence[Message], *, is_taking: bool, is_capped: bool) -> 
     """Return the items that the next block may inspect or take."""
     if is_capped:
         task = read_task(messages)
-        return task.budget if task.cap is None else task.cap - 1  # a call is kept for listing or finish
-    return TAKEN_PER_TURN if is_taking else INSPECTED_PER_TURN
+        # a call is kept for listing or finish
+        if task.cap is None:
+            return task.budget
+        return task.cap - 1
+    if is_taking:
+        return TAKEN_PER_TURN
+    return INSPECTED_PER_TURN
 
 
 def _is_defined(turns: Sequence[PlayedTurn], function: str) -> bool:
@@ -97,6 +102,10 @@ def _action(turns: Sequence[PlayedTurn], *, is_taking: bool) -> str:
     if turns and turns[-1].has_failed:
         return "repair"
     if not is_taking:
-        return "look" if turns else "list"
+        if turns:
+            return "look"
+        return "list"
     has_begun = "take_item" in turns[-1].code or "grab" in turns[-1].code
-    return "more" if has_begun else "grab"
+    if has_begun:
+        return "more"
+    return "grab"

@@ -107,4 +107,6 @@ if state == 'done': finish()"""
 
 def _parts(refused: str | None) -> tuple[str, str, str]:
     """Return the lines of a block that depend on care: before it, before an item is tried, and the trial."""
-    return ("", "", _TAKE) if refused is None else (f"refused = {refused}\n", _SKIP, _TAKE_CAREFULLY)
+    if refused is None:
+        return ("", "", _TAKE)
+    return (f"refused = {refused}\n", _SKIP, _TAKE_CAREFULLY)

@@ -56,4 +56,6 @@ def _printed(output: Mapping[str, Any]) -> str:
 
 
 def _text(lines: Any) -> str:
-    return lines if isinstance(lines, str) else "".join(lines)
+    if isinstance(lines, str):
+        return lines
+    return "".join(lines)

@@ -16,7 +16,9 @@ def detect(record: Any) -> bool:
     if not isinstance(record, Mapping):
         return False
     messages = record.get("messages")
-    return any(map(_is_own, messages)) if isinstance(messages, list) else _is_own(record)
+    if isinstance(messages, list):
+        return any(map(_is_own, messages))
+    return _is_own(record)
 
 
 def _is_own(record: Any) -> bool:

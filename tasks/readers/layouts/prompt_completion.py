@@ -35,4 +35,6 @@ def _pair(record: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _messages(held: Any, role: str) -> list[Mapping[str, Any]]:
-    return [{"role": role, "content": held}] if isinstance(held, str) else held
+    if isinstance(held, str):
+        return [{"role": role, "content": held}]
+    return held

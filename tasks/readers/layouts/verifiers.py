@@ -29,7 +29,9 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 def _score(content: Mapping[str, Any]) -> float | None:
     rewards = [each for each in (content.get("rewards") or {}).values() if isinstance(each, Mapping)]
-    return sum(each["score"] * each.get("weight", 1.0) for each in rewards) if rewards else None
+    if rewards:
+        return sum(each["score"] * each.get("weight", 1.0) for each in rewards)
+    return None
 
 
 def _path(nodes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -163,7 +163,9 @@ class ForkTreeEngine(Engine):
 
     def freeze(self) -> Frozen | FrozenFiles | None:
         """Return a copy of the state; of a fresh lifetime, its files at most."""
-        return self.freeze_process() if isinstance(self._processes, LiveProcesses) else self.pack_files()
+        if isinstance(self._processes, LiveProcesses):
+            return self.freeze_process()
+        return self.pack_files()
 
     def freeze_process(self) -> Frozen:
         """Return a copy of the live process."""

@@ -283,7 +283,9 @@ def _told_of_shared(live: Node, *, is_branch: bool) -> list[str]:
     told = [notice.format(descriptors=", ".join(map(str, named)))] if named else []
     addresses = {start for start, _ in held}
     size = sum(size for start, size in shared_mappings(live.process_id()) if start not in addresses)
-    return [*told, notices.MEMORY_SHARED.format(size=size)] if size else told
+    if size:
+        return [*told, notices.MEMORY_SHARED.format(size=size)]
+    return told
 
 
 def _are_numbers(*values: object) -> bool:

@@ -22,7 +22,9 @@ class Compiled(NamedTuple):
     @property
     def features(self) -> int:
         """Future features in force at the end, as flags for the next block."""
-        return self.statements[-1].co_flags & _FEATURES if self.statements else 0
+        if self.statements:
+            return self.statements[-1].co_flags & _FEATURES
+        return 0
 
 
 def compile_block(source: str, filename: str, features: int = 0) -> Compiled:
@@ -38,7 +40,9 @@ def compile_block(source: str, filename: str, features: int = 0) -> Compiled:
 
 def with_newlines(source: str) -> str:
     """Return a source whose lines end as Python's own parser sees them."""
-    return source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
+    if "\r" in source:
+        return source.replace("\r\n", "\n").replace("\r", "\n")
+    return source
 
 
 def _compile_tree(source: str, filename: str, flags: int) -> Compiled:

@@ -144,7 +144,9 @@ class StepRunner:
         A block can write anything there; an invalid word counts as none.
         """
         canary = self.namespace.get(_CANARY_NAME)
-        return canary if type(canary) is str and len(canary) == 2 * _CANARY_BYTES else None
+        if type(canary) is str and len(canary) == 2 * _CANARY_BYTES:
+            return canary
+        return None
 
     def tidy(self) -> None:
         """Put back what the last block may have bent: the output streams, the handler of interrupts, the tools' lock.
@@ -180,7 +182,9 @@ class StepRunner:
 
     def _evaluate(self, code: CodeType) -> Any:
         value = eval(code, self.namespace)
-        return self.awaiting.run(value) if code.co_flags & _IS_COROUTINE else value
+        if code.co_flags & _IS_COROUTINE:
+            return self.awaiting.run(value)
+        return value
 
     def _show(self, value: Any) -> str | None:
         """Return the text of a block's value, and bind the value to `_` unless the user has a `_` of their own."""
@@ -235,7 +239,9 @@ def _call_behind(error: BaseException | None) -> int | None:
     if not issubclass(type(error), ToolError):
         return None
     call = vars(error).get("call")
-    return call if type(call) is int else None
+    if type(call) is int:
+        return call
+    return None
 
 
 def _describe_error(error: BaseException) -> tuple[str, str]:

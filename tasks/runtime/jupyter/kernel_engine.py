@@ -85,7 +85,9 @@ class JupyterEngine(Engine):
     def thaw(self, frozen: FrozenFiles | None) -> Recovery:
         """Ask for a replay of the state; a fresh lifetime has none."""
         self.unpack_files(frozen)
-        return "incomplete" if self._lifetime.runs_in == "live" else "complete"
+        if self._lifetime.runs_in == "live":
+            return "incomplete"
+        return "complete"
 
     def branch(self) -> tuple["JupyterEngine", Recovery]:
         """Return another kernel, to be restored by replay."""

@@ -57,7 +57,9 @@ class Holdings:
                 used = sum(held for _, held in self._known.values())
         now = time.monotonic()
         self.due = now + max(_PAUSE_SECONDS, (now - began) / _LOOKING_SHARE)
-        return used if used > limit_bytes else 0
+        if used > limit_bytes:
+            return used
+        return 0
 
     def _estimate(self, signs: dict[int, _Signs]) -> int:
         same = [process for process, (former, _) in self._known.items() if signs.get(process) == former]

@@ -28,7 +28,9 @@ class _Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, value: Any) -> Any:
-        return {key: each for key, each in value.items() if each is not None} if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            return {key: each for key, each in value.items() if each is not None}
+        return value
 
 
 class TextPart(_Body):
@@ -90,7 +92,9 @@ class ChatMessage(_Body):
     @property
     def text(self) -> str:
         """The content as one string."""
-        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text for part in self.content)
 
     def template_form(self) -> dict[str, Any]:
         """Return the message as chat templates take it; raise `ValueError` for a call whose arguments are no JSON."""
@@ -170,7 +174,9 @@ class ChatRequest(_Body):
     @property
     def offered(self) -> list[dict[str, Any]]:
         """The tools that the model is shown."""
-        return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools]
+        if self.tool_choice == "none":
+            return []
+        return [tool.model_dump() for tool in self.tools]
 
     @property
     def token_limit(self) -> int | None:

@@ -96,12 +96,16 @@ def _make_table(_kind: Any, content: memoryview) -> Any:
 
 def _one_batch(_kind: Any, table: Any) -> Any:
     batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+    if batches:
+        return batches[0]
+    return pa.RecordBatch.from_pylist([], table.schema)
 
 
 def _whole(column: Any) -> Any:
     whole = column.combine_chunks()
-    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
+    if isinstance(whole, pa.Array):
+        return whole
+    return pa.concat_arrays(whole.chunks)
 
 
 def _split_polars(frame: Any) -> list[Any]:
@@ -125,7 +129,9 @@ def _make_polars(_kind: Any, table: Any) -> Any:
 
 def _cells(array: Any) -> Any:
     """Return what holds the cells of a column or an index: a NumPy array, or an extension array of pandas."""
-    return array.to_numpy() if type(array) is pd.arrays.NumpyExtensionArray else array
+    if type(array) is pd.arrays.NumpyExtensionArray:
+        return array.to_numpy()
+    return array
 
 
 def _split_frame(frame: Any) -> list[Any]:
@@ -164,7 +170,9 @@ def _make_index(kind: Any, cells: Any, name: Any, frequency: str | None = None) 
 
 
 def _in_zone(moments: Any, zone: Any) -> Any:
-    return moments if zone is None else moments.tz_localize("UTC").tz_convert(zone)
+    if zone is None:
+        return moments
+    return moments.tz_localize("UTC").tz_convert(zone)
 
 
 def _split_text(array: Any) -> list[Any]:
@@ -263,4 +271,6 @@ def family(kind: type) -> str | None:
         if base is not None and issubclass(kind, base):
             return tag
     pandas = sys.modules.get("pandas")
-    return None if pandas is None else {type(pandas.NaT): "pandas.NaT", type(pandas.NA): "pandas.NA"}.get(kind)
+    if pandas is None:
+        return None
+    return {type(pandas.NaT): "pandas.NaT", type(pandas.NA): "pandas.NA"}.get(kind)

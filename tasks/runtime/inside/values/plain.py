@@ -41,7 +41,9 @@ def _split_members(value: Any) -> list[Any]:
     if sum(map(math.isnan, (member for member in value if type(member) is float))) > 1:
         what = "a dict" if is_dict else "a set"
         raise NotPortableError(f"{what} with two NaNs does not travel, as they are equal on arrival; use a list")
-    return _flat(value.items()) if is_dict else list(value)
+    if is_dict:
+        return _flat(value.items())
+    return list(value)
 
 
 def _fill_dict(target: Any, parts: list[Any]) -> None:
@@ -90,7 +92,9 @@ def _split_defaultdict(value: Any) -> list[Any]:
 def _split_zone(value: Any) -> list[Any]:
     offset = value.utcoffset(None)
     name = value.tzname(None)
-    return [offset] if name == type(value)(offset).tzname(None) else [offset, name]
+    if name == type(value)(offset).tzname(None):
+        return [offset]
+    return [offset, name]
 
 
 def _split_zone_info(value: Any) -> list[Any]:
@@ -143,7 +147,9 @@ def _fill_record(target: Any, parts: list[Any]) -> None:
 
 def _make_named_tuple(kind: type, name: str, *parts: Any) -> Any:
     fields = dict(zip(parts[::2], parts[1::2], strict=True))
-    return Record(name, fields) if kind is Record else tuple.__new__(kind, fields.values())
+    if kind is Record:
+        return Record(name, fields)
+    return tuple.__new__(kind, fields.values())
 
 
 def _split_member(value: Any) -> list[Any]:
@@ -154,7 +160,9 @@ def _split_member(value: Any) -> list[Any]:
 def _make_member(kind: Any, type_name: str, name: str | None, value: Any) -> Any:
     if kind is Record:
         return Record(type_name, {"name": name, "value": value})
-    return kind(value) if name is None else kind[name]
+    if name is None:
+        return kind(value)
+    return kind[name]
 
 
 _MAPPING = Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict)
@@ -234,7 +242,9 @@ def family(kind: type) -> str | None:
     if issubclass(kind, BASES):
         return None
     is_model = pydantic is not None and issubclass(kind, pydantic.BaseModel)
-    return "class.record" if is_model or _is_plain(kind) else None
+    if is_model or _is_plain(kind):
+        return "class.record"
+    return None
 
 
 def _is_plain(kind: type) -> bool:
