@@ -75,7 +75,9 @@ def train_on_gpu_pool(parameters: dict[str, object], folders: Folders, needs: Se
     `needs` are what its worker must have.
     """
     # Typed as a coroutine; called from a flow that is not async, it returns the flow run, here without waiting for it.
-    variables = {"env": {DEPLOYED_VARIABLE: folders.landing}} if folders.is_shared else None
+    variables = None
+    if folders.is_shared:
+        variables = {"env": {DEPLOYED_VARIABLE: folders.landing}}
     flow_run: Any = run_deployment(
         TRAINING_DEPLOYMENT, parameters=parameters, job_variables=variables, timeout=0, as_subflow=True
     )

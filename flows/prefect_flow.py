@@ -37,7 +37,9 @@ atexit.register(silence_exit)
 def name_run() -> str:
     """Return the flow run's name: plan and digest, as `laptop-2f3a`."""
     context = FlowRunContext.get()
-    parameters = context.parameters if context is not None and context.parameters is not None else {}
+    parameters = {}
+    if context is not None and context.parameters is not None:
+        parameters = context.parameters
     plan = _plan_of(parameters)
     if plan is None:
         return str(parameters.get("scale"))
@@ -46,7 +48,9 @@ def name_run() -> str:
 
 def keep_to_a_line(record: logging.LogRecord) -> bool:
     """Keep a user error in the log to one line."""
-    error = record.exc_info[1] if record.exc_info else None
+    error = None
+    if record.exc_info:
+        error = record.exc_info[1]
     if not isinstance(error, MENDABLE):
         return True
     record.exc_info = record.exc_text = None

@@ -64,5 +64,7 @@ def announce(row: NightVerdictRow, run: Run) -> None:
 def _facts(warehouse: Warehouse, run_id: str) -> RunFacts:
     described = warehouse.sql("select environment_json from runs where run_id = $run_id", run_id=run_id).rows()
     servers = warehouse.sql(command_sql("run_servers"), run_id=run_id).rows()
-    environment = json.loads(described[0][0]) if described else {}
+    environment = {}
+    if described:
+        environment = json.loads(described[0][0])
     return RunFacts(environment, tuple(json.loads(server) for (server,) in servers))

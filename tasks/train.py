@@ -81,7 +81,9 @@ def plan_training(
         dataset = data.paths[contract]
         dataset_id = data.dataset_id
         data_digest = data.digests[contract]
-        learned = tokenizer if spec.base == "scratch" else None
+        learned = None
+        if spec.base == "scratch":
+            learned = tokenizer
         if part.own_base is not None:
             base = find_trained(run, training_name(part, None, part.own_base.seed))
     tokens = None if learned is None else tokenizer_identity(part, learned)

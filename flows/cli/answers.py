@@ -44,9 +44,15 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
 def _cells(row: StageEstimate) -> list[str]:
     """Return a row's cells; a dash marks a value that does not apply."""
     counts = (row.episodes, row.prompt_tokens, row.completion_tokens, row.training_tokens, row.steps)
-    memory = f"{row.memory_bytes[0] / GIB:.1f}" if row.memory_bytes else "-"
-    hours = f"{row.hours:.2f}" if row.hours >= 0.01 else "<0.01"
-    cost = f"{row.cost:.2f}" if row.prompt_tokens else "-"
+    memory = "-"
+    if row.memory_bytes:
+        memory = f"{row.memory_bytes[0] / GIB:.1f}"
+    hours = "<0.01"
+    if row.hours >= 0.01:
+        hours = f"{row.hours:.2f}"
+    cost = "-"
+    if row.prompt_tokens:
+        cost = f"{row.cost:.2f}"
     return [row.stage, *(f"{count:,}" if count else "-" for count in counts), memory, hours, cost]
 
 

@@ -65,9 +65,13 @@ def one_line(error: BaseException) -> str:
     match error:
         case typer.TyperException():
             context = getattr(error, "ctx", None)
-            see = f" (see {context.command_path} --help)" if context else ""
+            see = ""
+            if context:
+                see = f" (see {context.command_path} --help)"
             cause = error.__cause__
-            found = f"; found {cause.errors()[0]['input']!r}" if isinstance(cause, ValidationError) else ""
+            found = ""
+            if isinstance(cause, ValidationError):
+                found = f"; found {cause.errors()[0]['input']!r}"
             text = error.format_message().replace("Value error, ", "").rstrip(".") + found + see
         case ValidationError():
             first = error.errors()[0]

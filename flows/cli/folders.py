@@ -65,7 +65,9 @@ def find_results(name_or_folder: str) -> Path:
     Raise `UserError` if there are none.
     """
     own = Path(str(files("carryover.sql") / "results"))
-    names = sorted(entry.name for entry in own.iterdir() if entry.is_dir()) if own.is_dir() else []
+    names = []
+    if own.is_dir():
+        names = sorted(entry.name for entry in own.iterdir() if entry.is_dir())
     if name_or_folder in names:
         return own / name_or_folder
     if Path(name_or_folder).is_dir():

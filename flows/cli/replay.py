@@ -82,7 +82,9 @@ def _ending(episode: dict[str, Any]) -> str:
     score = "unknown" if episode["score"] is None else f"{episode['score']:.3f}"
     tokens = episode["prompt_tokens"] + episode["completion_tokens"]
     is_counted = tokens > 0 or episode["token_source"] != "imported"
-    counted = f"{tokens:,}" if is_counted else "unknown"
+    counted = "unknown"
+    if is_counted:
+        counted = f"{tokens:,}"
     return f"{episode['finish_reason']} after {episode['turn_count']} turns, score {score}, {counted} tokens"
 
 

@@ -121,7 +121,9 @@ def describe_server(url: str, state: ServerState) -> list[str]:
 
 def describe_run(run: FlowRun, state: ServerState) -> RunLine | None:
     """Return a run's line; None for a stage of a study, which has one."""
-    deployment = state.deployments.get(run.deployment_id) if run.deployment_id else None
+    deployment = None
+    if run.deployment_id:
+        deployment = state.deployments.get(run.deployment_id)
     if run.state is None or _is_stage(run, deployment):
         return None
     name = run.name if deployment is None else f"{run.name} ({deployment.name})"

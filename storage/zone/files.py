@@ -110,7 +110,9 @@ class FileStore:
                     found[path] = Path(self.absolute(path)).read_bytes()
             return found
         with self._telling(f"read from {self.url}"):
-            found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return") if paths else {}
+            found = {}
+            if paths:
+                found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return")
         for error in found.values():
             if isinstance(error, Exception) and not isinstance(error, FileNotFoundError):
                 raise LandingError(f"cannot read from {self.url}: {' '.join(str(error).split())}; {REACH}") from error

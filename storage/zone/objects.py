@@ -40,7 +40,9 @@ def keep_folder(folders: Folders, folder: Path) -> KeptFolder:
     if not folder.is_relative_to(folders.home):
         return KeptFolder(path=folder)
     named = {file.name: file for file in sorted(folder.iterdir()) if file.is_file() and not file.name.startswith(".")}
-    files = {name: keep_file(folders, file) for name, file in named.items()} if folders.is_shared else {}
+    files = {}
+    if folders.is_shared:
+        files = {name: keep_file(folders, file) for name, file in named.items()}
     return KeptFolder(path=folder.relative_to(folders.home), files=files)
 
 
@@ -65,7 +67,9 @@ def find_folder(folders: Folders, kept: KeptFolder) -> Path | None:
 
     None if it is gone, or others cannot fetch it.
     """
-    folder = open_folder(folders, kept) if has_objects(folders, kept.files.values()) else None
+    folder = None
+    if has_objects(folders, kept.files.values()):
+        folder = open_folder(folders, kept)
     if folder is not None and folder.exists():
         return folder
     return None

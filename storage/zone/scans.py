@@ -30,7 +30,9 @@ def _scan_episodes(store: FileStore, manifests: Sequence[Manifest], table: str) 
     """Return rows of episodes, each from one bundle alone."""
     shares = [share for share in share_episodes(manifests) if share.manifest.file(table)]
     whole = [share.manifest for share in shares if not share.lost_episode_ids]
-    frames = [_scan_files(store, table, whole)] if whole else []
+    frames = []
+    if whole:
+        frames = [_scan_files(store, table, whole)]
     for share in shares:
         if share.lost_episode_ids:
             is_lost = pl.col("episode_id").is_in(share.lost_episode_ids)

@@ -92,7 +92,9 @@ def _find_blocks(text: str, fences: Fences) -> Iterator[_Block]:
             yield _Block("", end=None)
             return
         body = text[opening.end() : closing.start()]
-        indentation = _indentation(text, opening) if fences.dedents else 0
+        indentation = 0
+        if fences.dedents:
+            indentation = _indentation(text, opening)
         yield _Block(_plain_code(body, indentation), end=closing.end())
         place = closing.end()
 

@@ -155,7 +155,9 @@ def _interval_rows(
     analyses: Iterable[tuple[str, str]],
 ) -> Iterator[StatisticRow]:
     """Yield the intervals of each analysis and metric: of one arm's mean, of two arms, or of the 2x2's interaction."""
-    named = compared if len(compared) < len(CELLS) else ()
+    named = ()
+    if len(compared) < len(CELLS):
+        named = compared
     for analysis, metric in analyses:
         aligned = sample.arms.align(metric, *compared)
         resampled = partial(sample.of, metric, compared, aligned)

@@ -66,7 +66,9 @@ def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float, draw
         return Equivalence(None, low, high, method, f"no test: the difference is {low:g} in every resample")
     beyond = max(int((values <= -margin).sum()), int((values >= margin).sum()))
     dropped = resampled.size - values.size
-    note = f"{dropped} of {resampled.size} resamples are undefined and left out" if dropped else None
+    note = None
+    if dropped:
+        note = f"{dropped} of {resampled.size} resamples are undefined and left out"
     return Equivalence((1 + beyond) / (1 + values.size), low, high, method, note)
 
 

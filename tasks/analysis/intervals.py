@@ -86,7 +86,9 @@ class Resamples(NamedTuple):
             return None, None, "all resamples are equal" if np.ptp(kept) == 0 else "undefined for these values"
         low, high = np.quantile(kept, shares)
         undefined = self.statistics.size - kept.size
-        note = f"{undefined} of {self.statistics.size} resamples are undefined and left out" if undefined else None
+        note = None
+        if undefined:
+            note = f"{undefined} of {self.statistics.size} resamples are undefined and left out"
         return float(low), float(high), note
 
     def _accelerated(self, kept: Values, shares: Values) -> Values:

@@ -72,7 +72,9 @@ def _paired(metric: str, pair: Aligned, spec: StatisticsSpec) -> PairedMetric:
     a, b = pair.per_instance()
     test = rank_test(pair, difference)
     (apart, _) = bootstrap_intervals(pair, difference, spec)
-    relative = bootstrap_intervals(pair, ratio, spec)[0] if metric in _RATIOS else None
+    relative = None
+    if metric in _RATIOS:
+        relative = bootstrap_intervals(pair, ratio, spec)[0]
     return PairedMetric(
         metric=metric,
         instance_count=pair.instance_count,

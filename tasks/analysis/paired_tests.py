@@ -113,7 +113,9 @@ def mcnemar_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comp
     first = [row for row, seed in enumerate(seeds) if seed not in seeds[:row]]
     a, b = (arm[first] for arm in pair.arms)
     test = mcnemar_exact(a, b)
-    counted = f"the majority of its pairs over {len(first)} training seeds" if len(first) > 1 else "its pair"
+    counted = "its pair"
+    if len(first) > 1:
+        counted = f"the majority of its pairs over {len(first)} training seeds"
     left_out = len(seeds) - len(first)
     notes = [test.note, f"first replicate of a seed only, {left_out} further left out" if left_out else None]
     return group.comparison_row(

@@ -86,7 +86,9 @@ def _cost_of_a_runtime(setting: Row) -> str:
     seeds = setting["seed_count"]
     kept = f"{setting['p_on_s_token_ratio']:.2f}"
     dropped = f"{setting['s_on_s_token_ratio'] / setting['s_on_p_token_ratio']:.2f}"
-    kind = f"the wider of two over {seeds} training seeds" if seeds > 1 else "over instances"
+    kind = "over instances"
+    if seeds > 1:
+        kind = f"the wider of two over {seeds} training seeds"
     says = "depends" if high < 1 or low > 1 else "is not shown to depend"
     return (
         f"What a runtime costs {says} on the runtime of training: dropping state multiplies the tokens of a model "

@@ -39,7 +39,9 @@ class SemanticStream:
 
         A merged message that holds a question counts as one, so that its text is never removed.
         """
-        last = self.entries[-1] if self.entries else None
+        last = None
+        if self.entries:
+            last = self.entries[-1]
         if last is not None and kind not in _ROLES and last.kind not in _ROLES:
             merged: Kind = last.kind if kind == "observation" else kind
             self.entries[-1] = Entry(merged, f"{last.text}\n\n{text}")

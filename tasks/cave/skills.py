@@ -80,7 +80,9 @@ def _read_skill(file: Path) -> Skill:
 
 
 def _describe(function: ast.FunctionDef) -> Injected:
-    returns = f" -> {ast.unparse(function.returns)}" if function.returns else ""
+    returns = ""
+    if function.returns:
+        returns = f" -> {ast.unparse(function.returns)}"
     documentation = ast.get_docstring(function) or ""
     lines = [f"def {function.name}({ast.unparse(function.args)}){returns}"]
     lines += [f"    {line}".rstrip() for line in documentation.splitlines()]

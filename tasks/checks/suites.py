@@ -173,7 +173,9 @@ def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, Any]:
     result = definition.run(batch_parameters={"dataframe": suite.frame.to_pandas()}, result_format="SUMMARY")
     results = {}
     for each in result.results:
-        name = (each.expectation_config.meta or {})["check"] if each.expectation_config else ""
+        name = ""
+        if each.expectation_config:
+            name = (each.expectation_config.meta or {})["check"]
         if message := _exception(each.exception_info):
             raise UserError(f"Great Expectations could not evaluate {name} of {suite.name}: {message}")
         results[name] = each

@@ -102,7 +102,9 @@ def _call(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> dict[str, Any]:
 def _results(turn: TurnRow, steps: list[StepRow]) -> list[dict[str, Any]]:
     """Return what came back: the message that was sent, or the outcome of a block where none or several were sent."""
     if len(steps) < 2 and turn.observation is not None:
-        source = {"source_call_id": _call_id(turn, steps[0], steps)} if steps else {}
+        source = {}
+        if steps:
+            source = {"source_call_id": _call_id(turn, steps[0], steps)}
         return [source | {"content": turn.observation}]
     told = [json.dumps({"result": step.result, "output": step.output, "error": step.error}) for step in steps]
     return [

@@ -144,7 +144,9 @@ def authors_documents(trace: RecordedTrace) -> AuthorsDocuments:
 
 def _metrics(trace: RecordedTrace) -> dict[str, int | None]:
     episode = trace.episode
-    optimal_value = trace.instance.optimal_value if trace.instance else None
+    optimal_value = None
+    if trace.instance:
+        optimal_value = trace.instance.optimal_value
     return {
         "agent_value": episode.value_taken,
         "optimal_value": optimal_value,

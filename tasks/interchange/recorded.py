@@ -35,7 +35,9 @@ class RecordedTrace(NamedTuple):
     @property
     def opening(self) -> list[Message]:
         """Messages before the first reply."""
-        first = self.turns[0] if self.turns and self.turns[0].turn == 0 else None
+        first = None
+        if self.turns and self.turns[0].turn == 0:
+            first = self.turns[0]
         if first and first.observation:
             return _MESSAGES.validate_json(first.observation)
         return []

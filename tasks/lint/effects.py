@@ -42,7 +42,9 @@ def python_effects(code: str, tree: ast.Module | None, constants: Constants) -> 
     """
     if tree is None:
         return []
-    effects = list(_import_reads(tree)) if "import" in code else []
+    effects = []
+    if "import" in code:
+        effects = list(_import_reads(tree))
     if not _HINTS.search(code):
         _note_constants(tree, constants)
         return effects

@@ -203,7 +203,9 @@ def _imports(tree: ast.AST) -> frozenset[tuple[str, str]]:
 
 def _literal(node: ast.stmt) -> ast.expr | None:
     """Return the value that a statement assigns, if nothing in it is computed."""
-    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    value = None
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        value = node.value
     if value is None or any(isinstance(part, _COMPUTED) for part in ast.walk(value)):
         return None
     return value

@@ -71,7 +71,9 @@ class LintSummary:
         sentence = f"{self.failing_count} of {self.trace_count} episodes {verb} in a {runtime} runtime"
         if self.failing_count:
             ((name, count),) = self.first_names.most_common(1)
-            often = f" ({count} episodes)" if self.failing_count > 1 else ""
+            often = ""
+            if self.failing_count > 1:
+                often = f" ({count} episodes)"
             sentence += f"; first at block {min(self.first_blocks)}, {_as_name(name)}{often}"
         if self.unjudged_count:
             sentence += f"; {self.unjudged_count} could not be judged"

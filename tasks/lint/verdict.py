@@ -50,7 +50,9 @@ def episode_sentence(idiom: str, found: Taken, runtime: InferredRuntime) -> str:
     taken = [f"`{name}`" for name in found.names] + _state_words(beyond)
     if not taken:
         return f"reads {_listed([f'`{name}`' for name in found.early])} before any block binds it"
-    at = f", first at block {found.first[0]}" if found.first else ""
+    at = ""
+    if found.first:
+        at = f", first at block {found.first[0]}"
     return _with_runtime(f"takes {_listed(taken)} from earlier blocks{at}", runtime, assumes_persistence=True)
 
 
@@ -61,7 +63,9 @@ def runtime_sentence(runtime: InferredRuntime) -> str | None:
     kind = _RUNTIMES[runtime.runtime]
     if not runtime.observed_count:
         return f"the runtime was {kind}"
-    confidence = f", confidence {runtime.confidence:.2f}" if runtime.confidence is not None else ""
+    confidence = ""
+    if runtime.confidence is not None:
+        confidence = f", confidence {runtime.confidence:.2f}"
     counted = f"{runtime.failed_count} of {runtime.observed_count} reads of earlier names failed{confidence}"
     return f"the runtime was {kind} ({counted})"
 

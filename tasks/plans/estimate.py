@@ -119,7 +119,9 @@ def _part_rows(
     plan: StudyPlan, part: StudyPart, prices: Prices, concurrency: int
 ) -> Iterator[tuple[object, StageEstimate]]:
     """Yield a part's rows; rows of equal key are of work that parts share."""
-    title = f"{part.name}, " if len(plan.parts) > 1 else ""
+    title = ""
+    if len(plan.parts) > 1:
+        title = f"{part.name}, "
     stage = f"{title}{part.variant}"
     for contract in part.teacher.contracts:
         yield (part.variant, contract), _teacher_row(stage, part, contract, prices)

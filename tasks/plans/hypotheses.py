@@ -136,7 +136,9 @@ class Hypothesis(FrozenModel):
 
     def reads(self, row: StatisticRow) -> bool:
         """Tell whether a statistic is the one that decides the claim in its group."""
-        seed_count = row.pair_count if row.interval_kind == OVER_SEEDS else None
+        seed_count = None
+        if row.interval_kind == OVER_SEEDS:
+            seed_count = row.pair_count
         return row.variant in self.variants and self.seed_count == seed_count and self._is_about(row)
 
     def reads_script(self, row: StatisticRow) -> bool:
@@ -273,7 +275,9 @@ def _verdict(hypothesis: Hypothesis, group: Group, compared: Compared, reason: s
     shown = compared.models
     lows = [row.low for row in shown if row.low is not None]
     highs = [row.high for row in shown if row.high is not None]
-    forced = f"forced: {hypothesis.forced}" if hypothesis.forced else ""
+    forced = ""
+    if hypothesis.forced:
+        forced = f"forced: {hypothesis.forced}"
     return Verdict(
         hypothesis.name,
         *group,

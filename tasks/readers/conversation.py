@@ -147,7 +147,9 @@ def _draft(message: Mapping[str, Any], runs: RunRule) -> _Draft:
 def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
     """Return the tool calls of a message: `tool_calls`, `function_call`, and parts that are calls."""
     content = message.get("content") if isinstance(message.get("content"), list) else message.get("parts")
-    listed = [part for part in content if _is_of(part, *_CALL_PARTS)] if isinstance(content, list) else []
+    listed = []
+    if isinstance(content, list):
+        listed = [part for part in content if _is_of(part, *_CALL_PARTS)]
     for key in ("tool_calls", "function_call"):
         held = message.get(key)
         if held:
@@ -190,7 +192,9 @@ def _answers(message: Mapping[str, Any]) -> list[Answer]:
 
 
 def _is_result(part: Any) -> bool:
-    kind = str(part.get("type", "")) if isinstance(part, Mapping) else ""
+    kind = ""
+    if isinstance(part, Mapping):
+        kind = str(part.get("type", ""))
     return kind.endswith("tool_result") or kind in _RESULT_PARTS
 
 

@@ -134,8 +134,12 @@ def _last_step_globals(observation: str) -> tuple[str, ...] | None:
         content = json.loads(observation)
     except ValueError:
         return None
-    header = content.get("runtime_state") if isinstance(content, dict) else None
-    names = header.get("last_step_globals") if isinstance(header, dict) else None
+    header = None
+    if isinstance(content, dict):
+        header = content.get("runtime_state")
+    names = None
+    if isinstance(header, dict):
+        names = header.get("last_step_globals")
     if isinstance(names, list):
         return tuple(map(str, names))
     return None

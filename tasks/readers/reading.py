@@ -68,7 +68,9 @@ def _read_unknown(record: Record, tally: Tally) -> Iterator[Trace]:
         inner = (Record(each, record.place, record.name, record.file) for each in content)
         yield from read_records(inner, tally)
         return
-    held = f"an object with {', '.join(map(str, list(content)[:6]))}" if isinstance(content, dict) and content else None
+    held = None
+    if isinstance(content, dict) and content:
+        held = f"an object with {', '.join(map(str, list(content)[:6]))}"
     tally.skip("unknown layout", f"{record.place}, {held or f'{type(content).__name__} {str(content)[:40]!r}'}")
 
 

@@ -64,10 +64,14 @@ class FoundCode(NamedTuple):
 
 def code_in_text(text: str) -> FoundCode:
     """Return the code of a reply's text: calls written as XML or JSON, else fenced and tagged blocks."""
-    calls = list(_calls_in_text(text)) if _WRITTEN_CALL.search(text) else []
+    calls = []
+    if _WRITTEN_CALL.search(text):
+        calls = list(_calls_in_text(text))
     if calls:
         return code_in_calls(calls)
-    found = list(_BLOCK.finditer(text)) if _WRITTEN_BLOCK.search(text) else []
+    found = []
+    if _WRITTEN_BLOCK.search(text):
+        found = list(_BLOCK.finditer(text))
     blocks = [_block_in_text(each) for each in found]
     languages = map(_language_of_block, found)
     unread = [f"a block of {language}" for language in languages if language in _OTHER_CODE]

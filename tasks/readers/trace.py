@@ -104,7 +104,9 @@ class Trace:
 
 def known_contract(declared: Any) -> str | None:
     """Return a declared contract under our name; null for a word that names none."""
-    name = contract_name(declared) if isinstance(declared, str) else None
+    name = None
+    if isinstance(declared, str):
+        name = contract_name(declared)
     if name in set(ContractName):
         return name
     return None

@@ -146,7 +146,9 @@ class Engine(ABC):
         finally:
             self._running = None
         limit = self.spec.output_limit_bytes
-        told = (notices.OUTPUT_FULL.format(limit=limit),) if os.fstat(self._output.descriptor).st_size >= limit else ()
+        told = ()
+        if os.fstat(self._output.descriptor).st_size >= limit:
+            told = (notices.OUTPUT_FULL.format(limit=limit),)
         return report._replace(notices=report.notices + told)
 
     def stop(self) -> None:

@@ -140,6 +140,8 @@ class RecordedAnswers:
 
 def changed_variables(step: int, recorded: Mapping[str, str], replayed: Mapping[str, str]) -> tuple[Difference, ...]:
     """Return a difference for each variable whose value has another digest; empty if nothing was recorded."""
-    names = sorted({*recorded, *replayed}) if recorded else []
+    names = []
+    if recorded:
+        names = sorted({*recorded, *replayed})
     pairs = ((name, recorded.get(name, "absent"), replayed.get(name, "absent")) for name in names)
     return tuple(Difference(step, f"variable {name}", old, new) for name, old, new in pairs if old != new)

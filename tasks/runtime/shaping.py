@@ -53,7 +53,9 @@ class Preview(FrozenModel):
         """Return the output, or its two ends and the name under which the whole is kept, where a name lives on."""
         if len(output) <= self.limit:
             return Shaped(output)
-        name = f"output_{step}" if can_keep else None
+        name = None
+        if can_keep:
+            name = f"output_{step}"
         half = self.limit // 2
         gap = f"{len(output) - 2 * half} characters left out; " + (
             f"the whole is the str {name}" if name is not None else "ask for less to see them"

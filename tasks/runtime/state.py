@@ -100,8 +100,12 @@ class EpisodeState:
         """Run a block and keep what outlives it; raise `BlockKilledError` if the state must be rolled back."""
         report = self.engine.execute(block, answer)
         output = self.engine.output()
-        displays = self.engine.shown(block.step) if report.shown_count else ()
-        error = report.error_text if report.error_type is not None else None
+        displays = ()
+        if report.shown_count:
+            displays = self.engine.shown(block.step)
+        error = None
+        if report.error_type is not None:
+            error = report.error_text
         observed = BlockObservation(output, report.result, error, report.names, report.state_hash)
         shaped = self._shaping.shape(output, block.step, can_keep=self._lifetime.keeps != "nothing")
         if shaped.kept_as is not None:
@@ -121,7 +125,9 @@ class EpisodeState:
     def _let_go(self, block: Block, report: Report) -> list[str] | None:
         """Note which names outlive a block; return the others, or None for all."""
         is_some = self._lifetime.keeps == "some"
-        anew = names_bound_by(block.code, block.step) if is_some else {}
+        anew = {}
+        if is_some:
+            anew = names_bound_by(block.code, block.step)
         unseen = Bound(block.step, is_definition=False)
         self._bound = {name: anew.get(name) or self._bound.get(name, unseen) for name in report.names}
         self.active = tuple(name for name, bound in self._bound.items() if self._lifetime.survives(bound, block.step))
@@ -225,10 +231,14 @@ class EpisodeState:
 
     def _recover(self, recovery: Recovery, *, undoes_last: bool = False) -> Recovered:
         """Classify the recovery, and replay the journal if no process holds the state."""
-        told = [notices.THREADS_GONE] if recovery == "without_threads" else []
+        told = []
+        if recovery == "without_threads":
+            told = [notices.THREADS_GONE]
         if recovery == "incomplete":
             ran = [index for index, entry in enumerate(self.journal) if isinstance(entry, Ran)]
-            undone = ran[-1:] if undoes_last else []
+            undone = []
+            if undoes_last:
+                undone = ran[-1:]
             told = [notices.RUN_AGAIN, *([notices.UNDONE] if undone else [])]
             try:
                 found = self._bring_about([entry for index, entry in enumerate(self.journal) if index not in undone])

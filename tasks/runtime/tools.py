@@ -133,7 +133,9 @@ class ToolTable:
             keywords = {}
             request = request_text(name, arguments, keywords)
         is_kept = self._refused_count <= _REFUSALS_KEPT
-        bound = self.tools[name].bind(arguments, keywords) if name in self.tools else None
+        bound = None
+        if name in self.tools:
+            bound = self.tools[name].bind(arguments, keywords)
         told = ""
         if is_kept:  # now: a tool may change what it is given
             told = json.dumps({"args": arguments, "kwargs": keywords} if bound is None else bound)

@@ -37,7 +37,9 @@ def port_owner(port: int) -> str | None:
 
 def _find_listener(port: int) -> _Listener | None:
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
-        lines = table.read_text(encoding="ascii").splitlines() if table.exists() else []
+        lines = []
+        if table.exists():
+            lines = table.read_text(encoding="ascii").splitlines()
         for line in lines[1:]:
             fields = line.split()
             address = fields[1]

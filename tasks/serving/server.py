@@ -88,7 +88,10 @@ def server_command(spec: ServingSpec, models: ServedModels, *, host: str, port: 
     if adapters_template(models) is not None:
         base = fetch_tokenizer(models.base, models.base_revision) if models.base_revision else models.base
         template = load_tokenizer(base).chat_template
-        base_template = template if isinstance(template, str) else None  # a tokenizer may have several, by name
+        # a tokenizer may have several, by name
+        base_template = None
+        if isinstance(template, str):
+            base_template = template
     command = vllm_command(spec, models, host=host, port=port, base_template=base_template, template_folder=folder)
     return [program, *command[1:]]
 

@@ -65,7 +65,9 @@ def write_card(folder: Path, card: ModelCard) -> None:
     front_matter = {"library_name": "transformers" if card.kind == "checkpoint" else "peft", "tags": ["carryover"]}
     if card.base_model != "untrained":
         front_matter["base_model"] = card.base_model
-    commit = f" at commit {card.spec.base_revision}" if card.spec.base_revision else ""
+    commit = ""
+    if card.spec.base_revision:
+        commit = f" at commit {card.spec.base_revision}"
     lines = [
         "---",
         *(f"{key}: {json.dumps(value)}" for key, value in front_matter.items()),

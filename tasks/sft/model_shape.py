@@ -61,7 +61,9 @@ class ModelShape(NamedTuple):
     def adapter_parameter_count(self, lora: LoraSpec) -> int:
         """Parameters of adapters on the projections that the LoRA targets, and of an embedding trained beside them."""
         sizes = [self.module_sizes[name] for name in lora.layers]
-        embedding = self.vocabulary_size * self.hidden_size if lora.has_trained_embedding else 0
+        embedding = 0
+        if lora.has_trained_embedding:
+            embedding = self.vocabulary_size * self.hidden_size
         return self.layer_count * lora.rank * sum(rows + columns for rows, columns in sizes) + embedding
 
     def configuration(self, **fields: Any) -> "Qwen3Config":

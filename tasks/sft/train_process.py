@@ -70,7 +70,9 @@ def train_in_process(
                 on_log(metric)
 
     with ExitStack() as stack:
-        gpus = visible_gpus(os.environ) if job.spec.is_for_gpu else []
+        gpus = []
+        if job.spec.is_for_gpu:
+            gpus = visible_gpus(os.environ)
         if gpus:
             gpus = stack.enter_context(borrowed_gpus(gpus, job.gpu_count, Path(tempfile.gettempdir()), check))
         output = stack.enter_context(printed.open("ab"))

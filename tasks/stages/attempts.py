@@ -29,7 +29,9 @@ def missing_episodes(run: Run, zone: LandingZone, shard: ShardSpec, *, plays_aga
     """
     landed = zone.landed_episodes()
     unheard = frozenset() if shard.maximum_attempts is None else unheard_attempts(zone)
-    own = zone.landed_episodes(run_id=run.run_id) if plays_again else {}
+    own = {}
+    if plays_again:
+        own = zone.landed_episodes(run_id=run.run_id)
     places = []
     for instance_id, replicate, attempts in _landed_attempts(run, zone, shard):
         heard_count = len(attempts) - len(unheard.intersection(attempts))

@@ -39,8 +39,12 @@ def describe_stale(stale: Iterable[StalePlan]) -> str | None:
     if not plans:
         return None
     first = plans[0]
-    here = f"this checkout's is {first.digest_here}" if first.digest_here else "this checkout has no such plan"
-    more = f" ({len(plans) - 1} more plans of these results differ likewise)" if len(plans) > 1 else ""
+    here = "this checkout has no such plan"
+    if first.digest_here:
+        here = f"this checkout's is {first.digest_here}"
+    more = ""
+    if len(plans) > 1:
+        more = f" ({len(plans) - 1} more plans of these results differ likewise)"
     return f"kept rows of {first.plan_name} are of plan {first.kept_digest}; {here}{more}"
 
 

@@ -42,7 +42,9 @@ def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # null bytes and absurd nesting are no Python either
         parsed = NOT_PARSED
     # Table 1's "tool calls", see `sql/README.md`
-    call_sites = re.findall(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(", code) if tools else ()
+    call_sites = ()
+    if tools:
+        call_sites = re.findall(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(", code)
     return parsed._replace(call_site_count=len(call_sites))
 
 

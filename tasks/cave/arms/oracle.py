@@ -54,7 +54,9 @@ class Oracle:
 def script(case: Case, arm: Arm) -> list[Scripted]:
     """Return the replies that solve a case under an arm."""
     write = _code if arm.writes_code else _calls
-    told = case.dialogue.told if case.dialogue else ()
+    told = ()
+    if case.dialogue:
+        told = case.dialogue.told
     return [reply for replies in write(case, arm) for reply in (*replies, " ".join([DONE, *told]))]
 
 

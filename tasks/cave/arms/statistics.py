@@ -64,7 +64,9 @@ def _paired_rows(group: StatisticGroup, metric: str, pairs: dict[str, Aligned]) 
     corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
     for arm, test in tests.items():
         interval = bootstrap_intervals(pairs[arm], difference, _SPEC)[0]
-        few = f"fewer than {FEW_CASES} cases" if test.pair_count < FEW_CASES else None
+        few = None
+        if test.pair_count < FEW_CASES:
+            few = f"fewer than {FEW_CASES} cases"
         notes = [note for note in (few, test.note, interval.note) if note]
         values = {
             **test._asdict(),

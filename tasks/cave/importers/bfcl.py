@@ -151,7 +151,9 @@ def signature(parameters: Mapping[str, Any]) -> inspect.Signature:
     absent = inspect.Parameter.empty
     usable = [name for name in names if name.isidentifier() and not keyword.iskeyword(name)]
     listed = [inspect.Parameter(name, kind, default=absent if name in required else None) for name in usable]
-    others = [inspect.Parameter(OTHERS, inspect.Parameter.VAR_KEYWORD)] if len(usable) < len(names) else []
+    others = []
+    if len(usable) < len(names):
+        others = [inspect.Parameter(OTHERS, inspect.Parameter.VAR_KEYWORD)]
     return inspect.Signature([*listed, *others])
 
 

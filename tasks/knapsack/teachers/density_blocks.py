@@ -98,7 +98,9 @@ def persistent_take(known: Known, count: int, *, defines: bool, restores: bool) 
     if not defines:
         return call
     progress = f"taken, refused, load = {json.dumps(known.taken)}, {json.dumps(known.refused)}, {known.load}\n"
-    earlier = f"{_restored(known)}" if restores else ""
+    earlier = ""
+    if restores:
+        earlier = f"{_restored(known)}"
     return f"{earlier}{progress}\n{TAKE_FUNCTION}\n{call}"
 
 

@@ -52,7 +52,9 @@ def write_small_reply(
     """
     turns = read_turns(messages)
     printed = (_REFUSED.match(turn.output) for turn in reversed(turns))
-    refused = next((match.group(1) for match in printed if match), "[]") if is_careful else None
+    refused = None
+    if is_careful:
+        refused = next((match.group(1) for match in printed if match), "[]")
     if contract == ContractName.PERSISTENT:
         action, code = _persistent_block(turns, refused)
     elif contract == ContractName.STATELESS:
@@ -72,7 +74,9 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
         block = _BLOCK.search(reply.content)
         content = json.loads(answer.content)
         observation = content.get("observation", content)
-        code = block.group(1) if block else ""
+        code = ""
+        if block:
+            code = block.group(1)
         output = observation.get("output") or ""
         turns.append(PlayedTurn(code, output, has_failed=bool(observation.get("error"))))
     return turns

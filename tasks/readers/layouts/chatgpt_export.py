@@ -13,7 +13,9 @@ JOINS_RECORDS = False
 
 def detect(record: Any) -> bool:
     """Tell whether a record is a conversation with a tree of messages."""
-    mapping = record.get("mapping") if isinstance(record, Mapping) else None
+    mapping = None
+    if isinstance(record, Mapping):
+        mapping = record.get("mapping")
     if not isinstance(mapping, Mapping) or not mapping:
         return False
     return all(isinstance(node, Mapping) and ("parent" in node or "children" in node) for node in mapping.values())

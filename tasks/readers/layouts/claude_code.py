@@ -46,7 +46,9 @@ def _messages(lines: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for line in lines:
         message = dict(line["message"])
-        last = messages[-1] if messages else {}
+        last = {}
+        if messages:
+            last = messages[-1]
         is_same = message.get("id") is not None and message.get("id") == last.get("id")
         if is_same and isinstance(message["content"], list) and isinstance(last["content"], list):
             last["content"] = [*last["content"], *message["content"]]

@@ -40,7 +40,9 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a message; one without calls gets its recorded action as a call."""
     extra = message.get("extra") or {}
-    actions = extra.get("actions") if isinstance(extra, Mapping) else None
+    actions = None
+    if isinstance(extra, Mapping):
+        actions = extra.get("actions")
     if message.get("tool_calls") or message.get("role") != "assistant" or not actions:
         return message
     commands = [action.get("command") if isinstance(action, Mapping) else action for action in actions]

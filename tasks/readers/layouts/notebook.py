@@ -56,6 +56,4 @@ def _printed(output: Mapping[str, Any]) -> str:
 
 
 def _text(lines: Any) -> str:
-    if isinstance(lines, str):
-        return lines
-    return "".join(lines)
+    return lines if isinstance(lines, str) else "".join(lines)

@@ -57,6 +57,4 @@ def _code(step: Mapping[str, Any], text: str) -> FoundCode:
     if step.get("code_action"):
         return FoundCode((Block(step["code_action"]),))
     called = code_in_calls([read_call(call) for call in step.get("tool_calls") or ()])
-    if called.blocks:
-        return called
-    return called._replace(blocks=code_in_text(text).blocks)
+    return called if called.blocks else called._replace(blocks=code_in_text(text).blocks)

@@ -17,7 +17,9 @@ _TOOLS = ("submit", "str_replace_editor", "edit", "open", "goto", "scroll_up", "
 
 def detect(record: Any) -> bool:
     """Tell whether a record has steps with an action and an observation."""
-    steps = record.get("trajectory") if isinstance(record, Mapping) else None
+    steps = None
+    if isinstance(record, Mapping):
+        steps = record.get("trajectory")
     return isinstance(steps, list) and bool(steps) and isinstance(steps[0], Mapping) and "action" in steps[0]
 
 

@@ -13,7 +13,9 @@ JOINS_RECORDS = False
 
 def detect(record: Any) -> bool:
     """Tell whether a record has nodes that hold messages."""
-    nodes = record.get("nodes") if isinstance(record, Mapping) else None
+    nodes = None
+    if isinstance(record, Mapping):
+        nodes = record.get("nodes")
     return isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], Mapping) and "message" in nodes[0]
 
 

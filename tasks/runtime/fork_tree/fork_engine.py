@@ -200,7 +200,9 @@ class ForkTreeEngine(Engine):
 
     def branch(self) -> tuple["ForkTreeEngine", Recovery]:
         """Return an engine that forks the state when it is used first; a fresh lifetime has no state to fork."""
-        origin = self if self._lifetime.runs_in == "live" else None
+        origin = None
+        if self._lifetime.runs_in == "live":
+            origin = self
         other = ForkTreeEngine(self._lifetime, self.spec, self._open_root, origin=origin)
         if other._origin is not None:
             return other, other._origin.worth

@@ -280,7 +280,9 @@ def _told_of_shared(live: Node, *, is_branch: bool) -> list[str]:
             notice = notices.PIPES_SHARED if is_branch else notices.PIPES_CHANGED
         case answer:
             raise NodeGoneError(f"not an answer about what is shared: {answer!r:.200}")
-    told = [notice.format(descriptors=", ".join(map(str, named)))] if named else []
+    told = []
+    if named:
+        told = [notice.format(descriptors=", ".join(map(str, named)))]
     addresses = {start for start, _ in held}
     size = sum(size for start, size in shared_mappings(live.process_id()) if start not in addresses)
     if size:

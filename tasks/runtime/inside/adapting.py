@@ -47,7 +47,9 @@ def _adapt_sqlite(module: Any) -> None:
 
     def connect_without_locks(database: Any, *settings: Any, uri: bool = False, **named: Any) -> Any:
         """Open a database as `sqlite3.connect` does, without locking its file."""
-        path = os.fspath(database) if not uri else ""
+        path = ""
+        if not uri:
+            path = os.fspath(database)
         if path and path not in (":memory:", b":memory:"):
             database = f"file:{quote(os.fsdecode(path))}?vfs=unix-none"
             uri = True

@@ -47,7 +47,9 @@ def with_newlines(source: str) -> str:
 
 def _compile_tree(source: str, filename: str, flags: int) -> Compiled:
     tree: Any = compile(source, filename, "exec", _ONLY_AST | flags)
-    last = tree.body[-1] if tree.body else None
+    last = None
+    if tree.body:
+        last = tree.body[-1]
     if type(last) is not _ast.Expr or _is_silenced(source, last):
         return Compiled((compile(tree, filename, "exec", flags),), None)
     tree.body.pop()
@@ -74,7 +76,9 @@ def _compile_parts(source: str, filename: str, flags: int) -> Compiled:
     tail = "\n" * last + "\n".join(lines[last:])
     if ";" in tail or (last and "__future__" in source):
         raise SyntaxError("an expression may follow in the same line, and a future import holds for the whole block")
-    statements = (compile(head, filename, "exec", flags),) if last else ()
+    statements = ()
+    if last:
+        statements = (compile(head, filename, "exec", flags),)
     if not _STATEMENT.match(lines[last]):
         return Compiled(statements, compile(tail, filename, "eval", flags))
     return Compiled((*statements, compile(tail, filename, "exec", flags)), None)

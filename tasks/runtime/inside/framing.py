@@ -74,7 +74,9 @@ class Channel:
         rights = b""
         for descriptor in descriptors:
             rights += descriptor.to_bytes(_DESCRIPTOR_BYTES, "little")
-        ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
+        ancillary = []
+        if rights:
+            ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)]
         while frame:
             try:
                 sent = self._socket.sendmsg([frame], ancillary) if ancillary else self._socket.send(frame)
@@ -136,7 +138,9 @@ class Channel:
     def _missing(self) -> int:
         """Return how many bytes of the frame that has begun have not come yet; 0 or less when all have."""
         buffer = self._buffer
-        size = int.from_bytes(buffer[:_HEADER_BYTES], "little") if len(buffer) >= _HEADER_BYTES else 0
+        size = 0
+        if len(buffer) >= _HEADER_BYTES:
+            size = int.from_bytes(buffer[:_HEADER_BYTES], "little")
         if size > self.limit_bytes:
             raise FrameError(f"a frame of {size} bytes")
         return _HEADER_BYTES + size - len(buffer)

@@ -96,7 +96,9 @@ def hash_state(values: dict[str, Any]) -> str:
         except ValueError:  # something inside has no hash
             continue
         digest.update(b"%b=%b;" % (name.encode("utf-8", "surrogatepass"), content))
-    told = f"; too large: {', '.join(large)}" if large else ""
+    told = ""
+    if large:
+        told = f"; too large: {', '.join(large)}"
     return f"{digest.hexdigest()}{told[:_LARGE_NAMES_LIMIT]}"
 
 

@@ -365,7 +365,9 @@ def _type_name(kind: type) -> str:
     """Return a type's name, with its library in front, by the descriptors of `type`: a metaclass may bend both."""
     name = type.__dict__["__name__"].__get__(kind)
     module = type.__dict__["__module__"].__get__(kind)
-    library = module.partition(".")[0] if type(module) is str else ""
+    library = ""
+    if type(module) is str:
+        library = module.partition(".")[0]
     return (name if library in ("", "builtins", "__main__") else f"{library}.{name}")[:_TYPE_LIMIT]
 
 

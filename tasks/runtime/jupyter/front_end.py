@@ -37,7 +37,9 @@ class EpisodeKernel(Kernel):
         outcome: dict[str, Any] = {"status": "ok", "payload": [], "user_expressions": {}}
         if result.error is not None:
             lines = result.error.message.splitlines()
-            evalue = lines[-1] if lines else ""
+            evalue = ""
+            if lines:
+                evalue = lines[-1]
             outcome = {"status": "error", "ename": result.error.type, "evalue": evalue, "traceback": lines}
         if not silent:
             self._publish(result, outcome)

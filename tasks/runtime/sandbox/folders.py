@@ -37,7 +37,9 @@ class ScratchFolders:
         """Return what the sandbox side is told of an episode's new folder; None where there is none."""
         if not self._limit_bytes:
             return None
-        path = tempfile.mkdtemp(dir=self.base[0]) if self.base else None
+        path = None
+        if self.base:
+            path = tempfile.mkdtemp(dir=self.base[0])
         return {"path": path, "limit_bytes": self._limit_bytes, "keeps": keeps}
 
     def remove(self, folder: dict[str, Any] | None) -> None:

@@ -199,7 +199,9 @@ class ModelEngine:
         generated = request.generated
         text = None
         reason = "stop"
-        written = self._decode(generated) if parameters.stop else ""
+        written = ""
+        if parameters.stop:
+            written = self._decode(generated)
         if token in self.loaded.end_ids and not parameters.ignores_end:
             text = self._decode(generated[:-1])
         elif stops := [written.find(stop) for stop in parameters.stop if stop in written]:

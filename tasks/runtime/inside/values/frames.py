@@ -41,7 +41,9 @@ def _split_array(value: Any) -> Any:
     if dtype.kind == "O":
         return ["O", order, is_writeable, len(shape), *shape, *value.ravel(order).tolist()]
     has_bytes = dtype.itemsize and not dtype.hasobject and dtype.kind != "T"
-    descr: Any = np.lib.format.dtype_to_descr(dtype) if has_bytes else None
+    descr: Any = None
+    if has_bytes:
+        descr = np.lib.format.dtype_to_descr(dtype)
     if descr is None or np.lib.format.descr_to_dtype(descr) != dtype:
         raise NotPortableError(f"an array of dtype {dtype} does not travel; convert it with astype(object)")
 

@@ -153,7 +153,9 @@ def _make_named_tuple(kind: type, name: str, *parts: Any) -> Any:
 
 
 def _split_member(value: Any) -> list[Any]:
-    name = value._name_ if value._name_ in type(value).__members__ else None
+    name = None
+    if value._name_ in type(value).__members__:
+        name = value._name_
     return [type(value).__name__, name, value._value_]
 
 

@@ -178,7 +178,9 @@ class _Builder(NamedTuple):
         opened = set()
         done = set()
         late: list[int] = []
-        waiting = [root[0]] if type(root) is list else []
+        waiting = []
+        if type(root) is list:
+            waiting = [root[0]]
         while waiting:
             place = waiting[-1]
             codec, _, parts, _ = node = self.nodes[place]
@@ -239,11 +241,9 @@ def _tag(kind: type) -> str:
     if tag is not None:
         return tag
     bases = [base.__name__ for base in kind.__mro__[1:-1] if base in plain.BASES or _exact(base)]
-    way_out = (
-        f"convert it to {bases[0]} first"
-        if bases
-        else "send plain data, arrays, frames, or instances of dataclasses and Pydantic models"
-    )
+    way_out = "send plain data, arrays, frames, or instances of dataclasses and Pydantic models"
+    if bases:
+        way_out = f"convert it to {bases[0]} first"
     raise NotPortableError(f"a value of type {kind.__name__} does not travel; {way_out}")
 
 
