@@ -147,6 +147,6 @@ def test_smoke_study_and_ctrl_c_work_through_the_api(scheduling_server, tmp_path
     with Warehouse.open(tmp_path / "data" / "warehouse.duckdb") as warehouse:
         episodes = dict(warehouse.sql("select purpose, count(*) from episodes group by purpose").rows())
         trainings = warehouse.sql("select contract from training_runs order by contract").rows()
-    assert episodes == {"teacher": 24, "evaluation": 16}
+    assert episodes == {"teacher": 24, "evaluation": 20}
     assert trainings == [("persistent",), ("stateless",)]
     assert "train-models" in (tmp_path / "gpu.log").read_text()

@@ -4,6 +4,7 @@ import signal
 import time
 from typing import NamedTuple
 
+import polars as pl
 import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
@@ -58,7 +59,8 @@ class Progress(NamedTuple):
     teacher_episodes: int
     verdicts: int
     trainings: int
-    evaluation_episodes: int
+    model_episodes: int
+    """Those of evaluations; the scripts play theirs while traces are collected."""
     has_warehouse: bool
     statistics: int
     has_checked: bool
@@ -66,15 +68,15 @@ class Progress(NamedTuple):
     @classmethod
     def of(cls, home):
         zone = LandingZone(home / "landing")
-        episodes = dict(zone.scan("episodes").collect()["purpose"].value_counts().iter_rows())
+        episodes = zone.scan("episodes").collect()
         tables = ("instances", "trace_verdicts", "training_runs", "statistics")
         count = {table: zone.read(table).num_rows for table in tables}
         return cls(
             instances=count["instances"],
-            teacher_episodes=episodes.get("teacher", 0),
+            teacher_episodes=episodes.filter(purpose="teacher").height,
             verdicts=count["trace_verdicts"],
             trainings=count["training_runs"],
-            evaluation_episodes=episodes.get("evaluation", 0),
+            model_episodes=episodes.filter(pl.col("base") != "teacher").height,
             has_warehouse=(home / "warehouse.duckdb").exists(),
             statistics=count["statistics"],
             has_checked=(home / "documents" / "warehouse_docs").exists(),
@@ -133,9 +135,9 @@ def test_study_killed_in_every_stage_has_rows_once(prefect_api, tmp_path):
                 ("statistics", "statistic_id"),
             )
         }
-    assert episodes == {"teacher": 24, "evaluation": 16}
+    assert episodes == {"teacher": 24, "evaluation": 20}
     assert steps[0] == steps[1]
-    assert steps[2] == steps[3] == 40
+    assert steps[2] == steps[3] == 44
     assert keys["trace_verdicts"] == (24, 24)
     assert all(count == distinct > 0 for count, distinct in keys.values())
     assert trainings == [("persistent", 1), ("stateless", 1)]
