@@ -41,13 +41,20 @@ def evaluate_part(
         try:
             with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
                 shards = _shards(run, part, models, server.base_url, serving)
-                wanted = [shard for shard in shards if chosen.holds(shard.condition)]
-                collect_shards(run, wanted if night is None else [night.shard(shard) for shard in wanted])
+                collect_shards(run, _chosen_shards(shards, chosen, night))
             return
         except DeadServerError as error:
             if not restarts_left:
                 raise
             warn(f"{first_line(error)}; starting it again")
+
+
+def _chosen_shards(shards: list[ShardSpec], chosen: ChosenCells, night: NightObject | None) -> list[ShardSpec]:
+    """Return the shards of the chosen cells, as parts of a night's series where a night is given."""
+    wanted = [shard for shard in shards if chosen.holds(shard.condition)]
+    if night is None:
+        return wanted
+    return [night.shard(shard) for shard in wanted]
 
 
 def _shards(

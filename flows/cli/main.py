@@ -391,7 +391,7 @@ def import_command(
     ] = "import",
     plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
 ) -> None:
-    """Land foreign episodes in any layout that a reader knows, and merge them; options fill in what they do not say."""
+    """Land and merge foreign episodes of any known layout; options supply missing columns."""
     from carryover.tasks.stages.imports import import_episodes
 
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}

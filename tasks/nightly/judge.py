@@ -245,8 +245,8 @@ def _verdict(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
 def _judge_change(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
     has_score = _is_significant(cell["score_p_holm"], thresholds.alpha)
     has_tokens = _is_significant(cell["token_p_holm"], thresholds.alpha)
-    change = (cell["mean_score"] or 0.0) - (cell["baseline_mean_score"] or 0.0)
-    rise = 1.0 if cell["token_ratio"] is None else cell["token_ratio"]
+    change = _score_change(cell)
+    rise = _token_rise(cell)
     most = 1 + thresholds.token_rise
     is_worse = has_score and change <= -thresholds.score_drop
     is_better = has_score and change >= thresholds.score_drop
@@ -259,6 +259,18 @@ def _judge_change(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
     if _is_rounding(cell):
         return WITHIN_NUMERICS
     return "unchanged"
+
+
+def _score_change(cell: Mapping[str, Any]) -> float:
+    """Return the difference of the mean scores; a missing mean counts as 0."""
+    return (cell["mean_score"] or 0.0) - (cell["baseline_mean_score"] or 0.0)
+
+
+def _token_rise(cell: Mapping[str, Any]) -> float:
+    """Return the ratio of the tokens; 1 where it is unknown."""
+    if cell["token_ratio"] is None:
+        return 1.0
+    return cell["token_ratio"]
 
 
 def _is_rounding(cell: Mapping[str, Any]) -> bool:

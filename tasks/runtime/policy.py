@@ -77,7 +77,7 @@ def _admits(allowed: tuple[str, ...] | None, names: set[str]) -> bool:
 
 
 def describe_violations(violations: tuple[Violation, ...]) -> str:
-    """Return the text in place of a run, in one line: what is forbidden where, and what to do."""
+    """Return one line that replaces a run's output: each violation with its line, and the remedy."""
     places = [f"{violation.rule} of {violation.name} (line {violation.line})" for violation in violations]
     return f"PolicyViolation: the block was not run; rewrite it without {', '.join(places)}"
 

@@ -34,7 +34,7 @@ _NOTHING = Memory((), {}, Canaries(), ())
 
 @dataclass(eq=False, repr=False)
 class EpisodeSnapshot:
-    """A state of an episode: a frozen process where the backend has one, and the blocks that lead to it."""
+    """A state of an episode: its blocks, and a frozen process if the backend supports that."""
 
     history: object
     """Owner token: only the interpreter that took it may restore it, and not after `reload()`."""
@@ -235,21 +235,27 @@ class EpisodeState:
         if recovery == "without_threads":
             told = [notices.THREADS_GONE]
         if recovery == "incomplete":
-            ran = [index for index, entry in enumerate(self.journal) if isinstance(entry, Ran)]
-            undone = []
-            if undoes_last:
-                undone = ran[-1:]
-            told = [notices.RUN_AGAIN, *([notices.UNDONE] if undone else [])]
             try:
-                found = self._bring_about([entry for index, entry in enumerate(self.journal) if index not in undone])
-                if steps := sorted({difference.step for difference in found}):
-                    told.append(notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))))
+                told = self._replay_journal(undoes_last=undoes_last)
             except StateLostError:
                 recovery = "lost"
         if recovery == "lost":
             self._recall(_NOTHING)
             return Recovered("lost", (notices.LOST,))
         return Recovered("rolled_back", tuple(told))
+
+    def _replay_journal(self, *, undoes_last: bool) -> list[str]:
+        """Run the journal's blocks again, on request without the last; return the notices about that."""
+        told = [notices.RUN_AGAIN]
+        undone = []
+        if undoes_last:
+            undone = [index for index, entry in enumerate(self.journal) if isinstance(entry, Ran)][-1:]
+        if undone:
+            told.append(notices.UNDONE)
+        found = self._bring_about([entry for index, entry in enumerate(self.journal) if index not in undone])
+        if steps := sorted({difference.step for difference in found}):
+            told.append(notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))))
+        return told
 
     def _remember(self) -> Memory:
         return Memory(self.active, self._bound, self._canaries, tuple(self.journal))

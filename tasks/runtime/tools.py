@@ -168,7 +168,7 @@ class ToolTable:
         return tuple(self._replies)
 
     def finish_block(self, uncaught: int | None) -> tuple[ToolCall, ...]:
-        """Return the calls of the block, each errored one marked as caught unless it is the one that ended it."""
+        """Return the block's calls; each failed call counts as caught, unless it ended the block."""
         return tuple(
             call if call.error_type in (None, INTERRUPTED) or index == uncaught else call._replace(is_caught=True)
             for index, call in enumerate(self._calls, start=1)

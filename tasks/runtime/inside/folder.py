@@ -124,11 +124,7 @@ class Folder:
         if self.path is None:
             return
         self._remove_canary()
-        try:
-            present = self._signs()
-        except OSError:  # a block has made paths that are too long
-            self._empty()
-            present = {}
+        present = self._readable_signs()
         for name in sorted(present, reverse=True):  # what a directory holds comes before it
             wanted = self._image.get(name)
             if wanted is None or wanted.kind != present[name][0]:
@@ -141,6 +137,14 @@ class Folder:
         if self._word is not None:
             self._remember(self._word)
         chdir(self.path)
+
+    def _readable_signs(self) -> dict[str, tuple[int, tuple[int, ...]]]:
+        """Return the signs of the files; empty the folder first where they cannot be read."""
+        try:
+            return self._signs()
+        except OSError:  # a block has made paths that are too long
+            self._empty()
+            return {}
 
     def forget(self) -> None:
         """Empty the folder where it forgets, but for what the host has put there."""

@@ -119,18 +119,25 @@ def _is_small(value: Any) -> bool:
             return False
         if len(parts) > _LONG_COUNT and _are_numbers(parts):
             continue
-        for part in parts:  # as `_is_short` does, but most steps spend their time here
-            kind = type(part)
-            if kind is int:
-                if (part < _DIGIT and part > -1) or _LEAST < part < _MOST:
-                    continue
-            elif kind is str:
-                if len(part) <= _SHORT_LENGTH:
-                    continue
-            elif kind in _CONSTANTS or _is_short(part):
-                continue
-            waiting.append(part)
+        waiting += _long_parts(parts)
     return True
+
+
+def _long_parts(parts: Any) -> list[Any]:
+    """Return the parts that are not short: as `_is_short` tells, but most steps spend their time here."""
+    found = []
+    for part in parts:
+        kind = type(part)
+        if kind is int:
+            if (part < _DIGIT and part > -1) or _LEAST < part < _MOST:
+                continue
+        elif kind is str:
+            if len(part) <= _SHORT_LENGTH:
+                continue
+        elif kind in _CONSTANTS or _is_short(part):
+            continue
+        found.append(part)
+    return found
 
 
 def _are_numbers(parts: Any) -> bool:

@@ -150,11 +150,8 @@ class Server:
             return
         self._children.append(process)
         handle = pidfd_open(process)
-        threading = sys.modules.get("threading")
-        # What else there is, libraries started. Counted here: a block may have bent what `threading` counts by.
-        thread_count = 1 if threading is None else len(threading._active) + len(threading._limbo)
         canaries = self.runner.canary(), self.runner.folder.canary()
-        self.channel.send(("forked", canaries, has_strays, thread_count, self.has_output), (handle,))
+        self.channel.send(("forked", canaries, has_strays, _thread_count(), self.has_output), (handle,))
         for used in (handle, descriptor, *outputs):
             close(used)
 
@@ -383,3 +380,12 @@ def _has_ended(process: int) -> bool:
         return waitpid(process, WNOHANG)[0] != 0
     except ChildProcessError:
         return True
+
+
+def _thread_count() -> int:
+    """Return the threads that Python started and the first one."""
+    threading = sys.modules.get("threading")
+    if threading is None:
+        return 1
+    # What else there is, libraries started. Counted here: a block may have bent what `threading` counts by.
+    return len(threading._active) + len(threading._limbo)

@@ -99,7 +99,7 @@ class Kernel:
         return content
 
     def _end_strays(self) -> None:
-        """End what blocks forked, which outlives the kernel where it has no namespace of processes to end with."""
+        """End the processes that blocks forked; without a PID namespace they outlive the kernel."""
         if self.keeper.is_alive():
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.node.handle, signal.SIGSTOP)  # it forks no more

@@ -1,1 +1,1 @@
-"""The host's side of one process of the sandbox: talking to it, watching it, ending it."""
+"""The host's side of a sandbox process: messages, watching, and its end."""

@@ -1,10 +1,10 @@
-"""Processes that descend from another, and the one that it descends from."""
+"""Descendants and parent of a process."""
 
 from pathlib import Path
 
 
 def descendants(process: int) -> list[int]:
-    """Return the processes that descend from one, as the kernel lists them now: by the thread that forked each."""
+    """Return the descendants of a process, as the kernel lists them by forking thread."""
     try:
         threads = list(Path(f"/proc/{process}/task").iterdir())
     except OSError:

@@ -41,7 +41,7 @@ class Holdings:
         """Proportional bytes by process; who was looked at last comes last."""
 
     def excess_bytes(self, root_process: int, limit_bytes: int) -> int:
-        """Return what a process and its descendants hold, in bytes, where that is more than a limit; 0 where it is not.
+        """Return the bytes that a process and its descendants hold if above a limit, else 0.
 
         Sharing is asked for only where the processes could exceed the limit without it: the kernel then walks all
         pages. Who has run is asked again, of the others a few in turn; those that were never asked count as much as

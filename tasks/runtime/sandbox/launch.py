@@ -59,7 +59,7 @@ class SandboxProcess:
         self.channel.receive()
 
     def close(self) -> None:
-        """Close the channel, which ends the process, wait for that, and log the last words of one that failed."""
+        """End the process by closing its channel; log the last words of a failed process."""
         self.channel.close()
         try:
             self.process.wait(timeout=10)

@@ -27,13 +27,20 @@ def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = 
     if wanted is not None and obstacles[wanted]:
         raise SandboxUnavailableError(f"sandbox level {wanted} is unavailable: {obstacles[wanted]}")
     level: SandboxLevel = wanted or next(level for level in LEVELS if not obstacles[level])
-    if better := LEVELS[: LEVELS.index(level)]:
-        if required in better:
-            way = obstacles[required] or "choose no `sandbox`, or the one required"
-            raise SandboxUnavailableError(f"{required} is required, and blocks would run at {level}: {way}")
-        ways = [f"{obstacles[other]} (for {other})" if obstacles[other] else f"choose {other}" for other in better]
+    better = LEVELS[: LEVELS.index(level)]
+    if required in better:
+        way = obstacles[required] or "choose no `sandbox`, or the one required"
+        raise SandboxUnavailableError(f"{required} is required, and blocks would run at {level}: {way}")
+    if better:
+        ways = [_way_to(other, obstacles[other]) for other in better]
         logger.warning(f"sandbox level {level}; for a better one: {'; '.join(ways)}")
     return level
+
+
+def _way_to(level: SandboxLevel, obstacle: str) -> str:
+    if obstacle:
+        return f"{obstacle} (for {level})"
+    return f"choose {level}"
 
 
 def _obstacle(level: SandboxLevel) -> str:

@@ -89,16 +89,25 @@ def _load(
     tokenizer.chat_template = own or template if adapter is None else template or own
     if tokenizer.chat_template is None:
         raise UserError(f"tokenizer of model {name!r} at {source} has no chat template")
-    configured = model.generation_config and model.generation_config.eos_token_id
-    ends: list[Any] = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
     return LoadedModel(
         name=name,
         forward=Qwen3Forward(model) if Qwen3Forward.fits(model) else module_forward(model),
         tokenizer=tokenizer,
-        end_ids=frozenset(end for end in ends if end is not None),
+        end_ids=_end_ids(tokenizer, model),
         cache_shape=_cache_shape(name, model.config),
         max_positions=model.config.max_position_embeddings,
     )
+
+
+def _end_ids(tokenizer: Any, model: Any) -> frozenset[Any]:
+    """Return the tokens that end a reply: the tokenizer's own and those of the generation settings."""
+    configured = model.generation_config and model.generation_config.eos_token_id
+    ends = [tokenizer.eos_token_id]
+    if isinstance(configured, list):
+        ends += configured
+    else:
+        ends.append(configured)
+    return frozenset(end for end in ends if end is not None)
 
 
 def register_ragged_attention() -> None:

@@ -163,6 +163,11 @@ def _cut(nodes: list[Any], blob: memoryview, end: int) -> dict[int, _Node]:
     return cut
 
 
+def _places_in(parts: list[Any]) -> list[int]:
+    """Return the places of the nodes that parts refer to."""
+    return [part[0] for part in parts if type(part) is list]
+
+
 class _Builder(NamedTuple):
     """Makes the values of nodes, each after its parts."""
 
@@ -178,9 +183,7 @@ class _Builder(NamedTuple):
         opened = set()
         done = set()
         late: list[int] = []
-        waiting = []
-        if type(root) is list:
-            waiting = [root[0]]
+        waiting = _places_in([root])
         while waiting:
             place = waiting[-1]
             codec, _, parts, _ = node = self.nodes[place]
@@ -188,7 +191,7 @@ class _Builder(NamedTuple):
                 opened.add(place)
                 if codec.fill is not None:
                     built[place] = codec.make(self._kind(node), *parts)
-                if ahead := [part[0] for part in parts if type(part) is list and part[0] not in opened]:
+                if ahead := [each for each in _places_in(parts) if each not in opened]:
                     waiting += ahead
                     continue
             waiting.pop()
@@ -197,7 +200,7 @@ class _Builder(NamedTuple):
             done.add(place)
             if codec.fill is None:
                 built[place] = codec.make(self._kind(node), *self._values(parts), *node.contents)
-            elif all(part[0] in built for part in parts if type(part) is list):
+            elif all(each in built for each in _places_in(parts)):
                 codec.fill(built[place], self._values(parts))
             else:  # it is in a cycle with an immutable value, which needs it first
                 late.append(place)
