@@ -164,10 +164,10 @@ def test_verdicts_are_shown_and_said_though_the_analysis_fails(night, capsys):
 def test_a_night_with_an_incomplete_cell_fails_after_its_analysis(night, tmp_path):
     analysed = []
     with pytest.raises(UserError, match="too few episodes of a cell ended to judge it: 1 identical, 1 incomplete"):
-        night("identical", "incomplete", analyse_study=lambda scale, **_: analysed.append(scale))
-    assert analysed == ["smoke"]
-    statuses = LandingZone(tmp_path / "landing").scan("run_ends").sort("finished_at").collect()["status"]
-    assert list(statuses) == ["finished", "failed"]
+        night("identical", "incomplete", analyse_study=lambda **named: analysed.append(named["run_id"]))
+    ends = LandingZone(tmp_path / "landing").scan("run_ends").sort("finished_at").collect()
+    assert list(ends["status"]) == ["finished", "failed"]
+    assert analysed == [ends["run_id"][-1]]
 
 
 def test_what_a_night_plays_is_options_of_the_command():
