@@ -75,16 +75,7 @@ class HostTool:
         Raise `ToolError` for arguments that do not fit it and for whatever it refuses. A base exception, such as a
         cancellation, counts as a failure of the tool; Prefect's request to end the run passes through.
         """
-        if bound is None or not self._required <= bound.keys():
-            try:
-                bound = self.signature.bind(*arguments, **keywords).arguments
-            except TypeError as error:
-                raise ToolInvocationException(f"{self.name}{self.signature}: {error}") from error
-        for name, value in bound.items():
-            expected = self._types.get(name, object)
-            if not isinstance(value, (int, float) if expected is float else expected):
-                given = f"{type(value).__name__} {value!r}"[:200]
-                raise ToolInvocationException(f"{self.name}: {name} must be {expected.__name__}, got {given}")
+        self._check(self._fit(arguments, keywords, bound))
         try:
             return self.function(*arguments, **keywords)
         except ToolError:
@@ -95,6 +86,23 @@ class HostTool:
             if type(error).__module__.partition(".")[0] == "prefect" and not isinstance(error, Exception):
                 raise
             raise ToolRuntimeException(f"{type(error).__name__}: {error}"[:_RESULT_LIMIT]) from error
+
+    def _fit(self, arguments: list[Any], keywords: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the arguments by parameter; raise where one that is required is missing, or one is unknown."""
+        if bound is not None and self._required <= bound.keys():
+            return bound
+        try:
+            return self.signature.bind(*arguments, **keywords).arguments
+        except TypeError as error:
+            raise ToolInvocationException(f"{self.name}{self.signature}: {error}") from error
+
+    def _check(self, bound: dict[str, Any]) -> None:
+        """Raise for an argument of another type than the parameter's."""
+        for name, value in bound.items():
+            expected = self._types.get(name, object)
+            if not isinstance(value, (int, float) if expected is float else expected):
+                given = f"{type(value).__name__} {value!r}"[:200]
+                raise ToolInvocationException(f"{self.name}: {name} must be {expected.__name__}, got {given}")
 
 
 class ToolTable:

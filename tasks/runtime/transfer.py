@@ -46,19 +46,10 @@ def fetch(ask: Ask, name: str, limit_bytes: int, message: tuple[Any, ...] = ()) 
 
     It is also raised where the blob cannot be sealed.
     """
-    match ask(message or ("fetch", name), ()):
-        case {"missing": _}:
-            raise RetrievalError(f"no variable {name!r} is alive")
-        case {"error": str(text)}:
-            raise RetrievalError(f"{name}: {text}")
-        case {"size": int(size), "libraries": list(libraries)} if size > 0 and all(
-            one in LIBRARIES for one in libraries
-        ):
-            if size > limit_bytes:
-                reason = f"{size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
-                raise RetrievalError(f"{name}: {reason}")
-        case _:
-            raise RetrievalError(f"{name}: malformed answer")
+    size, libraries = _measured(name, ask(message or ("fetch", name), ()))
+    if size > limit_bytes:
+        reason = f"{size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
+        raise RetrievalError(f"{name}: {reason}")
     try:
         memory = SharedMemory(size)
     except OSError as error:
@@ -69,7 +60,20 @@ def fetch(ask: Ask, name: str, limit_bytes: int, message: tuple[Any, ...] = ()) 
         memory.seal()
     except OSError as error:
         raise RetrievalError(f"{name}: a process of the sandbox keeps its memory mapped for writing") from error
-    return Fetched(memory, tuple(libraries))
+    return Fetched(memory, libraries)
+
+
+def _measured(name: str, answer: Any) -> tuple[int, tuple[str, ...]]:
+    """Return the size of a blob and the libraries that it needs; raise `RetrievalError` without them."""
+    match answer:
+        case {"missing": _}:
+            raise RetrievalError(f"no variable {name!r} is alive")
+        case {"error": str(text)}:
+            raise RetrievalError(f"{name}: {text}")
+        case {"size": int(size), "libraries": list(libraries)} if size > 0:
+            if all(library in LIBRARIES for library in libraries):
+                return size, tuple(libraries)
+    raise RetrievalError(f"{name}: malformed answer")
 
 
 def check(name: str, fetched: Fetched, spec: RuntimeSpec) -> None:
