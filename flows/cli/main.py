@@ -18,6 +18,7 @@ from carryover.flows.cli.folders import choose_plan, find_folders, open_warehous
 from carryover.flows.cli.screen import screen
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.lint.formats import LintFormat
+from carryover.tasks.probe.formats import ProbeFormat
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.traces.vocabulary import ExportFormat, Purpose, Split, TableFormat
@@ -338,6 +339,23 @@ def lint(
         with open_warehouse(home) as warehouse:
             code = linting.report_lint(linting.lint_warehouse(warehouse, plan), tally, against, output)
     raise typer.Exit(code)
+
+
+@app.command()
+def probe(
+    runtime: Annotated[
+        str, typer.Argument(help="persistent, stateless, ipykernel; MODULE:CLASS; or a command in quotes.")
+    ],
+    claims: Annotated[
+        Literal["persistent", "stateless"] | None,
+        typer.Option(help="What the runtime claims; exit with 2 where it breaks the claim."),
+    ] = None,
+    format: Annotated[ProbeFormat, typer.Option("--format", help="How the report is printed.")] = "rich",
+) -> None:
+    """Measure what a Python runtime keeps after a block, an error and a reset, channel by channel."""
+    from carryover.flows.cli.probe import report_probe
+
+    raise typer.Exit(report_probe(runtime, claims, format))
 
 
 @app.command()

@@ -6,15 +6,15 @@ the probe can see the state at all; `test_channel_controls.py` shows it of the c
 
 import pytest
 
-from tests.tasks.runtime.channels import CHANNELS, FILES, HELPERS, PAGES, Channel, processors
+from tests.tasks.runtime.channels import CHANNELS, FILES, HELD_BACK_FROM, HELPERS, PAGES, Channel, processors
 
 
 @pytest.fixture
 def skip_open(skip_below, runtime):
     """Skip a channel that this machine cannot close: nothing can be shown there."""
 
-    def skip(channel: Channel) -> None:
-        skip_below(channel.held_back_from, runtime.sandbox_level)
+    def skip(name: str) -> None:
+        skip_below(HELD_BACK_FROM.get(name, "none"), runtime.sandbox_level)
 
     return skip
 
@@ -30,7 +30,7 @@ def survives(interpreter, channel: Channel) -> bool:
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_nothing_survives_a_stateless_step(open_one, skip_open, name):
-    skip_open(CHANNELS[name])
+    skip_open(name)
     assert not survives(open_one("stateless", {"look": lambda: 1}), CHANNELS[name])
 
 
@@ -41,7 +41,7 @@ def test_probe_sees_what_a_persistent_interpreter_keeps(open_one, name):
 
 @pytest.mark.parametrize("name", [name for name, channel in CHANNELS.items() if not channel.is_open_to_persistent])
 def test_closed_channel_does_not_survive_a_persistent_step_either(open_one, skip_open, name):
-    skip_open(CHANNELS[name])
+    skip_open(name)
     assert not survives(open_one("persistent", {"look": lambda: 1}), CHANNELS[name])
 
 

@@ -1,0 +1,67 @@
+"""Connector to a command that reads blocks from standard input."""
+
+import contextlib
+import json
+import select
+import subprocess
+from collections.abc import Sequence
+
+from carryover.tasks.services.errors import UserError
+
+BLOCK_SECONDS = 30
+END_SECONDS = 5
+
+
+class CommandRuntime:
+    """A command that reads a line `{"code": ...}` per block and answers each with a line `{"text": ...}`."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = list(words)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def open(self) -> None:
+        """Start the command."""
+        try:
+            self._process = subprocess.Popen(
+                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+            )
+        except OSError as error:
+            raise UserError(f"cannot start {self._words[0]!r}: {error.strerror}; name a command") from error
+
+    def run(self, code: str) -> str:
+        """Send a block and return the text of the reply."""
+        assert self._process is not None, "open() comes first"
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps({"code": code}).encode() + b"\n")
+        except BrokenPipeError as error:
+            raise UserError(f"{self._words[0]!r} ended; it must read blocks until its input ends") from error
+        ready, _, _ = select.select([self._process.stdout], [], [], BLOCK_SECONDS)
+        if not ready:
+            raise UserError(f"{self._words[0]!r} gave no reply in {BLOCK_SECONDS} s; it must answer every block")
+        return self._text(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End the command: its input first, then its process."""
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self._process = None
+
+    def _text(self, line: bytes) -> str:
+        if not line:
+            raise UserError(f"{self._words[0]!r} ended; it must read blocks until its input ends")
+        try:
+            return str(json.loads(line)["text"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f'{self._words[0]!r} answered {line[:80]!r}; answer lines of {{"text": ...}}') from error

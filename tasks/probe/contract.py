@@ -1,0 +1,13 @@
+"""Assert a runtime's contract in a test."""
+
+from carryover.tasks.probe.probing import probe
+from carryover.tasks.probe.protocol import ProbedRuntime
+from carryover.tasks.probe.verdict import Claim, breaches
+
+
+def assert_contract(runtime: ProbedRuntime, claim: Claim) -> None:
+    """Fail a test, with every breach, where a runtime does not keep what it claims."""
+    found = breaches(probe(runtime, type(runtime).__name__), claim)
+    told = "\n".join(found)
+    if found:
+        raise AssertionError(f"{type(runtime).__name__} is not {claim}:\n{told}")

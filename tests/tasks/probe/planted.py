@@ -1,0 +1,118 @@
+"""Runtimes with one fault each."""
+
+import contextlib
+import io
+import sys
+import traceback
+import types
+from pathlib import Path
+
+from carryover.tasks.probe.connectors.command import CommandRuntime
+
+REPL = Path(__file__).with_name("repl.py")
+
+
+def persistent_command() -> CommandRuntime:
+    return CommandRuntime([sys.executable, str(REPL), "persistent"])
+
+
+def fresh_command() -> CommandRuntime:
+    return CommandRuntime([sys.executable, str(REPL), "fresh"])
+
+
+class LeaksOne(CommandRuntime):
+    """Fresh processes, each of which begins with what an earlier block wrote into one channel."""
+
+    def __init__(self, write: str) -> None:
+        super().__init__(fresh_command()._words)
+        self._write = write
+        self._leaked = ""
+
+    def run(self, code: str) -> str:
+        text = super().run(self._leaked + code)
+        if self._write in code:
+            self._leaked = f"{code}\n"
+        return text
+
+
+class LosesOne(CommandRuntime):
+    """A persistent process that takes nothing in by one channel."""
+
+    def __init__(self, write: str) -> None:
+        super().__init__(persistent_command()._words)
+        self._write = write
+
+    def run(self, code: str) -> str:
+        return super().run(code.replace(self._write, "pass"))
+
+
+class Namespace:
+    """A persistent runtime within this process: names and nothing else."""
+
+    def open(self) -> None:
+        self.names = {}
+
+    def run(self, code: str) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            try:
+                self.execute(code)
+            except Exception:  # noqa: BLE001 - whatever a block raises is its output
+                traceback.print_exc(file=printed)
+        return printed.getvalue()
+
+    def execute(self, code: str) -> None:
+        exec(code, self.names)
+
+    def reset(self) -> None:
+        self.names.clear()
+
+    def close(self) -> None:
+        self.names.clear()
+
+
+class DropsNamesAfterError(Namespace):
+    def execute(self, code: str) -> None:
+        try:
+            super().execute(code)
+        except Exception:
+            self.names.clear()
+            raise
+
+
+class DropsFailedBlock(Namespace):
+    def execute(self, code: str) -> None:
+        before = dict(self.names)
+        try:
+            super().execute(code)
+        except Exception:
+            self.names.clear()
+            self.names.update(before)
+            raise
+
+
+class StaleAfterReset(Namespace):
+    def reset(self) -> None:
+        functions = {name: value for name, value in self.names.items() if isinstance(value, types.FunctionType)}
+        self.names.clear()
+        self.names.update(functions)
+
+
+class ReadsLostNamesAsNone(Namespace):
+    def run(self, code: str) -> str:
+        text = super().run(code)
+        return "None" if "NameError" in text else text
+
+
+class FreezesGlobals(Namespace):
+    def execute(self, code: str) -> None:
+        super().execute(code)
+        for name, value in list(self.names.items()):
+            if isinstance(value, types.FunctionType) and value.__globals__ is self.names:
+                self.names[name] = types.FunctionType(value.__code__, dict(self.names), name)
+
+
+class PrintsNothing(Namespace):
+    def run(self, code: str) -> str:
+        super().run(code)
+        return ""
