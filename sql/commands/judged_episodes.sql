@@ -16,7 +16,8 @@ transcripts as (
 )
 
 select
-    episode_id, run_id, started_at, variant, base, model_name, model_digest, train_contract, training_seed, runtime_contract,
+    episode_id, run_id, started_at, variant, base, model_name, model_digest, train_contract, training_seed,
+    runtime_contract,
     visibility, header, bucket, instance_id, replicate, attempt, finish_reason, score, total_tokens, contract_json,
     transcript_digest, turn_digests,
     coalesce(status = 'finished', false) as is_of_finished_run

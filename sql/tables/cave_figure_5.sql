@@ -30,7 +30,8 @@ measured as (
 )
 
 select
-    measured.arm, instruction, played_by, domain, replicate_count, turn_count, reply_count, prompt_tokens, completion_tokens,
+    measured.arm, instruction, played_by, domain, replicate_count, turn_count, reply_count,
+    prompt_tokens, completion_tokens,
     total_tokens, tokens_counted_by, passed_pct,
     if(domain = 'all', 'Table 4', 'in the picture only') as published_in,
     columns(published_totals.* exclude (arm))

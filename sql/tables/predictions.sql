@@ -8,7 +8,10 @@ with predictions (prediction, subject, statement, source, a, b, is_one_sided) as
          'S->S', 'P->S', true),
         (3, 'base model', 'the base benefits materially from a persistent runtime', 'section 5',
          'base->S', 'base->P', true),
-        (null, 'state use', 'in a persistent runtime, both adapters use kept state alike', 'ours', 'S->P', 'P->P', false)
+        (
+            null, 'state use', 'in a persistent runtime, both adapters use kept state alike', 'ours', 'S->P', 'P->P',
+            false
+        )
 ),
 
 -- the paper's cells and ours in one shape; its Table 3 is of Hard alone: Easy keeps its row, without a verdict
@@ -134,7 +137,8 @@ select
         when subject = 'base model' and coalesce(base_instance_count, 0) < instance_minimum
             then 'no verdict: ' || coalesce(base_instance_count, 0) || ' instances of the base, a verdict needs '
                 || instance_minimum
-        when subject <> 'base model' and no_pair_verdict_reason is not null then 'no verdict: ' || no_pair_verdict_reason
+        when subject <> 'base model' and no_pair_verdict_reason is not null
+            then 'no verdict: ' || no_pair_verdict_reason
         -- one of the two may settle it alone, but without both there is no verdict
         when values_refute is null or interval_refutes is null then 'no statistics'
         else if(values_refute and interval_refutes, 'refuted', 'not refuted')

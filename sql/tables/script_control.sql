@@ -39,15 +39,15 @@ means as (
             )
         ) * 100 as equal_pct,
         {
-            'score': {'trained': avg(trained.score), 'script': avg(script.score)},
-            'total_tokens': {'trained': avg(trained.total_tokens), 'script': avg(script.total_tokens)},
-            'step_count': {'trained': avg(trained.step_count), 'script': avg(script.step_count)},
+            'score': { 'trained': avg(trained.score), 'script': avg(script.score) },
+            'total_tokens': { 'trained': avg(trained.total_tokens), 'script': avg(script.total_tokens) },
+            'step_count': { 'trained': avg(trained.step_count), 'script': avg(script.step_count) },
             'missing_name_count': {
                 'trained': avg(trained.missing_name_count), 'script': avg(script.missing_name_count)
             },
-            'has_missing_name': {'trained': avg(trained.has_missing_name), 'script': avg(script.has_missing_name)},
-            'imports_per_step': {'trained': avg(trained.imports_per_step), 'script': avg(script.imports_per_step)},
-            'state_utilization': {'trained': avg(trained.state_utilization), 'script': avg(script.state_utilization)}
+            'has_missing_name': { 'trained': avg(trained.has_missing_name), 'script': avg(script.has_missing_name) },
+            'imports_per_step': { 'trained': avg(trained.imports_per_step), 'script': avg(script.imports_per_step) },
+            'state_utilization': { 'trained': avg(trained.state_utilization), 'script': avg(script.state_utilization) }
         } as metrics
     from paired
     group by all

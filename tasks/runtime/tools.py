@@ -88,7 +88,7 @@ class HostTool:
             raise ToolRuntimeException(f"{type(error).__name__}: {error}"[:_RESULT_LIMIT]) from error
 
     def _fit(self, arguments: list[Any], keywords: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]:
-        """Return the arguments by parameter; raise where one that is required is missing, or one is unknown."""
+        """Return the arguments by parameter; refuse missing and unknown names."""
         if bound is not None and self._required <= bound.keys():
             return bound
         try:
