@@ -26,7 +26,6 @@ from os import (  # references of our own: a block may rebind what a module hold
 from os import open as open_file
 from typing import Any, NamedTuple
 
-PRIVATE_PATH = "/tmp"
 FILE_COUNT_LIMIT = 4096
 _CANARY = ".canary"
 """A symbolic link to the word, made and read by one call each; it is there between two blocks only."""

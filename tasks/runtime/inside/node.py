@@ -21,7 +21,7 @@ from traceback import format_exc
 from typing import Any, NoReturn
 
 from .capture import empty_input, redirect_output, restore_output
-from .folder import PRIVATE_PATH, FolderError
+from .folder import FolderError
 from .framing import Channel
 from .namespace import hash_state
 from .seeding import Seeder
@@ -78,7 +78,7 @@ class Server:
     def open_folder(self, settings: dict[str, Any] | None) -> None:
         """Use a scratch folder from now on, if there is one."""
         if settings is not None:
-            path = settings["path"] or PRIVATE_PATH
+            path = settings["path"] or settings["mount"]
             self.runner.showing.is_watched = True
             self.runner.folder.open(path, settings["limit_bytes"], keeps=settings["keeps"])
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from . import adapting, shared
 from .capture import empty_input, redirect_output
-from .folder import FILE_COUNT_LIMIT, PRIVATE_PATH
+from .folder import FILE_COUNT_LIMIT
 from .framing import Channel
 from .node import Server
 from .seeding import Seeder
@@ -100,7 +100,7 @@ def separate(settings: dict[str, Any], folder: dict[str, Any] | None) -> bool:
     if folder is None or not processes:
         return settings["unshares"] and confine.unshare_user(processes=True)
     mounting.unshare_with_mounts(*processes)
-    mounting.mount_scratch(PRIVATE_PATH, folder["limit_bytes"], FILE_COUNT_LIMIT)
+    mounting.mount_scratch(folder["mount"], folder["limit_bytes"], FILE_COUNT_LIMIT)
     os.close(*processes)
     return True
 

@@ -19,6 +19,8 @@ INSIDE_DIRECTORY = Path(__file__).resolve().parent.parent / "inside"
 """The directory that holds the sandbox side."""
 SCRATCH_MOUNT = "/tmp"
 """Where an episode mounts its scratch folder; empty and read-only for one without."""
+OTHER_SCRATCH_MOUNT = "/scratch"
+"""The same where installed packages lie below `/tmp`, which a mount would hide."""
 INTERPRETER = str(Path(sys.executable).resolve())
 """The Python executable itself, not the link that a virtual environment has to it."""
 SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
@@ -43,6 +45,13 @@ def package_directories() -> tuple[Path, ...]:
     return tuple(path for path in found if path.is_dir())
 
 
+def scratch_mount() -> str:
+    """Return the path at which an episode mounts its scratch folder."""
+    if any(path.is_relative_to(SCRATCH_MOUNT) for path in library_directories()):
+        return OTHER_SCRATCH_MOUNT
+    return SCRATCH_MOUNT
+
+
 def own_traces() -> tuple[Path, ...]:
     """Files and directories of this project among the installed packages: a block must not find the sampler."""
     globs = itertools.product(package_directories(), ("carryover*", "_*carryover*"))
@@ -60,7 +69,8 @@ def command(*, keeps_root: bool) -> list[str]:
     targets = [*map(Path, (*SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
     for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
         words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
-    words += ["--perms", "0755", "--dir", SCRATCH_MOUNT, "--symlink", SCRATCH_MOUNT, "/dev/shm"]
+    words += ["--perms", "0755", "--dir", SCRATCH_MOUNT, "--perms", "0755", "--dir", scratch_mount()]
+    words += ["--symlink", scratch_mount(), "/dev/shm"]
     for path in SYSTEM_LIBRARIES:
         words += ["--ro-bind-try", path, path]
     for directory in library_directories():

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
+from carryover.tasks.runtime.sandbox.bubblewrap import scratch_mount
 
 
 class ScratchFolders:
@@ -40,7 +41,7 @@ class ScratchFolders:
         path = None
         if self.base:
             path = tempfile.mkdtemp(dir=self.base[0])
-        return {"path": path, "limit_bytes": self._limit_bytes, "keeps": keeps}
+        return {"path": path, "mount": scratch_mount(), "limit_bytes": self._limit_bytes, "keeps": keeps}
 
     def remove(self, folder: dict[str, Any] | None) -> None:
         """Remove a folder of the host's that was made."""
