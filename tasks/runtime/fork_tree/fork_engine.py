@@ -1,7 +1,6 @@
 """The fork tree behind the engine's protocol: messages to the process whose turn it is."""
 
 import contextlib
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -27,11 +26,10 @@ _ROOM_BYTES = 16 << 20
 class Root(FrozenProcess):
     """An episode's root. It ends strays before itself: they may outlive it."""
 
-    def __init__(self, node: Node, folder: str | None = None) -> None:
+    def __init__(self, node: Node, remove_folder: Callable[[], None]) -> None:
         super().__init__(node)
         self.turn = FolderTurn()
-        self._folder = folder
-        """The host's folder that it has for files, if it is one of the host's."""
+        self._remove_folder = remove_folder
 
     def _end(self) -> None:
         WATCHER.leave(self.node)
@@ -40,8 +38,7 @@ class Root(FrozenProcess):
                 end_strays(self.node)
         finally:
             self.node.close()
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
+            self._remove_folder()
 
 
 OpenRoot = Callable[[int], Root]

@@ -33,8 +33,19 @@ class ForkTreeRuntime(Runtime):
             return launch("zygote", self.spec, self.sandbox_level, extra=extra, descriptors=descriptors)
 
     def _open_root(self, tools: dict[str, str], lifetime: Lifetime, output: int) -> Root:
+        """Open an episode's root, with a scratch folder if there is to be one."""
+        folder = self.folders.make()
+        settings = None if folder is None else folder.settings(keeps=lifetime.keeps_files)
+        setup = {"tools": tools, "folder": settings}
+        try:
+            node = self._grow_root(setup, output)
+        except BaseException:
+            self.folders.remove(folder)
+            raise
+        return Root(node, lambda: self.folders.remove(folder))
+
+    def _grow_root(self, setup: dict[str, Any], output: int) -> Node:
         """Fork a root from the zygote, or from a new one if it was killed, e.g. out of memory."""
-        setup = {"tools": tools, "folder": self.folders.make(keeps=lifetime.keeps_files)}
         zygote = self._zygote
         try:
             return self._fork_root(zygote, setup, output)
@@ -48,7 +59,7 @@ class ForkTreeRuntime(Runtime):
                 raise
             return self._fork_root(self._zygote, setup, output)
 
-    def _fork_root(self, zygote: SandboxProcess, setup: dict[str, Any], output: int) -> Root:
+    def _fork_root(self, zygote: SandboxProcess, setup: dict[str, Any], output: int) -> Node:
         """Fork a root with these tools alone: what is injected later is bound in its turn."""
         channel, theirs = open_connection()
         try:
@@ -58,8 +69,7 @@ class ForkTreeRuntime(Runtime):
         except (ConnectionError, NodeGoneError):
             channel.close()
             raise
-        folder = setup["folder"]
-        return Root(Node(channel, handle), None if folder is None else folder["path"])
+        return Node(channel, handle)
 
     def close(self) -> None:
         """End the zygote, and with it every episode that is still open."""

@@ -66,7 +66,12 @@ class Folder:
         """Files that the host has put there for all blocks to come."""
 
     def open(self, path: str, limit_bytes: int, *, keeps: bool) -> None:
-        """Use a folder from now on, as the home, the working directory and the place of temporary files."""
+        """Use an empty folder from now on, as the home, the working directory and the place of temporary files.
+
+        Raise `FolderError` for one that holds anything: what a folder holds is removed when a block is undone.
+        """
+        if found := _names_in(path):
+            raise FolderError(f"{path} is not empty, it holds {found[0]!r}: not a new scratch folder")
         self.path = path
         self._limit_bytes = limit_bytes
         self._keeps = keeps

@@ -78,9 +78,8 @@ class Server:
     def open_folder(self, settings: dict[str, Any] | None) -> None:
         """Use a scratch folder from now on, if there is one."""
         if settings is not None:
-            path = settings["path"] or settings["mount"]
             self.runner.showing.is_watched = True
-            self.runner.folder.open(path, settings["limit_bytes"], keeps=settings["keeps"])
+            self.runner.folder.open(settings["path"], settings["limit_bytes"], keeps=settings["keeps"])
 
     def fail(self) -> NoReturn:
         """End the process and leave its host the traceback, which no observation shows."""

@@ -96,12 +96,12 @@ def separate(settings: dict[str, Any], folder: dict[str, Any] | None) -> bool:
 
     The settings hold a descriptor of the host's `/proc` where the folder is a file system of the episode's own.
     """
-    processes = settings["processes"]
-    if folder is None or not processes:
+    if folder is None or not folder["is_mounted"]:
         return settings["unshares"] and confine.unshare_user(processes=True)
-    mounting.unshare_with_mounts(*processes)
-    mounting.mount_scratch(folder["mount"], folder["limit_bytes"], FILE_COUNT_LIMIT)
-    os.close(*processes)
+    (processes,) = settings["processes"]
+    mounting.unshare_with_mounts(processes)
+    mounting.mount_scratch(folder["path"], folder["limit_bytes"], FILE_COUNT_LIMIT)
+    os.close(processes)
     return True
 
 

@@ -46,9 +46,9 @@ class Kernel:
             self._relay, listener = open_relay(lambda path: self._shell.connect(f"ipc://{path}"))
             started.callback(self._relay.close)
             self.folder = folders.make()
-            """What the kernel was told of its scratch folder, if it has one."""
+            """Its scratch folder, if it has one."""
             started.callback(folders.remove, self.folder)
-            told = {"key": key, "folder": self.folder, "scratch": folders.base}
+            told = {"key": key, "folder": self.folder_settings(keeps=True), "scratch": folders.base}
             with listener, folders.processes() as processes:
                 descriptors = (listener.fileno(), *processes)
                 process = launch("jupyter.kernel_entry", spec, level, extra=told, descriptors=descriptors)
@@ -67,6 +67,12 @@ class Kernel:
             undo = started.pop_all()
         self.close = weakref.finalize(self, undo.close)
         """Ends the kernel. Runs before interpreter shutdown: ZeroMQ can hang on open sockets."""
+
+    def folder_settings(self, *, keeps: bool) -> dict[str, Any] | None:
+        """Return the message about its scratch folder to the sandbox side."""
+        if self.folder is None:
+            return None
+        return self.folder.settings(keeps=keeps)
 
     def end(self) -> None:
         """Kill the kernel's process."""

@@ -109,9 +109,7 @@ class JupyterEngine(Engine):
 
     def _set_up(self) -> Kernel:
         kernel = self._take()
-        folder = kernel.folder
-        if folder is not None:
-            folder = {**folder, "keeps": self._lifetime.keeps_files}
+        folder = kernel.folder_settings(keeps=self._lifetime.keeps_files)
         kernel.ask(("setup", self._tools, folder), (self._output.descriptor,))
         for binding in self.installed:
             send_binding(kernel.ask, binding)

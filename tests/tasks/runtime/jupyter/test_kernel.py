@@ -44,8 +44,9 @@ import os, signal
 from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.sandbox.level import reach_level
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.sandbox.folders import ScratchFolders
 
-kernel = Kernel(RuntimeSpec(), reach_level())
+kernel = Kernel(RuntimeSpec(), reach_level(), ScratchFolders(RuntimeSpec(), reach_level()))
 kernel.execute(1, "0", "1")
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -157,11 +158,13 @@ from carryover.tasks.runtime.jupyter.kernel import Kernel
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.sandbox.level import reach_level
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.sandbox.folders import ScratchFolders
 
 level = reach_level()
-Kernel(RuntimeSpec(), level).close()  # the first one of a worker also starts what Jupyter's client shares
+folders = ScratchFolders(RuntimeSpec(), level)
+Kernel(RuntimeSpec(), level, folders).close()  # the first one of a worker also starts what Jupyter's client shares
 before = len(os.listdir("/proc/self/fd"))
-with contextlib.closing(Kernel(RuntimeSpec(), level)):
+with contextlib.closing(Kernel(RuntimeSpec(), level, folders)):
     grown = len(descendants(os.getpid()))
 deadline = time.monotonic() + 60
 left = [], 0

@@ -61,6 +61,6 @@ def test_root_ends_although_what_it_forked_cannot_be_looked_for():
     with started() as (node, child), theirs:
         denied = Denied(Channel(ours), os.dup(node.handle))
         with pytest.raises(PermissionError):
-            Root(denied).release()
+            Root(denied, lambda: None).release()
         assert has_ended(child)
         assert ours.fileno() == -1

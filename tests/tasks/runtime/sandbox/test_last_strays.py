@@ -32,7 +32,7 @@ def test_process_that_the_last_block_forked_ends_with_its_episode(level, contrac
     except SandboxUnavailableError as refusal:
         pytest.skip(str(refusal))
     handles, roots = [], []
-    monkeypatch.setattr(module, "Root", lambda node, folder: roots.append(node) or Root(node, folder))
+    monkeypatch.setattr(module, "Root", lambda node, remove: roots.append(node) or Root(node, remove))
 
     def look() -> None:
         """Open a handle of each process that the block has forked, while it runs."""

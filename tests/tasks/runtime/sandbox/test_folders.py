@@ -1,0 +1,72 @@
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from carryover.tasks.runtime.inside.folder import Folder, FolderError
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.sandbox.folders import ScratchFolder, ScratchFolders
+
+
+@pytest.fixture
+def folders(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = ScratchFolders(RuntimeSpec(scratch_limit_bytes=1 << 20), "seccomp")
+    yield made
+    made.close()
+
+
+def test_removed_folder_is_gone_with_its_content(folders):
+    folder = folders.make()
+    Path(folder.path, "made.txt").write_text("x")
+    folders.remove(folder)
+    assert list(Path(folders.base[0]).iterdir()) == []
+
+
+def test_mounted_folder_leaves_the_host_alone(tmp_path):
+    kept = tmp_path / "kept.txt"
+    kept.write_text("x")
+    folders = ScratchFolders(RuntimeSpec(scratch_limit_bytes=1 << 20), "bwrap+seccomp")
+    assert folders.base == []
+    folders.remove(folders.make()._replace(path=str(tmp_path)))
+    assert kept.exists()
+
+
+@pytest.mark.parametrize("path", ["{base}", "{base}/..", "{base}/../other", "{base}/made/deep", "{other}", "/", ""])
+def test_folder_elsewhere_is_refused_and_kept(folders, tmp_path, path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (base,) = folders.base
+    Path(base, "made/deep").mkdir(parents=True)
+    wrong = ScratchFolder(path.format(base=base, other=other), is_mounted=False, limit_bytes=1)
+    with pytest.raises(ValueError, match="not a scratch folder of this worker"):
+        folders.remove(wrong)
+    assert other.is_dir()
+    assert Path(base, "made/deep").is_dir()
+
+
+def test_worker_without_files_removes_nothing(tmp_path):
+    folders = ScratchFolders(RuntimeSpec(), "seccomp")
+    assert folders.make() is None
+    with pytest.raises(ValueError, match="not a scratch folder"):
+        folders.remove(ScratchFolder(str(tmp_path), is_mounted=False, limit_bytes=1))
+    folders.close()
+    assert tmp_path.is_dir()
+
+
+def test_link_to_a_folder_elsewhere_keeps_its_target(folders, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (base,) = folders.base
+    link = Path(base, "link")
+    link.symlink_to(other)
+    folders.remove(ScratchFolder(str(link), is_mounted=False, limit_bytes=1))
+    assert other.is_dir()
+
+
+def test_sandbox_side_refuses_a_folder_that_holds_files(tmp_path):
+    kept = tmp_path / "kept.txt"
+    kept.write_text("x")
+    with pytest.raises(FolderError, match="is not empty"):
+        Folder().open(str(tmp_path), 1 << 20, keeps=True)
+    assert kept.exists()
