@@ -161,14 +161,28 @@ def _give_text(
     costs.measure([placeholder])
     budget = TokenBudget(spec.token_budget, spec.maximum_sequence_tokens)
     for start in range(0, len(batch), TRACES_AT_A_TIME):
-        some = [(each, extractions.get(each.episode_id)) for each in batch[start : start + TRACES_AT_A_TIME]]
-        costs.measure(message for _, extraction in some if extraction for message in extraction.messages)
-        for candidate, extraction in some:
-            candidate.reason = _why_no_text(extraction)
-            if extraction is not None and candidate.reason is None:
-                costed = [costs.costed(message) for message in extraction.messages]
-                _fit(candidate, costed, budget, costs.costed(placeholder))
-        advance(sum(candidate.truncation is not None for candidate, _ in some))
+        some = batch[start : start + TRACES_AT_A_TIME]
+        found = {each.episode_id: extractions.get(each.episode_id) for each in some}
+        # the tokenizer is fastest on many messages at once, so they are measured before any trace is fitted
+        costs.measure(message for extraction in found.values() if extraction for message in extraction.messages)
+        for candidate in some:
+            _fit_extraction(candidate, found[candidate.episode_id], budget, costs, placeholder)
+        advance(sum(candidate.truncation is not None for candidate in some))
+
+
+def _fit_extraction(
+    candidate: Candidate,
+    extraction: Extraction | None,
+    budget: TokenBudget,
+    costs: TokenCosts,
+    placeholder: TrainingMessage,
+) -> None:
+    """Give a candidate its text, or the reason why it has none."""
+    candidate.reason = _why_no_text(extraction)
+    if extraction is None or candidate.reason is not None:
+        return
+    costed = [costs.costed(message) for message in extraction.messages]
+    _fit(candidate, costed, budget, costs.costed(placeholder))
 
 
 def _records(

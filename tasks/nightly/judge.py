@@ -34,6 +34,8 @@ ENVIRONMENT = ("python", "system", "machine", "processor", "vector_instructions"
 """Fields of a run's environment that can change a reply; its command line cannot."""
 PARTS = ("code", "prompt", "contract", "environment", "server", "weights")
 """Parts that decide an episode, beside its instance and its decoding seeds."""
+DESCRIBED_PARTS = ("contract", "environment", "server")
+"""Parts whose values are kept whole; of the others there is a digest."""
 WITHIN_NUMERICS = "identical within the numerics"
 """Verdict on a few replies that differ where nothing else does: arithmetic rounds by what is computed side by side."""
 NAMED_EPISODES = 3
@@ -83,9 +85,9 @@ def judge_night(episodes: pl.DataFrame, night: Night) -> list[NightVerdictRow]:
     }
     rows = []
     for cell in cells:
-        told = shared | cell | {"score_p_holm": next(corrected), "token_p_holm": next(corrected)}
-        verdict = told["verdict"] or _verdict(told, night.thresholds)
-        rows.append(NightVerdictRow.model_validate(told | {"verdict": verdict}))
+        fields = shared | cell | {"score_p_holm": next(corrected), "token_p_holm": next(corrected)}
+        verdict = fields["verdict"] or _verdict(fields, night.thresholds)
+        rows.append(NightVerdictRow.model_validate(fields | {"verdict": verdict}))
     return rows
 
 
@@ -135,8 +137,9 @@ def _compare(frame: pl.DataFrame, episodes: pl.DataFrame, night: Night) -> dict[
         return values | {"verdict": "first" if ended.height / frame.height >= LEAST_SHARE else "incomplete"}
     before = baseline.sort("started_at")["run_id"][-1]
     differing_episodes = _describe_pairs(pairs.filter(~pl.all_horizontal(is_same)))
-    names, note = _differences(identity, _identify(baseline, night.facts[before]))
-    note = "; ".join(filter(None, (differing_episodes, note))) or None
+    former = _identify(baseline, night.facts[before])
+    names = _differing_parts(identity, former)
+    note = "; ".join(filter(None, (differing_episodes, _describe_parts(names, identity, former)))) or None
     measured = _measure_change(ended, baseline, night.statistics)
     return values | {"baseline_run_id": before, "differing": names, "note": note} | measured
 
@@ -209,22 +212,27 @@ def _without_paths(server: Mapping[str, Any]) -> dict[str, Any]:
     return {**server, "command": [word for word in server.get("command", ()) if "/" not in word]}
 
 
-def _differences(identity: Identity, baseline: Identity) -> tuple[tuple[str, ...], str | None]:
-    """Return the names whose known values differ, and the differences in words as far as more than a digest is known.
-
-    A run with several servers has one per plan part.
-    """
+def _differing_parts(identity: Identity, baseline: Identity) -> tuple[str, ...]:
+    """Return the names of the parts whose known values differ."""
     names = [name for name in identity if name != "server" and _is_other(identity[name], baseline[name])]
+    # a run has one server for each part of its plan, and a night may play fewer parts than its baseline
     if any(server not in baseline["server"] for server in identity["server"]):
         names.append("server")
-    told = [name for name in names if name in ("contract", "environment", "server")]
-    sentences = describe_difference({name: baseline[name] for name in told}, {name: identity[name] for name in told})
+    return tuple(names)
+
+
+def _describe_parts(names: Sequence[str], identity: Identity, baseline: Identity) -> str | None:
+    """Return differences in words, for the parts that are more than a digest."""
+    described = [name for name in names if name in DESCRIBED_PARTS]
+    before = {name: baseline[name] for name in described}
+    after = {name: identity[name] for name in described}
+    sentences = describe_difference(before, after)
     if not sentences:
-        return tuple(names), None
+        return None
     words = "; ".join(sentences[:SENTENCES])
     if len(sentences) > SENTENCES:
         words += f"; {len(sentences) - SENTENCES} more"
-    return tuple(names), words
+    return words
 
 
 def _is_other(value: object, before: object) -> bool:
@@ -289,23 +297,28 @@ def _share_identical(cell: Mapping[str, Any]) -> float:
 def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
     """Summarize a night's verdicts in one sentence."""
     counts = Counter(row.verdict for row in verdicts)
-    told = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+    summary = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
     if set(counts) == {"first"}:
-        return f"{told}: the baseline of this series"
+        return f"{summary}: the baseline of this series"
     is_identical = set(counts) == {"identical"}
     if is_identical:
-        told = f"all {len(verdicts)} cells equal their baseline to the token"
+        summary = f"all {len(verdicts)} cells equal their baseline to the token"
     differing = sorted({name for row in verdicts for name in row.differing})
     if differing:
-        return f"{told}; not as for the baseline: {', '.join(differing)}"
+        return f"{summary}; not as for the baseline: {', '.join(differing)}"
     if is_identical:
-        return told
+        return summary
+    return summary + _describe_equal_parts(verdicts)
+
+
+def _describe_equal_parts(verdicts: Sequence[NightVerdictRow]) -> str:
+    """Name the parts that equal the baseline's, and those that nobody could compare."""
     unknown = set().union(*map(_unknown_parts, verdicts))
     equal = [name for name in PARTS if name not in unknown]
-    told += f", and nothing else differs: {', '.join(equal)} are the baseline's"
+    words = f", and nothing else differs: {', '.join(equal)} are the baseline's"
     if unknown:
-        told += f"; not compared where unknown: {', '.join(sorted(unknown))}"
-    return told
+        words += f"; not compared where unknown: {', '.join(sorted(unknown))}"
+    return words
 
 
 def _unknown_parts(verdict: NightVerdictRow) -> set[str]:

@@ -52,15 +52,18 @@ class StaticPolicy(FrozenModel):
             case ast.ImportFrom(module=str(module), level=0):
                 yield from self._import(module, node.lineno)
             case ast.Call(func=function):
-                written = _dotted(function)
-                names = {written} - {""}
-                if isinstance(function, ast.Attribute):
-                    names.add(f".{function.attr}")
-                if names.intersection(self.denied_calls) or not _admits(self.allowed_calls, names):
-                    yield Violation("call", written or ast.unparse(function)[:_SHOWN_LIMIT], node.lineno)
+                yield from self._call(function, node.lineno)
             case ast.Attribute(attr=name):
                 if name in self.denied_attributes or not _admits(self.allowed_attributes, {name}):
                     yield Violation("attribute", name, node.lineno)
+
+    def _call(self, function: ast.expr, line: int) -> Iterator[Violation]:
+        written = _dotted(function)
+        names = {written} - {""}
+        if isinstance(function, ast.Attribute):
+            names.add(f".{function.attr}")
+        if names.intersection(self.denied_calls) or not _admits(self.allowed_calls, names):
+            yield Violation("call", written or ast.unparse(function)[:_SHOWN_LIMIT], line)
 
     def _import(self, module: str, line: int) -> Iterator[Violation]:
         root = module.partition(".")[0]

@@ -141,20 +141,16 @@ class ToolTable:
             keywords = {}
             request = request_text(name, arguments, keywords)
         is_kept = self._refused_count <= _REFUSALS_KEPT
-        bound = None
-        if name in self.tools:
-            bound = self.tools[name].bind(arguments, keywords)
-        told = ""
-        if is_kept:  # now: a tool may change what it is given
-            told = json.dumps({"args": arguments, "kwargs": keywords} if bound is None else bound)
+        bound = self._bind(name, arguments, keywords)
+        given = ""
+        if is_kept:  # before the call: a tool may change its arguments
+            given = json.dumps({"args": arguments, "kwargs": keywords} if bound is None else bound)
         result = error = None
         frame: tuple[Any, ...]
         try:
             if refusal is not None:
                 raise refusal
-            if name not in self.tools:
-                raise ToolInvocationException(f"unknown tool {name!r}; there are {', '.join(self.tools)}")
-            value = self.tools[name].call(arguments, keywords, bound)
+            value = self._find(name).call(arguments, keywords, bound)
             result = _as_json(name, value)
             frame = ("value", value)
             self._spent_bytes += len(result)
@@ -163,13 +159,27 @@ class ToolTable:
             frame = ("error", type(error).__name__, encodable(str(error)), len(self._calls) + is_kept)
             self._spent_bytes += len(frame[2])
         if is_kept:
-            self._replies.append(ToolReply(request, frame if result is None else ("value", result)))
-            error_type, message = (None, None) if error is None else frame[1:3]
             seconds = time.perf_counter() - started
-            self._calls.append(ToolCall(name, told, result, error_type, message, is_caught=False, seconds=seconds))
+            if result is None:
+                _, error_type, message, _ = frame
+                self._replies.append(ToolReply(request, frame))
+            else:
+                error_type = message = None
+                self._replies.append(ToolReply(request, ("value", result)))
+            self._calls.append(ToolCall(name, given, result, error_type, message, is_caught=False, seconds=seconds))
         if isinstance(error, _StoppedByHandError):
             raise CallInterruptedError(frame)
         return frame
+
+    def _bind(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
+        if name not in self.tools:
+            return None
+        return self.tools[name].bind(arguments, keywords)
+
+    def _find(self, name: str) -> HostTool:
+        if name not in self.tools:
+            raise ToolInvocationException(f"unknown tool {name!r}; there are {', '.join(self.tools)}")
+        return self.tools[name]
 
     def replies(self) -> tuple[ToolReply, ...]:
         """Return the block's calls with their replies, for a replay."""

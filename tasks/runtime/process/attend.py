@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 from carryover.tasks.runtime.engine import BlockKilledError, CallInterruptedError, Dispatch, Report, parse_report
@@ -50,23 +51,11 @@ def attend(node: Node, root: Node, step: int, answer: Dispatch, spec: RuntimeSpe
 def _answer_next(node: Node, root: Node, step: int, answer: Dispatch, clock: "_Clock") -> Report | None:
     match node.receive():
         case ["done", int(done), report] if done == step:
-            parsed = parse_report(report)
-            clock.look_at_memory()
-            if parsed.error_type == "StepTimeout" or clock.reason is not None:
-                end_strays(root)
-            return _explain_interrupt(parsed, clock.reason)
+            return _read_report(report, root, clock)
         case ["unfit", int(done), str(problem)] if done == step and problem in UNFIT:
             raise BlockKilledError("StateNotKept", f"the interpreter cannot go on after this block: {UNFIT[problem]}")
         case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
-            try:
-                reply = answer(tool, arguments, keywords)
-                clock.check()
-                clock.send((ticket, reply))
-            except CallInterruptedError as stopped:
-                clock.interrupt(_BY_HAND)  # before the reply: it then ends the call
-                clock.send((ticket, stopped.frame))
-            except RecursionError as error:
-                raise NodeGoneError("a call whose arguments are nested too deep") from error
+            _answer_call(ticket, lambda: answer(tool, arguments, keywords), clock)
         case ["failed", str(traceback)]:
             logger.warning("an interpreter's own code failed: %s", ascii(traceback[-_TRACEBACK_LIMIT:]))
             raise NodeGoneError("the interpreter's own code failed")
@@ -77,6 +66,26 @@ def _answer_next(node: Node, root: Node, step: int, answer: Dispatch, clock: "_C
         case message:
             raise NodeGoneError(f"not a message of a running block: {repr(message)[:200]}")
     return None
+
+
+def _read_report(report: Any, root: Node, clock: "_Clock") -> Report:
+    parsed = parse_report(report)
+    clock.look_at_memory()
+    if parsed.error_type == "StepTimeout" or clock.reason is not None:
+        end_strays(root)
+    return _explain_interrupt(parsed, clock.reason)
+
+
+def _answer_call(ticket: int, call: Callable[[], tuple[Any, ...]], clock: "_Clock") -> None:
+    try:
+        reply = call()
+        clock.check()
+        clock.send((ticket, reply))
+    except CallInterruptedError as stopped:
+        clock.interrupt(_BY_HAND)  # before the reply: it then ends the call
+        clock.send((ticket, stopped.frame))
+    except RecursionError as error:
+        raise NodeGoneError("a call whose arguments are nested too deep") from error
 
 
 class _Clock:

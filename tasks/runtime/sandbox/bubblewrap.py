@@ -65,24 +65,46 @@ def command(*, keeps_root: bool) -> list[str]:
     """
     words = [shutil.which("bwrap") or "bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--clearenv", "--hostname", "sandbox"]
-    words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if keeps_root else ["--unshare-user"]
-    targets = [*map(Path, (*SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
-    for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
-        words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
-    words += ["--perms", "0755", "--dir", SCRATCH_MOUNT, "--perms", "0755", "--dir", scratch_mount()]
-    words += ["--symlink", scratch_mount(), "/dev/shm"]
+    if keeps_root:
+        words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    else:
+        words += ["--unshare-user"]
+    return [*words, *_file_system(), "--remount-ro", "/", "--chdir", "/"]
+
+
+def _file_system() -> list[str]:
+    """Return the mount options; later mounts lie over earlier ones."""
+    words = _directories()
     for path in SYSTEM_LIBRARIES:
         words += ["--ro-bind-try", path, path]
     for directory in library_directories():
         words += ["--ro-bind", str(directory), str(directory)]
     for path in own_traces():
-        words += ["--perms", "0755", "--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+        words += _hide(path)
     words += ["--ro-bind", str(INSIDE_DIRECTORY), f"{INSIDE_MOUNT}/inside"]
     for device in _DEVICES:
         words += ["--dev-bind", device, device]
     for path in own_traces():
-        words += ["--remount-ro", str(path)] if path.is_dir() else []
-    return [*words, "--remount-ro", "/", "--chdir", "/"]
+        if path.is_dir():
+            words += ["--remount-ro", str(path)]
+    return words
+
+
+def _directories() -> list[str]:
+    """Return the options that make mount points, readable to every user."""
+    words = []
+    targets = [*map(Path, (*SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
+    for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
+        words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
+    words += ["--perms", "0755", "--dir", SCRATCH_MOUNT, "--perms", "0755", "--dir", scratch_mount()]
+    return [*words, "--symlink", scratch_mount(), "/dev/shm"]
+
+
+def _hide(path: Path) -> list[str]:
+    """Return the options that mount nothing over a path."""
+    if path.is_dir():
+        return ["--perms", "0755", "--tmpfs", str(path)]
+    return ["--ro-bind", "/dev/null", str(path)]
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from carryover.tasks.runtime.inside.walls.confine import landlock_version
@@ -26,15 +27,20 @@ def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = 
     obstacles = {level: _obstacle(level) for level in LEVELS}
     if wanted is not None and obstacles[wanted]:
         raise SandboxUnavailableError(f"sandbox level {wanted} is unavailable: {obstacles[wanted]}")
-    level: SandboxLevel = wanted or next(level for level in LEVELS if not obstacles[level])
+    reached = [level for level in LEVELS if not obstacles[level]]
+    level = wanted or reached[0]
     better = LEVELS[: LEVELS.index(level)]
     if required in better:
         way = obstacles[required] or "choose no `sandbox`, or the one required"
         raise SandboxUnavailableError(f"{required} is required, and blocks would run at {level}: {way}")
     if better:
-        ways = [_way_to(other, obstacles[other]) for other in better]
-        logger.warning(f"sandbox level {level}; for a better one: {'; '.join(ways)}")
+        _warn_of_better(level, better, obstacles)
     return level
+
+
+def _warn_of_better(level: SandboxLevel, better: Sequence[SandboxLevel], obstacles: Mapping[SandboxLevel, str]) -> None:
+    ways = [_way_to(other, obstacles[other]) for other in better]
+    logger.warning(f"sandbox level {level}; for a better one: {'; '.join(ways)}")
 
 
 def _way_to(level: SandboxLevel, obstacle: str) -> str:

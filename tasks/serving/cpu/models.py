@@ -61,42 +61,57 @@ def load_models(models: ServedModels, *, template_path: Path | None = None) -> l
 def _load(
     name: str, source: str, adapter: Path | None = None, *, revision: str | None = None, template: str | None = None
 ) -> LoadedModel:
-    import torch
-
     import_bitsandbytes()
-    from peft import PeftModel
     from safetensors import SafetensorError
-    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     if Path(source).is_absolute() and not Path(source).is_dir():
         raise UserError(f"model {name!r}: {source} is not a directory; give the one that training saved, or a hub name")
     print(f"loading {name} from {adapter or source}", flush=True)
     register_ragged_attention()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
-        model = AutoModelForCausalLM.from_pretrained(
-            source, revision=revision, dtype=torch.float32, attn_implementation=ATTENTION_NAME
-        )
-        if adapter is not None:
-            model: Any = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+        tokenizer, model = _read_weights(source, adapter, revision)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise UserError(
             f"model {name!r} cannot be loaded from {adapter or source} ({type(error).__name__}: {first_line(error)}); "
             "name a whole folder that training saved, an adapter with the base that it was trained on"
         ) from error
     model.eval().requires_grad_(False)
-    own = tokenizer.chat_template
-    tokenizer.chat_template = own or template if adapter is None else template or own
+    tokenizer.chat_template = _choose_template(tokenizer.chat_template, template, is_adapter=adapter is not None)
     if tokenizer.chat_template is None:
         raise UserError(f"tokenizer of model {name!r} at {source} has no chat template")
+    forward: Forward = module_forward(model)
+    if Qwen3Forward.fits(model):
+        forward = Qwen3Forward(model)
     return LoadedModel(
         name=name,
-        forward=Qwen3Forward(model) if Qwen3Forward.fits(model) else module_forward(model),
+        forward=forward,
         tokenizer=tokenizer,
         end_ids=_end_ids(tokenizer, model),
         cache_shape=_cache_shape(name, model.config),
         max_positions=model.config.max_position_embeddings,
     )
+
+
+def _read_weights(source: str, adapter: Path | None, revision: str | None) -> tuple[Any, Any]:
+    """Return a base's tokenizer and its model in float32, an adapter merged into it."""
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
+    model = AutoModelForCausalLM.from_pretrained(
+        source, revision=revision, dtype=torch.float32, attn_implementation=ATTENTION_NAME
+    )
+    if adapter is not None:
+        model: Any = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    return tokenizer, model
+
+
+def _choose_template(own: str | None, given: str | None, *, is_adapter: bool) -> str | None:
+    """Return a model's chat template: an adapter was trained with the given one, a base keeps its own."""
+    if is_adapter:
+        return given or own
+    return own or given
 
 
 def _end_ids(tokenizer: Any, model: Any) -> frozenset[Any]:

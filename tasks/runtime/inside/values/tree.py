@@ -61,39 +61,61 @@ def encode(value: Any, types: Mapping[str, type] | None = None) -> Encoded:
 
     `types` are the classes that the reader knows, by name; `None` stands for a reader that takes others as records.
     """
-    kept: list[Any] = []  # parts made on the way included, so that an identity stays one value's
-    places: dict[int, int] = {}
+    queue = _Queue()
+    nodes: list[list[Any]] = []
+    contents: list[Content] = []
+    root = queue.refer(value)
+    for one in queue.values:  # grows meanwhile: each node refers to its parts
+        tag = _tag(type(one))
+        _check_known(tag, type(one), types)
+        parts, content = _split(tag, one)
+        contents += content
+        if not _CONSTANTS.issuperset(map(type, parts)):
+            parts = [queue.refer(part) for part in parts]
+        if tag in frames.PICTURES:
+            tag = "builtins.bytes"
+        nodes.append([tag, parts, *(each.size for each in content)])
+    packages = {tag.partition(".")[0] for tag, *_ in nodes}
+    libraries = sorted(packages.intersection(frames.LIBRARIES))
+    return Encoded("".join(_chunks([root, nodes], 0)).encode(), contents, tuple(libraries))
 
-    def refer(part: Any) -> Any:
+
+class _Queue:
+    """Values to encode, each once; its place is the number of its node."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []  # holds temporary parts too: a freed one's id could name another value
+        self._places: dict[int, int] = {}
+
+    def refer(self, part: Any) -> Any:
+        """Return a constant as it is, and `[place]` for another value, which joins the queue."""
         kind = type(part)
         if kind in _CONSTANTS or (kind is int and -_INT_LIMIT <= part < _INT_LIMIT):
             return part
         if kind is str and len(part) <= _TEXT_LIMIT:
             return part
-        place = places.setdefault(id(part), len(kept))
-        if place == len(kept):
-            kept.append(part)
+        place = self._places.setdefault(id(part), len(self.values))
+        if place == len(self.values):
+            self.values.append(part)
         return [place]
 
-    nodes: list[list[Any]] = []
-    contents: list[Content] = []
-    root = refer(value)
-    for one in kept:  # which grows meanwhile
-        kind = type(one)
-        tag = _tag(kind)
-        if types is not None and tag in plain.CLASSES and types.get(kind.__name__) is not kind:
-            raise MissingTypeError(kind)
-        try:
-            split = _CODECS[tag].split(one)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError) as error:
-            raise NotPortableError(f"a value of type {kind.__name__} does not travel: {error}") from error
-        parts, *content = split if type(split) is tuple else (split,)
-        contents += content
-        parts = parts if _CONSTANTS.issuperset(map(type, parts)) else [refer(part) for part in parts]
-        tag = "builtins.bytes" if tag in frames.PICTURES else tag
-        nodes.append([tag, parts, *(each.size for each in content)])
-    libraries = {library for tag, *_ in nodes if (library := tag.partition(".")[0]) in frames.LIBRARIES}
-    return Encoded("".join(_chunks([root, nodes], 0)).encode(), contents, tuple(sorted(libraries)))
+
+def _check_known(tag: str, kind: type, types: Mapping[str, type] | None) -> None:
+    """Raise `MissingTypeError` for a class that the reader must know and does not."""
+    if types is not None and tag in plain.CLASSES and types.get(kind.__name__) is not kind:
+        raise MissingTypeError(kind)
+
+
+def _split(tag: str, value: Any) -> tuple[list[Any], tuple[Content, ...]]:
+    """Return a value's parts, and its content where it has one."""
+    try:
+        split = _CODECS[tag].split(value)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError) as error:
+        raise NotPortableError(f"a value of type {type(value).__name__} does not travel: {error}") from error
+    if type(split) is tuple:
+        parts, *content = split
+        return parts, tuple(content)
+    return split, ()
 
 
 def decode(
@@ -169,7 +191,11 @@ def _places_in(parts: list[Any]) -> list[int]:
 
 
 class _Builder(NamedTuple):
-    """Makes the values of nodes, each after its parts."""
+    """Makes the values of nodes, each after its parts.
+
+    A list or another mutable value is made empty when it is first met and filled once its parts are there, so that
+    a cycle through it closes.
+    """
 
     nodes: dict[int, _Node]
     types: Mapping[str, type]
@@ -179,36 +205,53 @@ class _Builder(NamedTuple):
 
     def build(self, root: Any) -> Any:
         """Return the value of a part."""
-        built = self.built
-        opened = set()
-        done = set()
+        opened: set[int] = set()
+        done: set[int] = set()
         late: list[int] = []
         waiting = _places_in([root])
         while waiting:
             place = waiting[-1]
-            codec, _, parts, _ = node = self.nodes[place]
             if place not in opened:
                 opened.add(place)
-                if codec.fill is not None:
-                    built[place] = codec.make(self._kind(node), *parts)
-                if ahead := [each for each in _places_in(parts) if each not in opened]:
+                ahead = [each for each in self._open(place) if each not in opened]
+                if ahead:
                     waiting += ahead
                     continue
             waiting.pop()
             if place in done:
                 continue
             done.add(place)
-            if codec.fill is None:
-                built[place] = codec.make(self._kind(node), *self._values(parts), *node.contents)
-            elif all(each in built for each in _places_in(parts)):
-                codec.fill(built[place], self._values(parts))
-            else:  # it is in a cycle with an immutable value, which needs it first
+            if not self._finish(place):
                 late.append(place)
         for place in late:
-            codec, _, parts, _ = self.nodes[place]
-            assert codec.fill is not None
-            codec.fill(built[place], self._values(parts))
+            self._fill(place)
         return self._values([root])[0]
+
+    def _open(self, place: int) -> list[int]:
+        """Make a mutable value, still empty, and return the places of a node's parts."""
+        node = self.nodes[place]
+        if node.codec.fill is not None:
+            self.built[place] = node.codec.make(self._kind(node), *node.parts)
+        return _places_in(node.parts)
+
+    def _finish(self, place: int) -> bool:
+        """Make an immutable value or fill a mutable one; False if a part of it is not made yet.
+
+        Such a part is an immutable value in a cycle with the mutable one, which it needs first.
+        """
+        node = self.nodes[place]
+        if node.codec.fill is None:
+            self.built[place] = node.codec.make(self._kind(node), *self._values(node.parts), *node.contents)
+            return True
+        if not self.built.keys() >= set(_places_in(node.parts)):
+            return False
+        self._fill(place)
+        return True
+
+    def _fill(self, place: int) -> None:
+        node = self.nodes[place]
+        assert node.codec.fill is not None
+        node.codec.fill(self.built[place], self._values(node.parts))
 
     def _values(self, parts: list[Any]) -> list[Any]:
         built = self.built
