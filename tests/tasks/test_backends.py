@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from carryover.tasks.agent.client import EpisodeSlots, ScriptedClientSpec, open_client
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import PlannedEpisode
 from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
@@ -14,6 +13,7 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.plans.laptop_full import teacher_episode
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from tests.tasks.agent.playing import make_context, make_scripted_condition
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(3)]
 TIMES = {"model_seconds", "execution_seconds", "wall_seconds", "seconds", "started_at"}
@@ -22,9 +22,7 @@ NAMED_BY_BACKEND = {"backend", "contract_json"}
 
 def play(backend, contract):
     """Return every row of the teacher's episodes on a backend, without times and the backend's own name."""
-    condition = Condition(
-        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="small", split="train"
-    )
+    condition = make_scripted_condition(contract, bucket="small")
     recorded = {}
     runtime = open_runtime(RuntimeSpec(backend=backend))
 
@@ -32,17 +30,7 @@ def play(backend, contract):
         async with open_client(ScriptedClientSpec(), condition, KNAPSACK_FAMILY) as client:
             await run_shard(
                 [PlannedEpisode(instance, 0, 0) for instance in INSTANCES],
-                EpisodeContext(
-                    family=KNAPSACK_FAMILY,
-                    condition=condition,
-                    client=client,
-                    runtime=runtime,
-                    spec=teacher_episode(),
-                    run_id="run",
-                    plan_digest="plan",
-                    scale="smoke",
-                    stage_digest="stage",
-                ),
+                make_context(runtime, client, condition, spec=teacher_episode()),
                 slots=EpisodeSlots(1),
                 check=lambda: None,
                 on_recorded=lambda episode: recorded.setdefault(episode.episode.episode_id, episode),

@@ -23,15 +23,13 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
+from carryover.tasks.agent.episode import PlannedEpisode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.scripted import ScriptedModel
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -41,6 +39,7 @@ from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 from tests.benchmarks.harness.measuring import proportional_bytes
+from tests.tasks.agent.playing import make_context, make_scripted_condition
 
 SECONDS = float(os.environ.get("CARRYOVER_SOAK_SECONDS", "3600"))
 EPISODES_AT_ONCE = 8
@@ -121,19 +120,13 @@ def play(contract: ContractName, folder: Path, until: float, watch: Watch) -> No
     """Play episodes of a contract with half of the places, and land them."""
     runtime = open_runtime(RuntimeSpec())
     instances = [sample_instance(KNAPSACK["small"], seed) for seed in range(INSTANCES)]
-    condition = Condition(
-        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="small", split="evaluation"
-    )
-    context = EpisodeContext(
-        family=KNAPSACK_FAMILY,
-        condition=condition,
-        client=FaultyTeacher(open_teacher("small", contract)),
-        runtime=runtime,
+    condition = make_scripted_condition(contract, bucket="small", split="evaluation")
+    context = make_context(
+        runtime,
+        FaultyTeacher(open_teacher("small", contract)),
+        condition,
         spec=EpisodeSpec(faults=FaultSpec(), prompt_set="compact"),
         run_id=contract,
-        plan_digest="plan",
-        stage_digest="stage",
-        scale="smoke",
     )
     with BatchedLanding(LandingZone(folder), contract) as landing:
 

@@ -11,16 +11,16 @@ from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
-from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.agent.episode import PlannedEpisode
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.vocabulary import ContractName
 from tests.benchmarks.harness.playing import make_instances
+from tests.tasks.agent.playing import make_context
 
 
 def main(base_url: str, folder: Path, first: int, count: int, places: int) -> None:
@@ -36,17 +36,7 @@ def main(base_url: str, folder: Path, first: int, count: int, places: int) -> No
         bucket="easy",
         split="evaluation",
     )
-    context = EpisodeContext(
-        family=KNAPSACK_FAMILY,
-        condition=condition,
-        client=client,
-        runtime=runtime,
-        spec=EpisodeSpec(),
-        run_id=run_id,
-        plan_digest="plan",
-        stage_digest="stage",
-        scale="paper",
-    )
+    context = make_context(runtime, client, condition, run_id=run_id, scale="paper")
 
     async def play(landing: BatchedLanding, replicate: int, planned: list[Instance]) -> None:
         await run_shard(

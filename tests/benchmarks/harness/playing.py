@@ -13,19 +13,17 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
-from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.scripted import ScriptedModel
 from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.traces.vocabulary import ContractName
+from tests.tasks.agent.playing import make_context, make_scripted_condition
 
 TURNS = 6
 INSPECTIONS_PER_TURN = 6
@@ -108,27 +106,11 @@ def run_bare(runtime: Runtime, instances: list[Instance], contract: str, blocks:
 
 
 def _context(runtime: Runtime, contract: str) -> EpisodeContext:
-    return EpisodeContext(
-        family=KNAPSACK_FAMILY,
-        condition=_condition(contract),
-        client=_teacher(contract),
-        runtime=runtime,
-        spec=EpisodeSpec(),
-        run_id="run",
-        plan_digest="plan",
-        stage_digest="stage",
-        scale="smoke",
-    )
+    return make_context(runtime, _teacher(contract), _condition(contract))
 
 
 def _condition(contract: str) -> Condition:
-    return Condition(
-        purpose="teacher",
-        model_name="scripted",
-        runtime_contract=ContractName(contract),
-        bucket="easy",
-        split="evaluation",
-    )
+    return make_scripted_condition(contract, split="evaluation")
 
 
 def _teacher(contract: str) -> ScriptedModel:

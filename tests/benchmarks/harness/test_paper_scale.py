@@ -26,16 +26,16 @@ from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
-from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
+from carryover.tasks.agent.episode import PlannedEpisode
+from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
+from tests.tasks.agent.playing import make_context
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(8 * 3600)]
 
@@ -97,17 +97,7 @@ def play_cell(condition, base_url, folder, concurrency, instance_count):
         async def play():
             await run_shard(
                 (PlannedEpisode(instance, 0, 0) for instance in instances),
-                EpisodeContext(
-                    family=KNAPSACK_FAMILY,
-                    condition=condition,
-                    client=client,
-                    runtime=runtime,
-                    spec=EpisodeSpec(),
-                    run_id="run",
-                    plan_digest="plan",
-                    scale="paper",
-                    stage_digest="stage",
-                ),
+                make_context(runtime, client, condition, scale="paper"),
                 slots=EpisodeSlots(concurrency),
                 check=lambda: None,
                 on_recorded=keep,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
@@ -11,7 +12,7 @@ from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.traces.vocabulary import TokenSource
+from carryover.tasks.traces.vocabulary import ContractName, TokenSource
 
 INSTANCE = sample_instance(KNAPSACK["easy"], 11)
 FIRST_ID = INSTANCE.items[0].item_id
@@ -51,19 +52,33 @@ def make_condition(runtime_contract="persistent", **fields):
     return Condition(**{**default, "runtime_contract": runtime_contract, **fields})
 
 
+def make_scripted_condition(runtime_contract, bucket="easy", split="train"):
+    """Return the condition of a scripted teacher's episode."""
+    fields = {"purpose": "teacher", "model_name": "scripted", "bucket": bucket, "split": split}
+    return make_condition(ContractName(runtime_contract), **fields)
+
+
+def make_context(runtime, client, condition=None, **fields):
+    """Return the context of a knapsack episode; the fields replace its others."""
+    default: dict[str, Any] = {
+        "family": KNAPSACK_FAMILY,
+        "condition": condition or make_condition(),
+        "client": client,
+        "runtime": runtime,
+        "spec": EpisodeSpec(),
+        "run_id": "run",
+        "plan_digest": "plan",
+        "stage_digest": "stage",
+        "scale": "smoke",
+    }
+    return EpisodeContext(**default | fields)
+
+
 def play(runtime, model, contract="persistent", *, condition=None, replicate=0, run_id="run", **fields):
     return asyncio.run(
         run_episode(
-            EpisodeContext(
-                family=KNAPSACK_FAMILY,
-                condition=condition or make_condition(contract),
-                client=model,
-                runtime=runtime,
-                spec=EpisodeSpec(**fields),
-                run_id=run_id,
-                plan_digest="plan",
-                scale="smoke",
-                stage_digest="stage",
+            make_context(
+                runtime, model, condition or make_condition(contract), spec=EpisodeSpec(**fields), run_id=run_id
             ),
             PlannedEpisode(INSTANCE, replicate),
         )

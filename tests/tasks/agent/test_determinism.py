@@ -2,11 +2,9 @@ import asyncio
 import hashlib
 import json
 
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
+from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -14,6 +12,7 @@ from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.rows import Row
+from tests.tasks.agent.playing import make_context, make_scripted_condition
 
 VOLATILE = {"run_id", "started_at", "wall_seconds", "model_seconds", "execution_seconds", "seconds"}
 
@@ -27,21 +26,15 @@ def digest_of_a_run(run_id, *, concurrency):
         gate = asyncio.Semaphore(concurrency)
 
         async def play(instance, contract):
-            condition = Condition(
-                purpose="teacher", model_name="scripted", runtime_contract=contract, bucket="easy", split="evaluation"
-            )
+            condition = make_scripted_condition(contract, split="evaluation")
             async with gate:
                 return await run_episode(
-                    EpisodeContext(
-                        family=KNAPSACK_FAMILY,
-                        condition=condition,
-                        client=open_teacher("easy", contract),
-                        runtime=runtime,
+                    make_context(
+                        runtime,
+                        open_teacher("easy", contract),
+                        condition,
                         spec=EpisodeSpec(faults=FaultSpec(rate=0.5), varies_wording=True),
                         run_id=run_id,
-                        plan_digest="plan",
-                        scale="smoke",
-                        stage_digest="stage",
                     ),
                     PlannedEpisode(instance),
                 )

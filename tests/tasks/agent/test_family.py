@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
+from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.family import Score
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.runtime.inside.tools import ToolRuntimeException
-from tests.tasks.agent.playing import INSTANCE, Model, block, make_condition
+from tests.tasks.agent.playing import INSTANCE, Model, block, make_condition, make_context
 
 AGENT = Path(__file__).parents[3] / "tasks" / "agent"
 KNAPSACK_COLUMNS = {"value_taken": 0, "weight_taken": 0, "taken_count": 0, "inspected_count": 0}
@@ -77,16 +77,12 @@ class Counting:
 
 def play(runtime, *blocks, contract="persistent"):
     model = Model(*(block(code) for code in blocks))
-    context = EpisodeContext(
+    context = make_context(
+        runtime,
+        model,
+        make_condition(contract),
         family=Counting(),
-        condition=make_condition(contract),
-        client=model,
-        runtime=runtime,
         spec=EpisodeSpec(prompt_set="compact", tool_call_cap=2),
-        run_id="run",
-        plan_digest="plan",
-        stage_digest="stage",
-        scale="smoke",
     )
     return asyncio.run(run_episode(context, PlannedEpisode(Target("to five", 5)))), model
 

@@ -7,13 +7,13 @@ from itertools import pairwise
 import pytest
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
+from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.protocol import Completion
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.traces.vocabulary import ContractName, TokenSource
+from tests.tasks.agent.playing import make_context
 
 # Numbers and names that occur nowhere else, so that finding one means that it leaked.
 SEED = 860_411_937
@@ -135,17 +135,7 @@ def test_a_nosy_agent_finds_nothing(runtime, contract, prompt_set, monkeypatch):
 
     recorded = asyncio.run(
         run_episode(
-            EpisodeContext(
-                family=KNAPSACK_FAMILY,
-                condition=condition,
-                client=model,
-                runtime=runtime,
-                spec=EpisodeSpec(prompt_set=prompt_set),
-                run_id="run",
-                plan_digest="plan",
-                scale="smoke",
-                stage_digest="stage",
-            ),
+            make_context(runtime, model, condition, spec=EpisodeSpec(prompt_set=prompt_set)),
             PlannedEpisode(INSTANCE),
         )
     )
@@ -167,17 +157,7 @@ def test_refusal_tells_the_class_of_one_item(runtime):
     )
     recorded = asyncio.run(
         run_episode(
-            EpisodeContext(
-                family=KNAPSACK_FAMILY,
-                condition=condition,
-                client=Prober(),
-                runtime=runtime,
-                spec=EpisodeSpec(),
-                run_id="run",
-                plan_digest="plan",
-                scale="smoke",
-                stage_digest="stage",
-            ),
+            make_context(runtime, Prober(), condition),
             PlannedEpisode(INSTANCE),
         )
     )

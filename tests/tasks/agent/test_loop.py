@@ -5,13 +5,11 @@ import json
 
 import pytest
 
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
-from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.protocol import ContextOverflowError, ModelError
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.traces.rows import EPISODE_TABLES
 from carryover.tasks.traces.vocabulary import FinishReason
-from tests.tasks.agent.playing import FIRST_ID, INSTANCE, Model, SlowModel, block, make_condition, play
+from tests.tasks.agent.playing import FIRST_ID, INSTANCE, Model, SlowModel, block, make_context, play
 
 
 def test_finish_ends_the_episode_right_after_its_step(runtime):
@@ -125,18 +123,7 @@ def test_the_declaration_tells_what_was_in_force(runtime):
 def test_counter_counts_conversation_tokens_once(runtime):
     recorded = asyncio.run(
         run_episode(
-            EpisodeContext(
-                family=KNAPSACK_FAMILY,
-                condition=make_condition(),
-                client=Model(block("x = 1"), block("finish()")),
-                runtime=runtime,
-                spec=EpisodeSpec(),
-                run_id="run",
-                plan_digest="plan",
-                scale="smoke",
-                count_tokens=len,
-                stage_digest="stage",
-            ),
+            make_context(runtime, Model(block("x = 1"), block("finish()")), count_tokens=len),
             PlannedEpisode(INSTANCE),
         )
     )

@@ -16,15 +16,15 @@ import pytest
 
 from carryover.tasks.agent import protocol
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
+from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.protocol import Completion, CompletionRequest
 from carryover.tasks.cave.arms.tokens import count_messages
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.traces.vocabulary import TokenSource
+from tests.tasks.agent.playing import make_context
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_episodes.json").read_text(encoding="utf-8"))
 IMPORTS_PANDAS = ("injected", "injected_persistent_costly")
@@ -54,16 +54,11 @@ def completion_of(reply: dict[str, Any]) -> Completion:
 
 def play(runtime: Runtime, recorded: dict[str, Any]):
     condition = Condition(**recorded["condition"])
-    context = EpisodeContext(
-        family=KNAPSACK_FAMILY,
-        condition=condition,
-        client=RecordedModel(recorded["replies"], is_teacher=condition.purpose == "teacher"),
-        runtime=runtime,
+    context = make_context(
+        runtime,
+        RecordedModel(recorded["replies"], is_teacher=condition.purpose == "teacher"),
+        condition,
         spec=EpisodeSpec(**recorded["spec"]),
-        run_id="run",
-        plan_digest="plan",
-        stage_digest="stage",
-        scale="smoke",
         count_tokens=count_messages,
     )
     instance = sample_instance(KNAPSACK[recorded["bucket"]], recorded["seed"])

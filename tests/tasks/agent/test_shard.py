@@ -9,17 +9,16 @@ import pytest
 
 from carryover.tasks.agent.client import EpisodeSlots
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
-from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.agent.episode import PlannedEpisode
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.services.environment import processor_count
 from carryover.tasks.traces.vocabulary import ContractName, TokenSource
+from tests.tasks.agent.playing import make_context
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(6)]
 CONDITION = Condition(
@@ -95,17 +94,7 @@ def run(runtime, *, concurrency=1, slots=None, check=lambda: None, on_recorded, 
     asyncio.run(
         run_shard(
             (PlannedEpisode(instance, 0, 0) for instance in instances),
-            EpisodeContext(
-                family=KNAPSACK_FAMILY,
-                condition=CONDITION,
-                client=model or FinishingModel(),
-                runtime=runtime,
-                spec=EpisodeSpec(),
-                run_id="run",
-                plan_digest="plan",
-                scale="smoke",
-                stage_digest="stage",
-            ),
+            make_context(runtime, model or FinishingModel(), CONDITION),
             slots=slots or EpisodeSlots(concurrency),
             check=check,
             on_recorded=on_recorded,

@@ -5,12 +5,11 @@ import copy
 
 import pytest
 
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, open_speaker
-from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.agent.episode import PlannedEpisode, open_speaker
 from carryover.tasks.agent.recorder import EpisodeRecorder
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.runtime.interpreter import Interpreter
-from tests.tasks.agent.playing import INSTANCE, Model, make_condition
+from tests.tasks.agent.playing import INSTANCE, Model, make_context
 
 
 class FullRecorder(EpisodeRecorder):
@@ -25,17 +24,7 @@ def test_interpreter_ends_although_its_last_events_cannot_be_recorded(runtime):
     open_interpreter = runtime.open_interpreter
     noting = copy.copy(runtime)
     noting.open_interpreter = lambda *a, **options: opened.append(open_interpreter(*a, **options)) or opened[-1]
-    context = EpisodeContext(
-        family=KNAPSACK_FAMILY,
-        condition=make_condition(),
-        client=Model("never asked"),
-        runtime=noting,
-        spec=EpisodeSpec(),
-        run_id="run",
-        plan_digest="plan",
-        stage_digest="stage",
-        scale="smoke",
-    )
+    context = make_context(noting, Model("never asked"))
     recorder = FullRecorder("run", "episode")
 
     async def open_and_close() -> None:

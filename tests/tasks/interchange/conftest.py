@@ -12,13 +12,10 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import arrow_schema, to_arrow
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
-from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.interchange.authors import write_authors
 from carryover.tasks.interchange.recorded import RecordedTrace, recorded_traces
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import Instance, instance_rows
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -27,7 +24,7 @@ from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.rows import InstanceRow, Row
-from carryover.tasks.traces.vocabulary import ContractName
+from tests.tasks.agent.playing import make_context, make_scripted_condition
 from tests.tasks.interchange.authors_repository import scripts_folder
 
 CONTRACTS = ("persistent", "stateless")
@@ -64,23 +61,11 @@ class Played(NamedTuple):
 
 def play(instance: Instance, contract: str, runtime: Runtime) -> RecordedEpisode:
     """Play one episode; tokens are counted as a quarter of the characters."""
-    condition = Condition(
-        purpose="teacher", model_name="scripted", runtime_contract=ContractName(contract), bucket="easy", split="train"
-    )
+    condition = make_scripted_condition(contract)
     teacher = open_teacher("easy", contract, lambda messages: sum(len(each.content) // 4 for each in messages))
     return asyncio.run(
         run_episode(
-            EpisodeContext(
-                family=KNAPSACK_FAMILY,
-                condition=condition,
-                client=teacher,
-                runtime=runtime,
-                spec=EpisodeSpec(),
-                run_id="run",
-                plan_digest="plan",
-                scale="smoke",
-                stage_digest="stage",
-            ),
+            make_context(runtime, teacher, condition),
             PlannedEpisode(instance),
         )
     )

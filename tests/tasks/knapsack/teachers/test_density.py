@@ -6,19 +6,17 @@ from typing import NamedTuple
 
 import pytest
 
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
+from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance, solve
 from carryover.tasks.knapsack.teachers.density import read_known, read_task, write_density_reply
 from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.knapsack.teachers.small import PlayedTurn
 from carryover.tasks.traces.vocabulary import FinishReason
-from tests.tasks.agent.playing import opening_messages
+from tests.tasks.agent.playing import make_context, make_scripted_condition, opening_messages
 
 CONTRACTS = ["persistent", "stateless"]
 
@@ -42,9 +40,7 @@ def make_instances(bucket, count):
 
 
 def play(runtime, bucket, contract, instances, *, inspections_per_turn=None, **fields):
-    condition = Condition(
-        purpose="teacher", model_name="scripted", runtime_contract=contract, bucket=bucket, split="train"
-    )
+    condition = make_scripted_condition(contract, bucket=bucket)
     teacher = open_teacher(bucket, contract, inspections_per_turn=inspections_per_turn)
 
     async def play_all():
@@ -53,17 +49,7 @@ def play(runtime, bucket, contract, instances, *, inspections_per_turn=None, **f
         async def play_one(instance):
             async with places:
                 return await run_episode(
-                    EpisodeContext(
-                        family=KNAPSACK_FAMILY,
-                        condition=condition,
-                        client=teacher,
-                        runtime=runtime,
-                        spec=EpisodeSpec(**fields),
-                        run_id="run",
-                        plan_digest="plan",
-                        scale="smoke",
-                        stage_digest="stage",
-                    ),
+                    make_context(runtime, teacher, condition, spec=EpisodeSpec(**fields)),
                     PlannedEpisode(instance),
                 )
 

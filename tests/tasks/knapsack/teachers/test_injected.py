@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
+from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec, PromptSet
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.scripted import ScriptedModel
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.teachers.injected import write_injected_reply
@@ -23,7 +21,8 @@ from carryover.tasks.readers.trace import Block, Reply, Trace
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.traces.vocabulary import ContractName, FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
+from tests.tasks.agent.playing import make_context, make_scripted_condition
 
 INJECTED = ["injected", "injected+persistent"]
 
@@ -37,22 +36,15 @@ def with_pandas() -> Iterator[Runtime]:
 
 
 def play(runtime, bucket: str, contract: str, seed: int, teacher=None, **fields) -> RecordedEpisode:
-    condition = Condition(
-        purpose="teacher", model_name="scripted", runtime_contract=ContractName(contract), bucket=bucket, split="train"
-    )
+    condition = make_scripted_condition(contract, bucket=bucket)
     prompt_set: PromptSet = "full" if bucket in ("easy", "hard") else "compact"
     return asyncio.run(
         run_episode(
-            EpisodeContext(
-                family=KNAPSACK_FAMILY,
-                condition=condition,
-                client=teacher or open_teacher(bucket, contract),
-                runtime=runtime,
+            make_context(
+                runtime,
+                teacher or open_teacher(bucket, contract),
+                condition,
                 spec=EpisodeSpec(prompt_set=prompt_set, **fields),
-                run_id="run",
-                plan_digest="plan",
-                scale="smoke",
-                stage_digest="stage",
             ),
             PlannedEpisode(sample_instance(KNAPSACK[bucket], seed), 0),
         )
