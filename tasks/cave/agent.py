@@ -26,6 +26,7 @@ from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.results import Display
 from carryover.tasks.traces.vocabulary import Backend, ContractName
 
 Watch = Callable[[Event], None]
@@ -58,6 +59,7 @@ class Agent:
         save_to: Path | str | None = None,
         runtime: Runtime | None = None,
         contract: str = ContractName.PERSISTENT,
+        tells_surroundings: bool = True,
     ) -> None:
         """Open the interpreter; raise `ValueError` for a model name without an endpoint.
 
@@ -73,11 +75,13 @@ class Agent:
             save_to: File that is written before and after every block; `Agent.resume` goes on from it.
             runtime: A worker's runtime to share; it stays open. Default: one of the agent's own.
             contract: What becomes of names after a block; `stateless` binds injected objects anew before each.
+            tells_surroundings: Tell the model which files, network, time and libraries its blocks have.
         """
         if backend is not None:
             spec = spec.model_copy(update={"runtime": spec.runtime.model_copy(update={"backend": backend})})
         self.spec = spec
         self.instructions = instructions
+        self.tells_surroundings = tells_surroundings
         self.client = _client(model, endpoint, api_key_variable)
         self.loop_state = LoopState(name)
         self.text = SemanticStream()
@@ -117,6 +121,28 @@ class Agent:
         """
         return self.runtime.idle.retrieve(name)
 
+    def put(self, path: Path | str, content: bytes | None = None) -> None:
+        """Put a file of the host, or a content under a path, into the blocks' working directory.
+
+        Raises:
+            InjectionError: There are no files here, the path leads out of the directory, or the file is too large.
+            OSError: The host's file cannot be read.
+            BusyError: A block is running.
+        """
+        self.runtime.idle.put(path, content)
+
+    def get(self, path: Path | str) -> bytes:
+        """Return a file of the blocks' working directory; raise `RetrievalError` if there is none."""
+        return self.runtime.idle.get(path)
+
+    def files(self) -> dict[str, int]:
+        """Return the size of each file in the blocks' working directory, by its path in there."""
+        return self.runtime.idle.files()
+
+    def figures(self) -> tuple[Display, ...]:
+        """Return the figures of the last blocks, each as PNG and SVG, in order."""
+        return self.runtime.idle.figures()
+
     def variables(self) -> dict[str, str]:
         """Return the model's variables with the names of their types."""
         injected = {entry.name for entry in self.runtime.idle.injected}
@@ -152,6 +178,7 @@ class Agent:
             self.instructions,
             {name: skill.description for name, skill in self.skills.items()},
             self._checkpoint,
+            self.tells_surroundings,
         )
         return EpisodeMachine(self.client, speaker, question_limits(self.spec)).play()
 

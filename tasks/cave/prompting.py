@@ -31,9 +31,14 @@ def fill(name: str, /, **values: object) -> str:
 
 
 def system_prompt(
-    injected: Iterable[Injected], skills: Mapping[str, str], instructions: str, *, keeps_names: bool = True
+    injected: Iterable[Injected],
+    skills: Mapping[str, str],
+    instructions: str,
+    *,
+    keeps_names: bool = True,
+    surroundings: str = "",
 ) -> str:
-    """Return the system message: injected objects, skills and rules."""
+    """Return the system message: injected objects, surroundings, skills and rules."""
     entries = list(injected)
     sections = {kind: _entries(entry for entry in entries if entry.kind == kind) or "(none)" for kind in _KINDS}
     listed = "\n".join(f"- {name}: {description}" for name, description in skills.items())
@@ -41,6 +46,7 @@ def system_prompt(
         "system",
         **{f"{kind}s": section for kind, section in sections.items()},
         skills=f"{fill('skills', entries=listed)}\n" if skills else "",
+        surroundings=f"{fill('surroundings', text=surroundings)}\n" if surroundings else "",
         instructions=instructions,
         session=fill(_name("session", keeps_names=keeps_names)),
         names=fill(_name("names", keeps_names=keeps_names)),

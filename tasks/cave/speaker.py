@@ -73,6 +73,8 @@ class CaveSpeaker(Speaker):
     """Descriptions of the skills by name."""
     checkpoint: Callable[[], None]
     """Called when the state is worth saving: before a block runs, and after it was observed."""
+    tells_surroundings: bool = False
+    """Whether the system message says what a block has: files, network, time, libraries."""
 
     def __post_init__(self) -> None:
         self._keeps_names = lifetime_of(self.runtime.interpreter.contract).keeps != "nothing"
@@ -181,8 +183,15 @@ class CaveSpeaker(Speaker):
         )
 
     def _open(self) -> None:
-        injected = self.runtime.interpreter.injected
-        prompt = system_prompt(injected, self.skills, self.instructions, keeps_names=self._keeps_names)
+        interpreter = self.runtime.interpreter
+        injected = interpreter.injected
+        prompt = system_prompt(
+            injected,
+            self.skills,
+            self.instructions,
+            keeps_names=self._keeps_names,
+            surroundings=interpreter.surroundings() if self.tells_surroundings else "",
+        )
         self.text.add("system", prompt)
         self.loop_state.told_count = len(injected)
 

@@ -37,7 +37,14 @@ class Runtime(ABC):
         table = ToolTable(tools, tool_call_cap)
         documented = {name: tool.documentation for name, tool in table.tools.items()}
         engine = self.open_engine(lifetime_of(contract), documented)
-        return Interpreter(contract, table, engine, identity=Identity(instance_id, salt), spec=self.spec)
+        return Interpreter(
+            contract,
+            table,
+            engine,
+            identity=Identity(instance_id, salt),
+            spec=self.spec,
+            level=self.sandbox_level,
+        )
 
     @abstractmethod
     def open_engine(self, lifetime: Lifetime, tools: dict[str, str]) -> Engine:

@@ -32,7 +32,7 @@ from carryover.tasks.runtime.objects import (
 )
 from carryover.tasks.runtime.policy import describe_violations
 from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, Display, RuntimeEvent
-from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState
 from carryover.tasks.runtime.surroundings import describe_surroundings
 from carryover.tasks.runtime.tools import ToolTable
@@ -61,9 +61,17 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     """Runs an episode's blocks on a backend's engine, under the lifetime policy of a contract."""
 
     def __init__(
-        self, contract: Contract, tools: ToolTable, engine: Engine, *, identity: Identity, spec: RuntimeSpec
+        self,
+        contract: Contract,
+        tools: ToolTable,
+        engine: Engine,
+        *,
+        identity: Identity,
+        spec: RuntimeSpec,
+        level: SandboxLevel,
     ) -> None:
         self.contract = contract
+        self.sandbox_level = level
         self.injected: list[Injected] = []
         """Injected objects, with the descriptions for a prompt."""
         self.events: list[RuntimeEvent] = []
@@ -231,7 +239,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     def surroundings(self) -> str:
         """Return what a block finds around it, in words for a model: files, network, time, libraries."""
-        return describe_surroundings(self._spec, lifetime_of(self.contract))
+        return describe_surroundings(self._spec, lifetime_of(self.contract), self.sandbox_level)
 
     def figures(self) -> tuple[Display, ...]:
         """Return the figures of the last blocks, each as PNG and SVG, in order."""
@@ -284,7 +292,14 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """
         with self._alone():
             state, recovered = self._state.branch()
-        other = Interpreter(self.contract, self._tools.copy(), state.engine, identity=self._identity, spec=self._spec)
+        other = Interpreter(
+            self.contract,
+            self._tools.copy(),
+            state.engine,
+            identity=self._identity,
+            spec=self._spec,
+            level=self.sandbox_level,
+        )
         other._state = state
         other._step = self._step
         other._untold = recovered.notices

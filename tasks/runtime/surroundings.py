@@ -4,7 +4,7 @@ import functools
 import importlib.util
 
 from carryover.tasks.runtime.lifetime import Lifetime
-from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 
 _LIBRARIES = (
     "matplotlib",
@@ -25,11 +25,11 @@ _LIBRARIES = (
 _MIB = 1 << 20
 
 
-def describe_surroundings(spec: RuntimeSpec, lifetime: Lifetime) -> str:
+def describe_surroundings(spec: RuntimeSpec, lifetime: Lifetime, level: SandboxLevel) -> str:
     """Return a line for each thing that a block has or lacks."""
     lines = [
         _files(spec, lifetime),
-        "Network and other programs: none.",
+        _network(level),
         f"Time: a block is interrupted after {spec.block_timeout_seconds:g} seconds.",
         f"Libraries beside Python's own: {', '.join(importable_libraries()) or 'none'}.",
     ]
@@ -47,4 +47,13 @@ def _files(spec: RuntimeSpec, lifetime: Lifetime) -> str:
         return "Files: none can be written."
     lasting = "they stay for later blocks" if lifetime.keeps_files else "they are gone after the block"
     size = f"{spec.scratch_limit_bytes / _MIB:g} MiB"
-    return f"Files: the working directory takes {size} of them; {lasting}. Figures of matplotlib are shown to the user."
+    told = f"Files: the working directory takes {size} of them; {lasting}."
+    if "matplotlib" in importable_libraries():
+        return f"{told} Figures of matplotlib are shown to the user."
+    return told
+
+
+def _network(level: SandboxLevel) -> str:
+    if level == "none":
+        return "Network and other programs: not restricted; do not use them."
+    return "Network and other programs: none."

@@ -197,6 +197,7 @@ class _CodePlayer(_Player):
             instructions=self.instructions,
             runtime=setting.runtime,
             contract=self.arm.contract or "",
+            tells_surroundings=False,
         )
         self._inject()
         self._trace = Trace(

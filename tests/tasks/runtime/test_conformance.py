@@ -346,7 +346,8 @@ def test_interpreter_that_breaks_its_contract_is_found(runtime, contract):
     engine.finish = lambda _: finish([])
     promised = CONTRACTS["stateless" if contract.lifetime == "episode" else "persistent"]
     identity = Identity("instance", "")
-    with Interpreter(promised, ToolTable({}, None), engine, identity=identity, spec=runtime.spec) as interpreter:
+    settings = {"identity": identity, "spec": runtime.spec, "level": runtime.sandbox_level}
+    with Interpreter(promised, ToolTable({}, None), engine, **settings) as interpreter:
         interpreter.run_block("x = 1")
         assert not interpreter.verify_contract()
 

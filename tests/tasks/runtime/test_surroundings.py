@@ -6,7 +6,7 @@ from carryover.tasks.runtime.surroundings import describe_surroundings, importab
 
 def test_surroundings_say_what_a_block_has():
     spec = RuntimeSpec(scratch_limit_bytes=64 << 20, block_timeout_seconds=5)
-    assert describe_surroundings(spec, lifetime_of(CONTRACTS["stateless"])).splitlines()[:3] == [
+    assert describe_surroundings(spec, lifetime_of(CONTRACTS["stateless"]), "bwrap+seccomp").splitlines()[:3] == [
         "Files: the working directory takes 64 MiB of them; they are gone after the block. "
         "Figures of matplotlib are shown to the user.",
         "Network and other programs: none.",
@@ -15,8 +15,8 @@ def test_surroundings_say_what_a_block_has():
 
 
 def test_surroundings_without_a_folder_say_so():
-    told = describe_surroundings(RuntimeSpec(), lifetime_of(CONTRACTS["persistent"]))
-    assert told.startswith("Files: none can be written.\n")
+    told = describe_surroundings(RuntimeSpec(), lifetime_of(CONTRACTS["persistent"]), "none")
+    assert told.startswith("Files: none can be written.\nNetwork and other programs: not restricted;")
 
 
 def test_libraries_that_are_told_can_be_imported(open_one):

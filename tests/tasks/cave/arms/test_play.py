@@ -220,6 +220,12 @@ def test_arms_without_injection_are_told_what_methods_do(run, arm):
     assert "self.target = max(10, min(30, self.target + degrees))" in opening
 
 
+def test_code_arms_are_told_nothing_of_their_surroundings(run):
+    opening = json.loads(run(COUNTER, "persistent_code").recorded.turns[0].observation or "")
+    assert opening[0]["role"] == "system"
+    assert "surroundings" not in opening[0]["content"]
+
+
 def test_only_the_factor_asks_for_parallel_calls(run):
     opening = run(COUNTER, "json").recorded.turns[0].observation or ""
     assert "in one reply" not in opening
