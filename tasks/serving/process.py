@@ -1,6 +1,7 @@
 """A server as a managed process: started, watched until it answers, and stopped for certain."""
 
 import contextlib
+import re
 import shlex
 import socket
 import subprocess
@@ -19,6 +20,8 @@ POLL_SECONDS = 0.2
 """Time between two looks at a server that starts."""
 SIGNALLED = 128
 """Exit status of a shell, and of our supervisor, before the number of the signal that ended the command."""
+KILLED_ENGINE = re.compile(r"Failed core proc\(s\): \{[^}]*: -\d+")
+"""vLLM's report on an engine process that a signal ended while it loaded; the server then exits with status 1."""
 TRIES = 3
 """Ports that a server is started on before it is given up."""
 
@@ -97,10 +100,12 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
         """Raise the error with the last log lines when the server has ended; `DeadServerError` where it was killed.
 
         A status beyond 128 is the signal that ended the server, a negative one the signal that ended its supervisor.
+        vLLM loads its model in a child; where that was killed, the server reports it and exits by itself.
         """
         if (status := self._process.poll()) is not None:
             was_killed = status < 0 or status > SIGNALLED
-            kind = DeadServerError if was_killed else error
+            has_killed_engine = KILLED_ENGINE.search(self.log_tail()) is not None
+            kind = DeadServerError if was_killed or has_killed_engine else error
             raise kind(self._describe(f"server ended with status {status}"))
 
     def check_survived(self) -> None:

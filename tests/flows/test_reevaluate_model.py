@@ -43,7 +43,7 @@ def evaluated(home, variant):
 def verdicts(home, series="reevaluation"):
     """Return the verdicts of a series from the published warehouse, a list for every night."""
     query = """
-        select verdict, pair_count, identical_count, baseline_run_id, run_id, differing
+        select verdict, pair_count, identical_count, baseline_run_id, run_id, differing, note
         from night_verdicts where series = $series order by judged_at
     """
     nights = {}
@@ -125,6 +125,7 @@ def test_endpoint_is_judged_against_its_first_night_without_study(tmp_path, pref
     assert [row["verdict"] for row in first] == ["first", "first"]
     assert [row["verdict"] for row in second] == ["identical", "identical"]
     assert {row["baseline_run_id"] for row in second} == {row["run_id"] for row in first}
+    assert [(row["differing"], row["note"]) for row in second] == [([], None), ([], None)]
 
 
 @pytest.fixture

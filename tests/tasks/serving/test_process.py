@@ -95,6 +95,31 @@ def test_a_server_killed_while_it_starts_counts_as_dead(tmp_path, number, whom):
         server.wait_until_healthy(30)
 
 
+ENGINE_PARENT = """
+import multiprocessing, os, sys
+
+def load_model():
+    {fate}
+
+engine = multiprocessing.get_context("fork").Process(target=load_model, name="EngineCore_DP0")
+engine.start()
+engine.join()
+failed = {{engine.name: engine.exitcode}}
+sys.exit(f"RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {{failed}}")
+"""
+"""A server that loads its model in a child, and says in vLLM's words how that ended."""
+
+
+@pytest.mark.parametrize(
+    ("fate", "kind"), [("os.kill(os.getpid(), 9)", DeadServerError), ("raise SystemExit(1)", ServerError)]
+)
+def test_server_whose_loading_engine_was_killed_counts_as_dead(tmp_path, fate, kind):
+    with start(tmp_path, ENGINE_PARENT.format(fate=fate)) as server, pytest.raises(ServerError) as caught:
+        server.wait_until_healthy(30)
+    assert caught.type is kind
+    assert "server ended with status 1" in str(caught.value)
+
+
 def test_lines_of_an_earlier_server_are_not_quoted(tmp_path):
     for word in ("earlier", "later"):
         with start(tmp_path, f"raise SystemExit('{word}')") as server, pytest.raises(ServerError) as caught:
