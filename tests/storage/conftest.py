@@ -1,3 +1,4 @@
+import os
 import resource
 import shutil
 import signal
@@ -18,6 +19,7 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.services.whole_files import TEMPORARY_SUFFIX
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, ItemRow, Row, StepRow, ToolCallRow, TurnRow
 from carryover.tasks.traces.study_rows import RunRow
@@ -239,3 +241,23 @@ def merged_study(tmp_path_factory) -> Path:
 def merged(landing, tmp_path, merged_study) -> Path:
     shutil.copytree(merged_study, tmp_path, dirs_exist_ok=True)
     return tmp_path / "study.duckdb"
+
+
+@pytest.fixture
+def disk_calls(monkeypatch):
+    """Every fsync and replacement of a file from here on, in order; a temporary file is called `temporary`."""
+    calls = []
+    fsync, replace = os.fsync, Path.replace
+
+    def noted_fsync(descriptor):
+        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        calls.append(("fsync", "temporary" if name.endswith(TEMPORARY_SUFFIX) else name))
+        fsync(descriptor)
+
+    def noted_replace(path, target):
+        calls.append(("replace", target.name))
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(Path, "replace", noted_replace)
+    return calls

@@ -91,6 +91,11 @@ def test_merge_renews_marts_made_by_other_sql(landing, merged):
         assert (warehouse.has_current_marts(), scanned.has_current_marts()) == (True, True)
 
 
+def test_readers_copy_is_durable_before_it_replaces_the_former(merged, disk_calls):
+    copy_for_readers(merged)
+    assert disk_calls == [("fsync", "temporary"), ("replace", readers_copy_path(merged).name)]
+
+
 def test_a_query_without_rows_keeps_its_columns(merged):
     with Warehouse.open(merged) as warehouse:
         nothing = warehouse.sql("select step from steps where step > 9")

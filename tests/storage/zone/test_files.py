@@ -1,4 +1,3 @@
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -6,7 +5,6 @@ import pytest
 
 from carryover.storage.errors import LandingError, UnreachableZoneError
 from carryover.storage.zone.files import FileStore
-from carryover.tasks.services.whole_files import TEMPORARY_SUFFIX
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -53,23 +51,9 @@ def test_a_second_write_replaces_the_first_whole(store):
     assert store.read("a.txt") == b"second"
 
 
-def test_local_file_is_durable_before_its_name_and_return(tmp_path, monkeypatch):
-    calls = []
-    fsync, replace = os.fsync, Path.replace
-
-    def noted_fsync(descriptor):
-        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
-        calls.append(("fsync", "temporary" if name.endswith(TEMPORARY_SUFFIX) else name))
-        fsync(descriptor)
-
-    def noted_replace(path, target):
-        calls.append(("replace", target.name))
-        return replace(path, target)
-
-    monkeypatch.setattr(os, "fsync", noted_fsync)
-    monkeypatch.setattr(Path, "replace", noted_replace)
+def test_local_file_is_durable_before_its_name_and_return(tmp_path, disk_calls):
     FileStore(tmp_path).write("a.txt", b"four")
-    assert calls == [("fsync", "temporary"), ("replace", "a.txt"), ("fsync", tmp_path.name)]
+    assert disk_calls == [("fsync", "temporary"), ("replace", "a.txt"), ("fsync", tmp_path.name)]
 
 
 def test_a_local_write_leaves_no_temporary_file(tmp_path):

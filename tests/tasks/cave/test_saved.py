@@ -179,6 +179,21 @@ def test_torn_last_line_costs_nothing_before_it(open_agent, save_file, fork_tree
         assert resumed.go_on().text == "Done."
 
 
+def test_appended_step_is_on_disk_before_the_next_reply(open_agent, save_file, monkeypatch):
+    synced = []
+    fsync = os.fsync
+
+    def noted_fsync(descriptor):
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    agent = open_agent(block("x = 1"), "Done.", "Done.", save_to=save_file)
+    agent.ask("Go.")
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    agent.ask("Go on.")
+    assert set(synced) == {str(save_file)}
+
+
 def test_step_appends_as_much_late_as_early(open_agent, save_file):
     agent = open_agent(*[block("x = 1")] * 40, "Done.", save_to=save_file)
     agent.spec = agent.spec.model_copy(update={"max_steps": 100})
