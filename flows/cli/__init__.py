@@ -1,8 +1,8 @@
 """The `carryover` command line.
 
-Read `main.py` first: one function per command. `flow_commands.py` starts flows, whose parameters `command.py` turns
-into options; `folders.py` finds the data folder and the plan that a command reads. Prefect and DuckDB load when a
-command needs them.
+Read `main.py` first: the list of commands, one function each in the modules `*_commands.py`. `flow_commands.py` starts
+flows, whose parameters `command.py` turns into options; `options.py` holds options that several commands share;
+`folders.py` finds the data folder and the plan that a command reads. Prefect and DuckDB load when a command needs them.
 
 An error is one line with the way out, never a traceback (`tests/flows/cli/test_bad_inputs.py`); every option, command
 and file that a message names exists (`test_ways_out.py`).

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -184,14 +185,14 @@ def test_appended_step_is_on_disk_before_the_next_reply(open_agent, save_file, m
     fsync = os.fsync
 
     def noted_fsync(descriptor):
-        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
         fsync(descriptor)
 
     agent = open_agent(block("x = 1"), "Done.", "Done.", save_to=save_file)
     agent.ask("Go.")
     monkeypatch.setattr(os, "fsync", noted_fsync)
     agent.ask("Go on.")
-    assert set(synced) == {str(save_file)}
+    assert set(synced) == {save_file}
 
 
 def test_step_appends_as_much_late_as_early(open_agent, save_file):

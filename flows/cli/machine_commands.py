@@ -1,0 +1,78 @@
+"""Commands that keep a machine going: servers, workers, merges, its health."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from carryover.flows.cli.folders import find_folders
+from carryover.flows.cli.options import Home
+from carryover.tasks.services.progress import progress_bar
+
+
+def serve(
+    model: Annotated[str, typer.Argument(help="Folder or hub id of the base model.")],
+    *,
+    adapter: Annotated[
+        list[str] | None, typer.Option("--adapter", metavar="NAME=FOLDER", help="LoRA adapter on it, repeatable.")
+    ] = None,
+    engine: Annotated[Literal["cpu", "vllm"], typer.Option(help="Our server on a CPU, or vLLM on a GPU.")] = "cpu",
+    name: Annotated[str, typer.Option(help="Name of the base model in requests.")] = "base",
+    revision: Annotated[str | None, typer.Option(help="Commit of a base on the hub.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at.")] = 8000,
+    context_tokens: Annotated[
+        int | None, typer.Option(help="Longest prompt and reply together; default: the model's positions.")
+    ] = None,
+    max_concurrent: Annotated[int, typer.Option(help="Requests decoded at the same time.")] = 16,
+    threads: Annotated[int, typer.Option(help="Threads of a CPU server.")] = 1,
+) -> None:
+    """Serve a model and its adapters by OpenAI's API until stopped; requests choose one by name."""
+    from carryover.flows.cli.serve import start_server
+
+    start_server(
+        model,
+        adapter or [],
+        engine=engine,
+        name=name,
+        revision=revision,
+        host=host,
+        port=port,
+        context_tokens=context_tokens,
+        max_concurrent=max_concurrent,
+        threads=threads,
+    )
+
+
+def merge(home: Home = None) -> None:
+    """Take every landed bundle into the warehouse and replace the readers' copy."""
+    from carryover.storage.warehouse.merger import merge as merge_landing
+
+    folders = find_folders(home)
+    report = merge_landing(folders.landing, folders.warehouse, open_bar=progress_bar)
+    rows = sum(report.row_counts.values())
+    typer.echo(f"{report.bundle_count} bundles, {rows} rows in {report.seconds:.1f} s; warehouse {folders.warehouse}")
+    for refusal in report.refusals:
+        typer.echo(f"quarantined {refusal.path}: {refusal.reason}", err=True)
+
+
+def worker(
+    pool: Annotated[str, typer.Option(help="Work pool: `cpu`, or `gpu`, of which it takes one run at a time.")],
+    name: Annotated[str | None, typer.Option(help="Name; default: the machine's, the pool's and the GPU's.")] = None,
+    home: Home = None,
+) -> None:
+    """Start a Prefect worker whose name says which GPU and memory its machine has."""
+    from carryover.flows.cli.worker import start_worker
+
+    start_worker(pool, name, home)
+
+
+def doctor(
+    home: Home = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,
+) -> None:
+    """Report the installation, the sandbox level, the warehouse, and the runs of a configured Prefect server."""
+    from carryover.flows.cli.doctor import print_damage, print_health
+
+    print_health(home)
+    if verify:
+        print_damage(home)

@@ -1,0 +1,142 @@
+"""Commands on traces: replay, comparison, lint, the probe of a runtime, exchange with others."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from carryover.flows.cli.folders import open_warehouse
+from carryover.flows.cli.options import Format, Home, Plan
+from carryover.tasks.lint.formats import LintFormat
+from carryover.tasks.probe.formats import ProbeFormat
+from carryover.tasks.traces.vocabulary import ExportFormat, Purpose, Split
+
+
+def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
+    """Replay an episode turn by turn: reflection, code, observation, live names. An unambiguous id prefix is enough."""
+    from carryover.flows.cli.replay import print_episode
+
+    with open_warehouse(home) as warehouse:
+        print_episode(warehouse, episode_id, plan)
+
+
+def diff(first_run: str, second_run: str, home: Home = None) -> None:
+    """Say what differs between two runs: plan, source, environment, servers. An unambiguous id prefix is enough."""
+    from carryover.flows.cli.replay import describe_run
+    from carryover.tasks.plans.difference import describe_difference
+
+    with open_warehouse(home) as warehouse:
+        described = [describe_run(warehouse, run) for run in (first_run, second_run)]
+    for sentence in describe_difference(*described) or ["nothing differs: same plan, same source, same environment"]:
+        typer.echo(sentence)
+
+
+def lint(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Trace files or folders; default: the warehouse's episodes.")
+    ] = None,
+    *,
+    home: Home = None,
+    contract: Annotated[str | None, typer.Option(help="Contract of files that declare none.")] = None,
+    plan: Plan = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Exit with 2 where episodes fail in this runtime: stateless, fresh-process."),
+    ] = None,
+    per_trace: Annotated[bool, typer.Option("--per-trace", help="One row per trace instead of the summary.")] = False,
+    save: Annotated[
+        list[Path] | None,
+        typer.Option(help="File for the rows per trace (.csv, .jsonl, .parquet) or a page (.html); repeatable."),
+    ] = None,
+    format: Annotated[LintFormat, typer.Option("--format", help="How the findings are printed.")] = "rich",
+) -> None:
+    """Report what the code of agent traces assumes about its interpreter, without a model.
+
+    Tokens are words and symbols of the code; foreign traces name no tokenizer.
+    """
+    from carryover.flows.cli import lint as linting
+    from carryover.tasks.readers.tally import Tally
+
+    tally = Tally()
+    output = linting.LintOutput(format, per_trace, save or ())
+    if files:
+        code = linting.report_lint(linting.lint_files(files, contract, tally), tally, against, output)
+    else:
+        with open_warehouse(home) as warehouse:
+            code = linting.report_lint(linting.lint_warehouse(warehouse, plan), tally, against, output)
+    raise typer.Exit(code)
+
+
+def probe(
+    runtime: Annotated[
+        str, typer.Argument(help="persistent, stateless, ipykernel; MODULE:CLASS; or a command in quotes.")
+    ],
+    claims: Annotated[
+        Literal["persistent", "stateless"] | None,
+        typer.Option(help="What the runtime claims; exit with 2 where it breaks the claim."),
+    ] = None,
+    format: Annotated[ProbeFormat, typer.Option("--format", help="How the report is printed.")] = "rich",
+) -> None:
+    """Measure what a Python runtime keeps after a block, an error and a reset, channel by channel."""
+    from carryover.flows.cli.probe import report_probe
+
+    raise typer.Exit(report_probe(runtime, claims, format))
+
+
+def paired(
+    a: Annotated[str, typer.Argument(help="Plan of an import, or a file or folder of traces.")],
+    b: Annotated[str, typer.Argument(help="What it is compared with.")],
+    home: Home = None,
+    where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, for plans.")] = "true",
+    format: Format = "rich",
+) -> None:
+    """Compare two imported runs by instance: signed-rank tests after Holm, bootstrap intervals, ratio of tokens."""
+    from carryover.flows.cli.paired import print_paired
+
+    print_paired(a, b, home, where, format)
+
+
+def export_traces(
+    folder: Path,
+    home: Home = None,
+    to: Annotated[ExportFormat, typer.Option("--to", help="Layout of the files.")] = "jsonl",
+    where: Annotated[str, typer.Option(help="SQL condition on the table episodes.")] = "true",
+    plan: Plan = None,
+) -> None:
+    """Write the finished episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
+    from carryover.flows.cli.exchange import export_episodes
+
+    with open_warehouse(home) as warehouse:
+        typer.echo(f"{export_episodes(warehouse, folder, to, where, plan)} episodes in {folder}")
+
+
+def import_traces(
+    source: Path,
+    *,
+    contract: Annotated[str, typer.Option(help="Contract in force, for recordings that declare none.")],
+    home: Home = None,
+    model: Annotated[str, typer.Option(help="Name of the model that played.")] = "imported",
+    train_contract: Annotated[str | None, typer.Option(help="Contract of the model's training traces.")] = None,
+    purpose: Annotated[
+        Purpose, typer.Option(help="A teacher's episodes, or a model's under evaluation.")
+    ] = "evaluation",
+    bucket: Annotated[str, typer.Option(help="Difficulty bucket of the instances.")] = "easy",
+    split: Annotated[
+        Split | None,
+        typer.Option(help="Split of the instances; default: train for a teacher, else evaluation."),
+    ] = None,
+    scale: Annotated[
+        Literal["import", "paper"],
+        typer.Option(help="`paper` for Qwen3-8B on the paper's instances: tables then show the differences."),
+    ] = "import",
+    plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
+) -> None:
+    """Land and merge foreign episodes of any known layout; options supply missing columns."""
+    from carryover.tasks.stages.imports import import_episodes
+
+    setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
+    told = import_episodes(source, home, setting | {"runtime_contract": contract, "model_name": model, "plan": plan})
+    for sentence in told.unread:
+        typer.echo(sentence, err=True)
+    counted = f"{told.episode_count} episodes imported from {source}, {told.step_count} executed blocks"
+    typer.echo(f"{counted}; `carryover tables --plan {plan}` shows them")
