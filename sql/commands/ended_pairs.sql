@@ -2,7 +2,7 @@
 with ended_episodes as (
     select
         variant, base, visibility, header, bucket, instance_id, replicate, condition,
-        coalesce(training_seed, -1) as model_seed
+        staging.model_seed(training_seed) as model_seed
     from marts.episode_metrics
     where plan_digest = $plan_digest and purpose = 'evaluation' and model = 'sft' and is_counted
         and finish_category = 'normal'

@@ -3,8 +3,7 @@ with trained_episodes as (
     select
         *,
         finish_category = 'normal' as is_ended,
-        -- imported episodes have no training seed
-        coalesce(training_seed, -1) as model_seed
+        staging.model_seed(training_seed) as model_seed
     from marts.episode_metrics
     where model = 'sft' and purpose = 'evaluation' and is_counted
 ),

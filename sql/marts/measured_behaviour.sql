@@ -9,13 +9,17 @@ select
     if(model = 'sft', qwen3_8b_split, null) as qwen3_8b_split,
     qwen3_8b_total_turns, qwen3_8b_context_lifespan, qwen3_8b_interpreter_lifespan,
     qwen3_8b_imports_per_step, qwen3_8b_state_utilization, qwen3_8b_redefinitions_per_step,
-    if(has_published_model, mean_steps - qwen3_8b_total_turns / qwen3_8b_episode_count, null) as mean_turns_difference,
-    if(has_published_model, context_lifespan - qwen3_8b_context_lifespan, null) as context_lifespan_difference,
-    if(has_published_model, interpreter_lifespan - qwen3_8b_interpreter_lifespan, null)
+    staging.minus_published(mean_steps, qwen3_8b_total_turns / qwen3_8b_episode_count, has_published_model)
+        as mean_turns_difference,
+    staging.minus_published(context_lifespan, qwen3_8b_context_lifespan, has_published_model)
+        as context_lifespan_difference,
+    staging.minus_published(interpreter_lifespan, qwen3_8b_interpreter_lifespan, has_published_model)
         as interpreter_lifespan_difference,
-    if(has_published_model, imports_per_step - qwen3_8b_imports_per_step, null) as imports_per_step_difference,
-    if(has_published_model, state_utilization - qwen3_8b_state_utilization, null) as state_utilization_difference,
-    if(has_published_model, redefinitions_per_step - qwen3_8b_redefinitions_per_step, null)
+    staging.minus_published(imports_per_step, qwen3_8b_imports_per_step, has_published_model)
+        as imports_per_step_difference,
+    staging.minus_published(state_utilization, qwen3_8b_state_utilization, has_published_model)
+        as state_utilization_difference,
+    staging.minus_published(redefinitions_per_step, qwen3_8b_redefinitions_per_step, has_published_model)
         as redefinitions_per_step_difference
 from marts.evaluated_cells
 order by plan_digest, variant, base, visibility, header, bucket, model desc, condition

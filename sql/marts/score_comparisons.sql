@@ -52,9 +52,10 @@ select
     theirs.mean_b_pct as qwen3_8b_mean_b_pct,
     theirs.difference_points as qwen3_8b_difference_points,
     theirs.significance as qwen3_8b_significance,
-    if(has_published_model, 100 * scores.mean_a - theirs.mean_a_pct, null) as mean_a_pct_difference,
-    if(has_published_model, 100 * scores.mean_b - theirs.mean_b_pct, null) as mean_b_pct_difference,
-    if(has_published_model, 100 * scores.estimate - theirs.difference_points, null) as difference_points_difference
+    staging.minus_published(100 * scores.mean_a, theirs.mean_a_pct, has_published_model) as mean_a_pct_difference,
+    staging.minus_published(100 * scores.mean_b, theirs.mean_b_pct, has_published_model) as mean_b_pct_difference,
+    staging.minus_published(100 * scores.estimate, theirs.difference_points, has_published_model)
+        as difference_points_difference
 from grouped_statistics as ours
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)

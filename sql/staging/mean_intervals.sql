@@ -19,6 +19,6 @@ select
     arg_max(low, high - low) filter (metric = 'missing_name_count') as widest_missing_names_per_episode_low,
     arg_max(high, high - low) filter (metric = 'missing_name_count') as widest_missing_names_per_episode_high
 from main.statistics
-where analysis = 'mean' and interval_kind in ('percentile', 't over seeds')
+where analysis = 'mean' and staging.is_main_interval(interval_kind)
 group by all
 order by plan_digest, variant, base, visibility, header, bucket, train_contract, runtime_contract

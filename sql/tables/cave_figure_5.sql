@@ -3,23 +3,6 @@ with domains (tier, figure_5_domain) as (
     values ('iot', 'IoT'), ('finance', 'finance'), ('shop', 'e-commerce')
 ),
 
-published_values as (
-    unpivot published.cave_table_4
-    on caveagent, function_calling
-    into name method value published_value
-),
-
-published_totals as (
-    select
-        if(method = 'caveagent', 'persistent_code', 'json') as arm,
-        max(published_value) filter (metric = 'total_steps') as published_reply_count,
-        max(published_value) filter (metric = 'prompt_tokens') as published_prompt_tokens,
-        max(published_value) filter (metric = 'completion_tokens') as published_completion_tokens,
-        max(published_value) filter (metric = 'avg_success_rate') as published_passed_pct
-    from published_values
-    group by all
-),
-
 measured as (
     select
         * exclude (plan_digest, suite, tier),
@@ -34,9 +17,9 @@ select
     prompt_tokens, completion_tokens,
     total_tokens, tokens_counted_by, passed_pct,
     if(domain = 'all', 'Table 4', 'in the picture only') as published_in,
-    columns(published_totals.* exclude (arm))
+    columns(published_cave_arms.* exclude (arm))
 from measured
-left join published_totals
-    on measured.arm = published_totals.arm
+left join staging.published_cave_arms
+    on measured.arm = published_cave_arms.arm
     and domain = 'all'
 order by measured.arm, instruction, played_by, domain = 'all', list_position(['IoT', 'finance', 'e-commerce'], domain)

@@ -12,7 +12,7 @@ with token_ratios as (
         and analysis = 'ratio'
         and metric = 'total_tokens'
         and comparison_group = 'against_aligned'
-        and interval_kind in ('percentile', 't over seeds')
+        and staging.is_main_interval(interval_kind)
     group by all
 )
 
@@ -31,5 +31,5 @@ from marts.evaluated_cells
 left join token_ratios using (variant, base, visibility, header, bucket, train_contract, runtime_contract)
 where plan_digest = $plan_digest and model = 'sft'
 order by
-    variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
+    variant <> 'main', variant, staging.base_position(base) nulls last, bucket,
     visibility desc, header desc, condition

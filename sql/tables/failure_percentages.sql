@@ -36,7 +36,7 @@ select
     measured_on, counted_endings.category, episode_count, cell_unsolved_count,
     100 * episode_count / cell_unsolved_count as unsolved_pct,
     pct_of_unsolved_published as qwen3_8b_hard_unsolved_pct,
-    if(has_published_model, unsolved_pct - pct_of_unsolved_published, null) as unsolved_pct_difference
+    staging.minus_published(unsolved_pct, pct_of_unsolved_published, has_published_model) as unsolved_pct_difference
 from counted_endings
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 -- the paper tells this of Hard alone, which stands beside every bucket that is ours

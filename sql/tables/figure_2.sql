@@ -4,8 +4,9 @@ select
     mean_total_tokens, mean_total_tokens_low, mean_total_tokens_high,
     score_pct, score_pct_low, score_pct_high,
     qwen3_8b_split, qwen3_8b_mean_total_tokens, qwen3_8b_score_pct,
-    if(has_published_model, mean_total_tokens - qwen3_8b_mean_total_tokens, null) as mean_total_tokens_difference,
-    if(has_published_model, score_pct - qwen3_8b_score_pct, null) as score_pct_difference
+    staging.minus_published(mean_total_tokens, qwen3_8b_mean_total_tokens, has_published_model)
+        as mean_total_tokens_difference,
+    staging.minus_published(score_pct, qwen3_8b_score_pct, has_published_model) as score_pct_difference
 from marts.evaluated_cells
 where evaluated_cells.plan_digest = $plan_digest
 order by variant, base, visibility, header, bucket, model desc, condition

@@ -10,7 +10,7 @@ with contrasts as (
     ) as names
     where plan_digest = $plan_digest
         and comparison_group = 'injection'
-        and interval_kind in ('percentile', 't over seeds')
+        and staging.is_main_interval(interval_kind)
 )
 
 select

@@ -36,7 +36,7 @@ select
     coalesce(no_pair_verdict_reason, note) as note,
     published_split as qwen3_8b_split,
     qwen3_8b_estimate,
-    if(has_published_model, estimate - qwen3_8b_estimate, null) as estimate_difference
+    staging.minus_published(estimate, qwen3_8b_estimate, has_published_model) as estimate_difference
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)

@@ -28,7 +28,7 @@ tested_settings as (
     from main.statistics
     where plan_digest = $plan_digest
         and metric = 'total_tokens'
-        and interval_kind in ('percentile', 't over seeds')
+        and staging.is_main_interval(interval_kind)
         and ((comparison_group = 'against_aligned' and analysis = 'ratio') or analysis = 'interaction_ratio')
     group by all
 ),
@@ -70,5 +70,5 @@ left join (
     where plan_digest = $plan_digest
 ) as judged using (variant, base, visibility, header, bucket)
 order by
-    variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
+    variant <> 'main', variant, staging.base_position(base) nulls last, bucket,
     visibility desc, header desc

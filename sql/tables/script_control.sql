@@ -68,7 +68,7 @@ differences as (
     from main.statistics
     where plan_digest = $plan_digest
         and analysis = 'trained_minus_script'
-        and interval_kind in ('percentile', 't over seeds')
+        and staging.is_main_interval(interval_kind)
     group by all
 )
 
@@ -84,5 +84,5 @@ from listed
 left join differences using (variant, base, visibility, header, bucket, train_a, runtime_a, metric)
 window of_setting as (partition by variant, base, visibility, header, bucket, measured_on, metric)
 order by
-    variant <> 'main', variant, list_position(['scratch', 'common', 'both'], base) nulls last, bucket,
+    variant <> 'main', variant, staging.base_position(base) nulls last, bucket,
     visibility desc, header desc, condition, metric

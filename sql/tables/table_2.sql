@@ -10,15 +10,17 @@ select
     qwen3_8b_split, qwen3_8b_score_pct, qwen3_8b_score_ci_half_width_pct, qwen3_8b_solved_count,
     qwen3_8b_mean_steps, qwen3_8b_mean_total_tokens, qwen3_8b_mean_seconds,
     evaluated_cells.qwen3_8b_score_per_1k_total_tokens,
-    if(has_published_model, score_pct - qwen3_8b_score_pct, null) as score_pct_difference,
-    if(has_published_model, (score_pct_high - score_pct_low) / 2 - qwen3_8b_score_ci_half_width_pct, null)
+    staging.minus_published(score_pct, qwen3_8b_score_pct, has_published_model) as score_pct_difference,
+    staging.minus_published((score_pct_high - score_pct_low) / 2, qwen3_8b_score_ci_half_width_pct, has_published_model)
         as score_ci_half_width_pct_difference,
-    if(has_published_model, 100 * (solved_count / episode_count - qwen3_8b_solved_count / qwen3_8b_episode_count), null)
-        as solved_pct_difference,
-    if(has_published_model, mean_steps - qwen3_8b_mean_steps, null) as mean_steps_difference,
-    if(has_published_model, mean_total_tokens - qwen3_8b_mean_total_tokens, null) as mean_total_tokens_difference,
-    if(has_published_model, mean_seconds - qwen3_8b_mean_seconds, null) as mean_seconds_difference,
-    if(has_published_model, score_per_1k_total_tokens - qwen3_8b_score_per_1k_total_tokens, null)
+    100 * staging.minus_published(
+        solved_count / episode_count, qwen3_8b_solved_count / qwen3_8b_episode_count, has_published_model
+    ) as solved_pct_difference,
+    staging.minus_published(mean_steps, qwen3_8b_mean_steps, has_published_model) as mean_steps_difference,
+    staging.minus_published(mean_total_tokens, qwen3_8b_mean_total_tokens, has_published_model)
+        as mean_total_tokens_difference,
+    staging.minus_published(mean_seconds, qwen3_8b_mean_seconds, has_published_model) as mean_seconds_difference,
+    staging.minus_published(score_per_1k_total_tokens, qwen3_8b_score_per_1k_total_tokens, has_published_model)
         as score_per_1k_total_tokens_difference
 from marts.evaluated_cells
 where evaluated_cells.plan_digest = $plan_digest

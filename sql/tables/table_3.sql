@@ -19,17 +19,19 @@ select
     theirs.execution_instability as qwen3_8b_hard_instability_count,
     theirs.silent_suboptimality as qwen3_8b_hard_silent_suboptimality_count,
     terminations_derived.not_normally_terminated_unsolved as qwen3_8b_hard_not_normally_ended_count,
-    if(has_published_model, missing_name_episode_pct - theirs.pct_episodes_unresolved_ref, null)
+    staging.minus_published(missing_name_episode_pct, theirs.pct_episodes_unresolved_ref, has_published_model)
         as missing_name_episode_pct_difference,
-    if(has_published_model, missing_names_per_episode - theirs.unresolved_ref_per_episode, null)
+    staging.minus_published(missing_names_per_episode, theirs.unresolved_ref_per_episode, has_published_model)
         as missing_names_per_episode_difference,
-    if(has_published_model, normally_ended_not_optimal_pct - theirs.normally_terminated_non_optimal, null)
+    staging.minus_published(normally_ended_not_optimal_pct, theirs.normally_terminated_non_optimal, has_published_model)
         as normally_ended_not_optimal_pct_difference,
-    if(has_published_model, violation_pct - theirs.constraint_or_protocol_violation, null) as violation_pct_difference,
-    if(has_published_model, instability_pct - theirs.execution_instability, null) as instability_pct_difference,
-    if(has_published_model, silent_suboptimality_pct - theirs.silent_suboptimality, null)
+    staging.minus_published(violation_pct, theirs.constraint_or_protocol_violation, has_published_model)
+        as violation_pct_difference,
+    staging.minus_published(instability_pct, theirs.execution_instability, has_published_model)
+        as instability_pct_difference,
+    staging.minus_published(silent_suboptimality_pct, theirs.silent_suboptimality, has_published_model)
         as silent_suboptimality_pct_difference,
-    if(has_published_model, not_normally_ended_unsolved_pct - not_normally_terminated_unsolved, null)
+    staging.minus_published(not_normally_ended_unsolved_pct, not_normally_terminated_unsolved, has_published_model)
         as not_normally_ended_unsolved_pct_difference
 from marts.evaluated_cells as ours
 -- the paper tells this of Hard alone, which stands beside every bucket that is ours

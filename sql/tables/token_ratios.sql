@@ -19,7 +19,7 @@ select
     note,
     published_split as qwen3_8b_split,
     if(metric = 'total_tokens', token_ratio, null) as qwen3_8b_ratio,
-    if(has_published_model, estimate - qwen3_8b_ratio, null) as ratio_difference
+    staging.minus_published(estimate, qwen3_8b_ratio, has_published_model) as ratio_difference
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
 left join published_ratios
@@ -27,5 +27,5 @@ left join published_ratios
 where statistics.plan_digest = $plan_digest
     and statistics.analysis = 'ratio'
     and statistics.comparison_group = 'against_aligned'
-    and statistics.interval_kind in ('percentile', 't over seeds')
+    and staging.is_main_interval(statistics.interval_kind)
 order by variant, base, visibility, header, bucket, train_a, runtime_a, metric desc, interval_kind

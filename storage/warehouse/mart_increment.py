@@ -102,10 +102,11 @@ def _measure(
     # The files name `main`, `published`, `staging` and `marts`: here they see the few episodes of `increment` only.
     for schema in ("published", "staging", "marts"):
         connection.execute(f"create schema increment.{schema}")
-    for schema, name, statement, _ in sources:
-        if schema in ("published", "staging"):
-            rows = f'from {live}.published."{name}"' if schema == "published" else statement
-            connection.execute(f'create view {schema}."{name}" as {rows}')
+    for source in sources:
+        if source.schema == "published":
+            connection.execute(f'create view {source.relation} as from {live}.published."{source.name}"')
+        elif source.schema in ("macros", "staging"):
+            connection.execute(source.creation("view"))
     for mart in marts:
         connection.execute(f'create table marts."{mart.name}" as {mart.statement}')
         advance(1, mart.name)

@@ -1,4 +1,4 @@
-"""Sources of published tables, staging views and marts: the files of `sql/published`, `sql/staging`, `sql/marts`."""
+"""Sources of published tables, macros, staging views and marts: the files of `sql`."""
 
 import hashlib
 from importlib.resources import files
@@ -31,7 +31,7 @@ class MartSource(NamedTuple):
     schema: str
     name: str
     statement: str
-    """A query for the relation's rows."""
+    """A query for the relation's rows; of a macro, the statement that creates it."""
     content: str
     """Dependencies of the rows besides the warehouse's own."""
 
@@ -39,6 +39,12 @@ class MartSource(NamedTuple):
     def relation(self) -> str:
         """Name of the relation in the database: views for readers are in `main`."""
         return f"{'main' if self.schema == 'views' else self.schema}.{self.name}"
+
+    def creation(self, kind: str) -> str:
+        """Return the statement that makes the relation a table or a view, or that creates the macro."""
+        if self.schema == "macros":
+            return self.statement
+        return f"create or replace {kind} {self.relation} as {self.statement}"
 
 
 def read_mart_sources() -> list[MartSource]:
@@ -48,7 +54,14 @@ def read_mart_sources() -> list[MartSource]:
         for name, file in _files("published", ".csv")
     ]
     attempts = MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS)
-    return [*published, *_queries("staging"), attempts, *_queries("marts"), *_queries("views")]
+    return [
+        *published,
+        *_queries("macros"),
+        *_queries("staging"),
+        attempts,
+        *_queries("marts"),
+        *_queries("views"),
+    ]
 
 
 def _queries(schema: str) -> list[MartSource]:

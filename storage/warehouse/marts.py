@@ -23,11 +23,10 @@ where table_catalog = current_database() and table_schema in ('published', 'stag
 def refresh_marts(
     connection: DuckDBPyConnection, *, is_materialized: bool = True, open_bar: OpenBar = no_bar
 ) -> Literal["nothing", "increment", "rebuild"]:
-    """Make `published.NAME` a table of every CSV file, `staging.NAME` a view and `marts.NAME` a table.
+    """Make published tables, macros, staging views and marts from their files; return how.
 
-    Return how.
-
-    Within a schema, files run in the order of their names; the schemas stand in this order. Where the files are those
+    `published.NAME` is a table of a CSV file, `staging.NAME` a view or a macro, `marts.NAME` a table. They are made in
+    this order, those of a schema in the order of their names. Where the files are those
     of the last time, only the episodes that came since are measured. Without `is_materialized`, marts are views too,
     for a database that holds no rows of its own. Raise `WarehouseError` naming a file that does not bind. `open_bar`
     shows the marts that are computed.
@@ -69,7 +68,7 @@ def _rebuild(
     open_bar: OpenBar,
     digest: str | None = None,
 ) -> None:
-    kinds = {"published": "table", "staging": "view", "marts": mart_kind, "views": "view"}
+    kinds = {"published": "table", "macros": "macro", "staging": "view", "marts": mart_kind, "views": "view"}
     mart_count = sum(source.schema == "marts" for source in sources)
     with transaction(connection), open_bar("marts", mart_count, "marts") as advance:
         # Also drops what a former version defined, and lets a view become a table.
@@ -77,7 +76,7 @@ def _rebuild(
             connection.execute(f'drop {kind} {schema}."{name}"')
         for source in sources:
             try:
-                connection.execute(f"create or replace {kinds[source.schema]} {source.relation} as {source.statement}")
+                connection.execute(source.creation(kinds[source.schema]))
             except duckdb.Error as error:
                 raise WarehouseError(f"sql/{source.schema}/{source.name}: {error}") from error
             advance(source.schema == "marts", source.name)

@@ -44,6 +44,29 @@ def test_every_file_becomes_a_relation_of_its_schema(warehouse, schema):
     assert {row["table_name"] for row in relations} - {"attempts"} == stems  # made from `EpisodeRow.SAME_EPISODE`
 
 
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("staging.minus_published(3, 1, true)", 2),
+        ("staging.minus_published(3, 1, false)", None),
+        ("staging.minus_published(3, null, true)", None),
+        ("staging.is_main_interval('t over seeds')", True),
+        ("staging.is_main_interval('BCa')", False),
+        ("staging.base_position('common')", 2),
+        ("staging.base_position('hub')", None),
+        ("staging.model_seed(null)", -1),
+        ("staging.model_seed(3)", 3),
+    ],
+)
+def test_macro_gives_this_value(warehouse, call, value):
+    assert warehouse.sql(f"select {call} as value") == [{"value": value}]
+
+
+def test_every_macro_has_its_values_written_down(warehouse):
+    macros = {file.name.removesuffix(".sql") for file in (files("carryover.sql") / "macros").iterdir()}
+    assert macros == {"minus_published", "is_main_interval", "base_position", "model_seed"}
+
+
 @pytest.mark.parametrize("file", SQL_FILES)
 def test_sql_file_is_one_statement_below_a_comment_on_rows(file):
     text = (files("carryover.sql") / file).read_text(encoding="utf-8")
