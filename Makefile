@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 export DO_NOT_TRACK := 1
 export GX_ANALYTICS_ENABLED := false
 
-.PHONY: help demo install sandbox browser test test-all test-study test-runtime test-soak test-benchmarks test-versions up down deploy lint clean clean-data
+.PHONY: help demo install sandbox viewer browser test test-all test-study test-runtime test-soak test-benchmarks test-versions up down deploy lint clean clean-data
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -24,6 +24,9 @@ install: $(VENV)/.installed  ## Create the virtual environment with exact versio
 sandbox:  ## Install Debian's bubblewrap where that needs no sudo, or say how to get it
 	@sh deployments/install_package.sh bwrap bubblewrap "the sandbox of agent code" \
 		"agent code runs at a lower sandbox level, which every trace names"
+
+viewer:  ## Build the viewer's front end anew (needs Node 20.19 or newer; its built files are part of the checkout)
+	@cd tasks/viewer/web && npm ci --no-audit --no-fund && npm run build
 
 browser:  ## Install Chromium and echarts for the tests marked browser, where that needs no sudo, or say how to get them
 	@sh deployments/install_package.sh chromium chromium "the tests that look at the report, 250 MB" \

@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 from carryover.flows.cli.main import app
 
 ROOT = Path(__file__).parents[1]
-READMES = [ROOT / "README.md", *sorted(path for path in ROOT.glob("[a-z]*/**/README.md") if "data" not in path.parts)]
+OTHERS = {"data", "node_modules"}
+"""Folders whose texts are not the project's."""
+READMES = [ROOT / "README.md", *sorted(path for path in ROOT.glob("[a-z]*/**/README.md") if not OTHERS & {*path.parts})]
 MADE_BY_RUNNING = ("data", ".venv", "out")
 """Folders that git does not keep: what a run or `make` leaves."""
 PROGRAM = r"(?:\S*carryover |\S*pytest |\S*python -m pytest)"

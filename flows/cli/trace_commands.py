@@ -20,6 +20,19 @@ def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
         print_episode(warehouse, episode_id, plan)
 
 
+def view(
+    home: Home = None,
+    plan: Plan = None,
+    host: Annotated[str, typer.Option(help="Address to listen at; any but loopback asks for a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
+    opens: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
+) -> None:
+    """Look at the study and its traces in a browser: cells, episodes turn by turn, names by step, pairs."""
+    from carryover.flows.cli.view import serve_viewer
+
+    serve_viewer(home, plan, host=host, port=port, opens=opens)
+
+
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
     """Say what differs between two runs: plan, source, environment, servers. An unambiguous id prefix is enough."""
     from carryover.flows.cli.replay import describe_run

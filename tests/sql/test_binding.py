@@ -7,7 +7,7 @@ import pytest
 
 from carryover.tasks.analysis.queries import table_names, table_query
 
-FOLDERS = ("staging", "marts", "views", "tables")
+FOLDERS = ("staging", "marts", "views", "tables", "viewer")
 SQL_FILES = [
     f"{folder}/{file.name}"
     for folder in FOLDERS

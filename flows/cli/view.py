@@ -1,0 +1,74 @@
+"""The command `view`: the warehouse's traces in a browser, served or as a file."""
+
+import secrets
+import socket
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import typer
+import uvicorn
+
+from carryover.flows.cli.folders import choose_plan, open_warehouse
+from carryover.storage.errors import QueryError
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.viewer.episode_columns import matching_episodes
+from carryover.tasks.viewer.pages import answer
+from carryover.tasks.viewer.server import LOOPBACK, Answer, viewer_app
+
+
+def serve_viewer(home: Path | None, plan: str | None, *, host: str, port: int, opens: bool) -> None:
+    """Serve the warehouse's pages until stopped, and open a browser.
+
+    Raise `UserError` for an unknown plan or a port in use.
+    """
+    with open_warehouse(home) as warehouse:
+        token = None
+        hosts = LOOPBACK
+        if host not in LOOPBACK:
+            token = secrets.token_urlsafe(24)
+            hosts = (*LOOPBACK, host, socket.gethostname())
+        app = viewer_app(warehouse_answer(warehouse, choose_plan(warehouse, plan)), token=token, hosts=hosts)
+        listening = _listen(host, port)
+        url = f"http://{host}:{listening.getsockname()[1]}/"
+        if token is not None:
+            url += f"?token={token}"
+        typer.echo(f"viewer at {url}; Ctrl-C stops it")
+        if opens:
+            threading.Timer(0.5, webbrowser.open, [url]).start()
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
+        server.run(sockets=[listening])
+
+
+def warehouse_answer(warehouse: Warehouse, default_plan: str) -> Answer:
+    """Return what answers the viewer's paths from a warehouse."""
+
+    def ask(query: str, /, **parameters: Any) -> Any:
+        return warehouse.sql(query, **parameters).arrow()
+
+    def answer_path(path: str, plan: str | None, where: str | None) -> dict[str, Any]:
+        digest = default_plan
+        if plan is not None:
+            digest = choose_plan(warehouse, plan)
+        if path != "where":
+            return answer(ask, digest, path)
+        try:
+            return {"episode_ids": matching_episodes(ask, digest, where or "true")}
+        except QueryError as error:
+            raise UserError(str(error).partition("\n\nLINE ")[0]) from error
+
+    return answer_path
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise UserError(f"cannot listen at {host}:{port} ({error.strerror}); choose another --port") from error
+    return listening

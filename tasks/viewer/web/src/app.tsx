@@ -1,0 +1,84 @@
+import { useEffect } from "preact/hooks";
+import { isStatic } from "./data/load";
+import type { Study } from "./data/types";
+import { useLoaded } from "./data/use";
+import { ComparePage } from "./pages/compare";
+import { EpisodePage } from "./pages/episode";
+import { RunPage } from "./pages/run";
+import { StudyPage } from "./pages/study";
+import { Keys } from "./parts/keys";
+import { Failure, Waiting } from "./parts/notes";
+import { ThemeButton } from "./parts/theme";
+import { link, useRoute, type Route } from "./route";
+
+const PLACES = [
+  { word: "Study", path: [] as string[] },
+  { word: "Run", path: ["run"] },
+];
+
+export function App() {
+  const route = useRoute();
+  const { values: study, error } = useLoaded<Study>("study");
+  const page = route.path[0] ?? "";
+  useEffect(() => scrollTo(0, 0), [route.path.join("/")]);
+  return (
+    <>
+      <a class="skip" href="#page" onClick={focusPage}>Skip to the page</a>
+      <header class="top">
+        <a class="name" href={link([])}>Carryover</a>
+        <nav aria-label="Pages">
+          {PLACES.map(({ word, path }) => (
+            <a href={link(path)} aria-current={page === (path[0] ?? "") ? "page" : undefined}>{word}</a>
+          ))}
+        </nav>
+        {study !== null && <PlanChoice study={study} />}
+        <ThemeButton />
+      </header>
+      <main id="page" tabIndex={-1}>
+        {error !== null ? <Failure text={error} /> : study === null ? <Waiting /> : <Page route={route} study={study} />}
+      </main>
+      <Keys />
+    </>
+  );
+}
+
+function Page({ route, study }: { route: Route; study: Study }) {
+  const [place = "", first = "", second = ""] = route.path;
+  switch (place) {
+    case "":
+      return <StudyPage study={study} query={route.query} />;
+    case "episode":
+      return <EpisodePage id={first} query={route.query} key={first} />;
+    case "compare":
+      return <ComparePage left={first} right={second} key={`${first}/${second}`} />;
+    case "run":
+      return <RunPage />;
+    default:
+      return <Failure text={`There is no page ${place}.`} />;
+  }
+}
+
+/** The hash names a place of the viewer, so the link moves the focus itself. */
+function focusPage(event: Event) {
+  event.preventDefault();
+  document.getElementById("page")?.focus();
+}
+
+function PlanChoice({ study }: { study: Study }) {
+  if (study.plans.length < 2 || isStatic()) return <span class="plan">{study.plan_name}</span>;
+  const choose = (event: Event) => {
+    const query = new URLSearchParams(location.search);
+    query.set("plan", (event.target as HTMLSelectElement).value);
+    location.href = `${location.pathname}?${query}`;
+  };
+  return (
+    <label class="plan">
+      <span class="unseen">Plan</span>
+      <select onChange={choose} value={study.plan_digest}>
+        {study.plans.map((plan) => (
+          <option value={plan.plan_digest}>{plan.plan_name} · {plan.plan_digest.slice(0, 8)}</option>
+        ))}
+      </select>
+    </label>
+  );
+}

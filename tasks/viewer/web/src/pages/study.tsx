@@ -1,0 +1,56 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { readFilter, selectRows, sortRows, type Episodes } from "../data/episodes";
+import type { Study } from "../data/types";
+import { useEpisodes, useMatching } from "../data/useEpisodes";
+import { plural } from "../format";
+import { Filters } from "../parts/filters";
+import { EpisodeList } from "../parts/list";
+import { Matrices, OtherCells } from "../parts/matrix";
+import { Failure, Waiting } from "../parts/notes";
+import { replaceQuery } from "../route";
+
+export function StudyPage({ study, query }: { study: Study; query: URLSearchParams }) {
+  const { episodes, error } = useEpisodes();
+  const [headline, ...others] = study.findings;
+  useEffect(() => {
+    if (query.get("at") === "episodes") document.getElementById("episodes")?.scrollIntoView();
+  }, [query.toString(), episodes]);
+  return (
+    <>
+      <h1>{study.plan_name}</h1>
+      <p class="headline">{headline}</p>
+      {others.length > 0 && <p class="lead">{others.join(" ")}</p>}
+      <p class="measured">{study.measured_on}</p>
+      <Matrices cells={study.cells} />
+      <OtherCells cells={study.cells} />
+      {error !== null && <Failure text={error} />}
+      {episodes === null ? <Waiting /> : <Chosen episodes={episodes} query={query} />}
+    </>
+  );
+}
+
+/** The episodes that the filters in the URL leave. */
+function Chosen({ episodes, query }: { episodes: Episodes; query: URLSearchParams }) {
+  const key = query.toString();
+  const filter = useMemo(() => readFilter(query), [key]);
+  const { allowed, error } = useMatching(filter.where);
+  const sort = query.get("sort") ?? "";
+  const rows = useMemo(
+    () => sortRows(episodes, selectRows(episodes, filter, allowed), sort),
+    [episodes, filter, allowed, sort],
+  );
+  const set = (name: string, value: string) => {
+    const next = new URLSearchParams(query);
+    next.delete("at");
+    if (value) next.set(name, value);
+    else next.delete(name);
+    replaceQuery(next);
+  };
+  return (
+    <>
+      <h2 id="episodes">{plural(rows.length, "episode")}{rows.length < episodes.count && <small> of {episodes.count}</small>}</h2>
+      <Filters episodes={episodes} filter={filter} allowed={allowed} whereError={error} set={set} clear={() => replaceQuery(new URLSearchParams())} />
+      <EpisodeList episodes={episodes} rows={rows} sort={sort} setSort={(next) => set("sort", next)} />
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+import type { EpisodeHead } from "../data/types";
+import { arrow, count, decimals, words } from "../format";
+import { link } from "../route";
+
+/** Facts of an episode: how it ended, what it cost, under which contract it ran. */
+export function Head({ episode, isShort }: { episode: EpisodeHead; isShort?: boolean }) {
+  const facts: [string, string][] = [
+    ["score", decimals(episode.score, 3)],
+    ["ended by", words(episode.finish_reason)],
+    ["tokens", count(episode.total_tokens)],
+    ["turns", `${count(episode.turn_count)} of ${count(episode.max_turns)}`],
+    ["missing names", count(episode.missing_name_count)],
+  ];
+  const more: [string, string][] = [
+    ["failure class", words(episode.failure_class) || "–"],
+    ["contract", episode.runtime_contract],
+    ["told the model", episode.shown_contract],
+    ["sandbox", `${episode.sandbox_level}, ${words(episode.backend)}`],
+    ["canary", episode.is_contract_verified ? "agreed before every step" : "not verified"],
+    ["inspected", budget(episode.inspected_count, episode.inspection_budget)],
+    ["weight", budget(episode.weight_taken, episode.capacity)],
+    ["value", budget(episode.value_taken, episode.optimal_value)],
+    ["model", episode.model_name],
+    ["seed", count(episode.training_seed)],
+    ["instance", episode.instance_id],
+    ["episode", episode.episode_id],
+  ];
+  return (
+    <dl class="facts">
+      {[...facts, ...(isShort ? [] : more)].map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const budget = (spent: number, of: number | null) => (of === null ? "–" : `${count(spent)} of ${count(of)}`);
+
+export function cellTitle(episode: EpisodeHead): string {
+  return arrow(episode.condition) || episode.runtime_contract;
+}
+
+export function cellLink(episode: EpisodeHead): string {
+  const { variant, base, visibility, header, bucket, condition } = episode;
+  return link([], { variant, base, visibility, header, bucket, condition, at: "episodes" });
+}

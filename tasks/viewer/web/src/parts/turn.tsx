@@ -1,0 +1,175 @@
+import { useState } from "preact/hooks";
+import type { Episode, EpisodeError, Step, ToolCall, Turn } from "../data/types";
+import { count, plural, seconds, words } from "../format";
+import { Code, Text } from "./code";
+
+interface Props {
+  page: Episode;
+  turn: Turn;
+  isCurrent: boolean;
+  isRaw: boolean;
+  /** Classes of the code's lines by step, where a comparison marks them. */
+  lineMarks?: Map<number, (string | null)[]>;
+}
+
+/** A reply, its blocks, and what came back. */
+export function TurnView({ page, turn, isCurrent, isRaw, lineMarks }: Props) {
+  const hasError = turn.errors.some((error) => !error.is_caught);
+  return (
+    <article class={`turn ${isCurrent ? "current" : ""} ${hasError ? "failed" : ""}`} id={`turn-${turn.turn}`} tabIndex={-1} aria-label={`Turn ${turn.turn}`}>
+      <TurnHead page={page} turn={turn} />
+      {isRaw ? <Text class="raw" text={JSON.stringify(withoutLines(turn), null, 2)} /> : <TurnBody page={page} turn={turn} lineMarks={lineMarks} />}
+    </article>
+  );
+}
+
+function TurnHead({ page, turn }: { page: Episode; turn: Turn }) {
+  const { max_turns, max_tokens } = page.episode;
+  const spent = page.turns.filter((each) => each.turn <= turn.turn).reduce((sum, each) => sum + tokensOf(each), 0);
+  const time = turn.model_seconds + turn.steps.reduce((sum, step) => sum + step.execution_seconds, 0);
+  return (
+    <header>
+      <h3><a href={`#turn-${turn.turn}`} onClick={(event) => event.preventDefault()}>Turn {turn.turn}</a></h3>
+      <dl>
+        <div><dt>tokens</dt><dd>{count(turn.prompt_tokens)} + {count(turn.completion_tokens)}</dd></div>
+        <div><dt>time</dt><dd>{seconds(time)}</dd></div>
+        {max_turns > 0 && <div><dt>turns left</dt><dd>{count(Math.max(0, max_turns - turn.turn))}</dd></div>}
+        {max_tokens !== null && <div><dt>tokens left</dt><dd>{count(Math.max(0, max_tokens - spent))}</dd></div>}
+        {turn.model_finish_reason !== "stop" && turn.model_finish_reason !== "" && <div><dt>reply ended by</dt><dd>{words(turn.model_finish_reason)}</dd></div>}
+      </dl>
+    </header>
+  );
+}
+
+const tokensOf = (turn: Turn) => turn.prompt_tokens + turn.completion_tokens;
+
+function TurnBody({ page, turn, lineMarks }: { page: Episode; turn: Turn; lineMarks?: Props["lineMarks"] }) {
+  const shown = new Set(turn.steps.map((step) => step.error));
+  const others = turn.errors.filter((error) => error.is_caught || error.step === null || !shown.has(error.message));
+  return (
+    <>
+      {turn.before !== "" && <Text class="reflection" text={turn.before} />}
+      {turn.steps.map((step) => <StepView page={page} step={step} marks={lineMarks?.get(step.step)} key={step.step} />)}
+      {turn.after !== "" && <Text class="after" text={turn.after} />}
+      {others.map((error, place) => <ErrorLine error={error} key={place} />)}
+      {turn.observation !== null && <Observation turn={turn} />}
+      <Header turn={turn} />
+    </>
+  );
+}
+
+function StepView({ page, step, marks }: { page: Episode; step: Step; marks?: (string | null)[] | undefined }) {
+  const missing = page.missing.filter((each) => each.step === step.step);
+  return (
+    <section class="step" id={`step-${step.step}`} aria-label={`Step ${step.step}`}>
+      <p class="label">step {step.step}{step.injected_fault !== null && <em> injected fault: {step.injected_fault}</em>}</p>
+      <Code lines={step.lines} {...(marks === undefined ? {} : { marks })} />
+      {step.calls.length > 0 && <Calls calls={step.calls} />}
+      {missing.map((each) => (
+        <p class="missing" id={`missing-${each.step}-${each.name}`} key={each.name}>
+          <b>{each.name}</b> is missing{each.is_injected ? ": the harness dropped it." : each.lost_step === null ? ": no step had bound it." : `: it was lost at the end of step ${each.lost_step}.`}
+        </p>
+      ))}
+      {step.error !== null && <Text class="error" text={step.error} />}
+      {step.state_event === "lost" && <p class="missing">The interpreter was lost with every name.</p>}
+      {step.state_event === "rolled_back" && <p class="missing">The interpreter went back to before this step.</p>}
+    </section>
+  );
+}
+
+function Calls({ calls }: { calls: ToolCall[] }) {
+  const failed = calls.filter((call) => call.error_type !== null).length;
+  return (
+    <details class="calls">
+      <summary>{plural(calls.length, "tool call")}{failed > 0 && <em>, {failed} failed</em>}</summary>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Tool calls">
+        <table>
+          <thead><tr><th>tool</th><th>arguments</th><th>reply</th><th>time</th></tr></thead>
+          <tbody>
+            {calls.map((call) => (
+              <tr class={call.error_type === null ? undefined : "failed"} key={call.call}>
+                <td>{call.tool}</td>
+                <td><Text class="cell" text={call.arguments_json} /></td>
+                <td><Text class="cell" text={replyOf(call)} /></td>
+                <td>{seconds(call.seconds)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+function replyOf(call: ToolCall): string {
+  if (call.error_type === null) return unquoted(call.result_json ?? "");
+  const fate = call.is_caught ? " (caught)" : "";
+  return `${call.error_type}: ${call.error_message ?? ""}${fate}${call.is_injected ? " (injected)" : ""}`;
+}
+
+/** A JSON string as its text, anything else as it is. */
+function unquoted(json: string): string {
+  const value = parsed(json);
+  return typeof value === "string" ? value : json;
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+const ErrorLine = ({ error }: { error: EpisodeError }) => (
+  <p class={error.is_caught ? "caught" : "missing"}>
+    {error.kind} error{error.is_caught ? ", caught by the block" : ""}{error.is_injected ? ", injected" : ""}: {error.message.split("\n").at(-1)}
+  </p>
+);
+
+/** The message that answered the reply, its JSON laid out; `as sent` shows it exactly. */
+function Observation({ turn }: { turn: Turn }) {
+  const [isExact, setExact] = useState(false);
+  const text = turn.observation ?? "";
+  const value = parsed(text);
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return (
+    <section class="observation" aria-label="Observation">
+      <p class="label">
+        observation
+        {isObject && <button type="button" class="plain" onClick={() => setExact(!isExact)}>{isExact ? "laid out" : "as sent"}</button>}
+      </p>
+      {isObject && !isExact ? <Fields value={value as Record<string, unknown>} /> : <Text text={text} />}
+    </section>
+  );
+}
+
+function Fields({ value }: { value: Record<string, unknown> }) {
+  const told = Object.entries(value).filter(([, each]) => each !== null && each !== "");
+  if (told.length === 0) return <p class="nothing">nothing</p>;
+  return (
+    <dl class="fields">
+      {told.map(([name, each]) => (
+        <div key={name}>
+          <dt>{words(name)}</dt>
+          <dd><Text text={typeof each === "string" ? each : JSON.stringify(each)} /></dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Header({ turn }: { turn: Turn }) {
+  if (turn.active_globals.length + turn.last_step_globals.length === 0) return null;
+  return (
+    <p class="alive-names">
+      <span>alive now: {turn.active_globals.join(", ") || "none"}</span>
+      <span>when the block ended: {turn.last_step_globals.join(", ") || "none"}</span>
+    </p>
+  );
+}
+
+function withoutLines(turn: Turn): unknown {
+  const { before: _before, after: _after, ...kept } = turn;
+  return { ...kept, steps: turn.steps.map(({ lines: _lines, ...step }) => step) };
+}

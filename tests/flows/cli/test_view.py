@@ -1,0 +1,62 @@
+"""`carryover view`: the warehouse's pages, served."""
+
+import socket
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from carryover.flows.cli.view import warehouse_answer
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.services.errors import UserError
+from tests.flows.cli.calling import refused
+from tests.tasks.viewer.viewer_home import make_viewer_home
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return make_viewer_home(tmp_path_factory.mktemp("view"))
+
+
+@pytest.fixture
+def answer(home):
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        yield warehouse_answer(warehouse, "plan")
+
+
+def test_pages_are_of_the_default_plan(answer):
+    assert answer("study", None, None)["plan_digest"] == "plan"
+    assert answer("where", None, "score < 1")["episode_ids"] == ["ps1", "ps2"]
+
+
+def test_a_wrong_condition_is_the_user_s_error(answer):
+    with pytest.raises(UserError, match="scor"):
+        answer("where", None, "scor < 1")
+
+
+def test_an_unknown_plan_is_refused(answer):
+    with pytest.raises(UserError, match="no run of plan 'other'"):
+        answer("study", "other", None)
+
+
+def test_a_taken_port_is_refused(home):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, line = refused("view", "--home", home, "--port", port, "--no-open")
+    assert (code, line) == (1, f"cannot listen at 127.0.0.1:{port} (Address already in use); choose another --port")
+
+
+def test_the_command_serves_until_it_is_stopped(home):
+    command = [sys.executable, "-m", "carryover.flows.cli.start", "view", "--home", str(home), "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[2].rstrip(";")
+        try:
+            study = httpx.get(f"{url}api/study", trust_env=False, timeout=60).json()
+        finally:
+            process.terminate()
+    assert url.startswith("http://127.0.0.1:")
+    assert study["plan_name"] == "laptop"

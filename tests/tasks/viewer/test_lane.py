@@ -1,0 +1,87 @@
+"""The state lane, worked out by hand."""
+
+from carryover.tasks.viewer.lane import state_lane
+
+
+def step(number, before=(), after=(), last=(), *, error=None, state_event="kept"):
+    return {
+        "step": number,
+        "active_globals_before": before,
+        "active_globals": after,
+        "last_step_globals": last,
+        "error": error,
+        "state_event": state_event,
+    }
+
+
+def event(step, kind, name, *, is_deferred=False):
+    return {"step": step, "kind": kind, "name": name, "is_definition": False, "is_deferred": is_deferred}
+
+
+def error(step, name, *, is_injected=False):
+    return {
+        "turn": step,
+        "step": step,
+        "message": f"NameError: name '{name}' is not defined",
+        "is_missing_name": not is_injected,
+        "is_injected_missing_name": is_injected,
+    }
+
+
+def marks(lane):
+    return {name.name: {cell.step: cell.marks for cell in name.cells} for name in lane.names}
+
+
+def test_a_kept_name_is_bound_read_and_bound_anew():
+    steps = [step(1, after=("x",), last=("x",)), step(2, ("x",), ("x",), ("x",)), step(3, ("x",), ("x",), ("x",))]
+    events = [event(1, "bind", "x"), event(2, "read", "x"), event(3, "bind", "x")]
+    lane = state_lane(steps, events, [])
+    assert marks(lane) == {"x": {1: ("bound",), 2: ("read",), 3: ("rebound",)}}
+    assert lane.missing == ()
+
+
+def test_a_missing_name_names_the_step_that_lost_it():
+    steps = [step(1, last=("x",)), step(2, error="NameError")]
+    lane = state_lane(steps, [event(1, "bind", "x"), event(2, "read", "x")], [error(2, "x")])
+    assert marks(lane) == {"x": {1: ("bound", "lost"), 2: ("missing",)}}
+    (missing,) = lane.missing
+    assert (missing.name, missing.step, missing.lost_step, missing.is_injected) == ("x", 2, 1, False)
+
+
+def test_a_read_behind_the_error_is_gone_and_did_not_raise():
+    steps = [step(1, last=("x", "y")), step(2, error="NameError")]
+    events = [event(1, "bind", "x"), event(1, "bind", "y"), event(2, "read", "x"), event(2, "read", "y")]
+    lane = state_lane(steps, events, [error(2, "x")])
+    assert marks(lane)["y"] == {1: ("bound", "lost"), 2: ("gone",)}
+    assert [missing.name for missing in lane.missing] == ["x"]
+
+
+def test_a_block_that_binds_before_it_reads_misses_nothing():
+    steps = [step(1, last=("x",)), step(2, last=("x",))]
+    events = [event(1, "bind", "x"), event(2, "bind", "x"), event(2, "read", "x")]
+    assert marks(state_lane(steps, events, [])) == {"x": {1: ("bound", "lost"), 2: ("bound", "lost")}}
+
+
+def test_a_function_s_body_may_read_what_the_block_binds_later():
+    steps = [step(1, last=("x",)), step(2, last=("x",))]
+    events = [event(1, "bind", "x"), event(2, "read", "x", is_deferred=True), event(2, "bind", "x")]
+    assert marks(state_lane(steps, events, []))["x"][2] == ("bound", "lost")
+
+
+def test_a_name_that_an_error_kept_from_being_bound_is_not_bound():
+    lane = state_lane([step(1, error="ZeroDivisionError")], [event(1, "bind", "x")], [])
+    assert lane.names == ()
+
+
+def test_a_dropped_name_is_the_harness_s_fault():
+    steps = [step(1, after=("x",), last=("x",)), step(2, error="NameError")]
+    lane = state_lane(steps, [event(1, "bind", "x"), event(2, "read", "x")], [error(2, "x", is_injected=True)])
+    (missing,) = lane.missing
+    assert missing.is_injected
+    assert missing.lost_step is None
+
+
+def test_imported_names_of_unknown_state_are_never_called_lost():
+    steps = [step(1, state_event="unknown"), step(2, state_event="unknown")]
+    lane = state_lane(steps, [event(1, "bind", "x"), event(2, "bind", "x")], [])
+    assert marks(lane) == {"x": {1: ("bound",), 2: ("bound",)}}

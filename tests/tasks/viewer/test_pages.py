@@ -1,0 +1,73 @@
+"""What the viewer's paths answer, over a small paired study."""
+
+import json
+
+import pytest
+
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.viewer.episode_columns import matching_episodes
+from carryover.tasks.viewer.episode_page import split_reply
+from carryover.tasks.viewer.pages import answer, as_json
+
+
+def test_study_counts_its_cells(ask):
+    study = answer(ask, "plan", "study")
+    cells = {cell["condition"]: cell for cell in study["cells"]}
+    assert [*cells] == ["P->P", "P->S", "S->P", "S->S"]
+    assert cells["P->S"]["missing_name_count"] == 2
+    assert cells["P->S"]["missing_name_pct"] == 100
+    assert cells["P->S"]["ended_count"] == 0
+    assert cells["P->P"]["mean_tokens"] == 220
+    assert (study["plan_name"], study["status"]) == ("laptop", "finished")
+
+
+def test_episodes_are_columns_with_coded_words(ask):
+    columns = answer(ask, "plan", "episodes")["columns"]
+    conditions = columns["condition"]
+    assert [conditions["values"][code] for code in conditions["codes"]] == ["P->P", "P->S", "S->P", "S->S"] * 2
+    assert columns["instance_number"] == [1] * 4 + [2] * 4
+    assert columns["error_kinds"]["codes"].count(-1) == 6
+    assert columns["missing_name_count"] == [0, 1, 0, 0] * 2
+
+
+def test_episode_tells_turns_steps_calls_and_the_missing_name(ask):
+    page = answer(ask, "plan", "episode/ps1")
+    assert [turn["before"] for turn in page["turns"]] == ["Step 1.", "Step 2.", "Step 3."]
+    assert page["turns"][0]["steps"][0]["calls"][0]["tool"] == "list_items"
+    assert page["turns"][1]["errors"][0]["is_missing_name"]
+    assert page["missing"] == [{"turn": 2, "step": 2, "name": "items", "lost_step": 1, "is_injected": False}]
+    assert page["opening"] == [{"role": "system", "content": "Pack the knapsack."}]
+    assert page["episode"]["condition"] == "P->S"
+    assert page["episode"]["capacity"] == 10
+
+
+def test_a_condition_chooses_episodes(ask):
+    assert matching_episodes(ask, "plan", "condition = 'P->S' -- the mismatched") == ["ps1", "ps2"]
+
+
+@pytest.mark.parametrize("path", ["", "episode", "episode/unknown", "files/etc"])
+def test_unknown_paths_are_refused(ask, path):
+    with pytest.raises(UserError, match=r"no (page|episode)"):
+        answer(ask, "plan", path)
+
+
+def test_every_page_is_json(ask):
+    for path in ("study", "run", "episodes", "episode/pp1"):
+        assert json.loads(as_json(answer(ask, "plan", path)))
+
+
+def test_what_is_no_number_is_null():
+    assert as_json({"a": [float("nan"), 1.5], "b": float("inf")}) == '{"a":[null,1.5],"b":null}'
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks", "parts"),
+    [
+        ("Look.\n```python\nx = 1\n```\nDone.", ["x = 1"], ("Look.", "Done.")),
+        ("Only words.", [], ("Only words.", "")),
+        ("The call stands elsewhere.", ["x = 1"], ("The call stands elsewhere.", "")),
+        ("```\nx\n```\n```\ny\n```", ["x"], ("", "```\ny\n```")),
+    ],
+)
+def test_a_reply_is_split_around_its_block(text, blocks, parts):
+    assert split_reply(text, blocks) == parts
