@@ -68,6 +68,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen()  # a browser that asks before the server runs waits
     except OSError as error:
         listening.close()
         raise UserError(f"cannot listen at {host}:{port} ({error.strerror}); choose another --port") from error
