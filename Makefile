@@ -51,7 +51,7 @@ test-runtime: $(VENV)/.installed-dev sandbox  ## The second: attacks, floods, Ju
 test-soak: $(VENV)/.installed-dev sandbox  ## The third: an hour of episodes with faults
 	@$(BIN)/python -m pytest -m long -s tests/tasks/test_soak.py
 
-test-benchmarks: $(VENV)/.installed-dev sandbox  ## The fourth: what the README and the tables of tests/benchmarks claim
+test-benchmarks: $(VENV)/.installed-dev sandbox  ## The fourth: what the README and tests/benchmarks claim
 	@$(BIN)/python -m pytest -m benchmark -s
 
 test-versions: sandbox  ## Run the unmarked tests with the lowest and the newest versions, the core's on other Pythons

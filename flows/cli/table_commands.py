@@ -97,13 +97,13 @@ def questions(
         Path | None,
         typer.Option(
             "--write",
-            help="Copy of sql/README.md to write answers into: 1 to 5 with `--results`, those on traces without.",
+            help="Copy of sql/questions.md to write answers into: 1 to 5 with `--results`, those on traces without.",
         ),
     ] = None,
     plan: Plan = None,
     results: Results = None,
 ) -> None:
-    """Ask the ten questions of sql/README.md: each with its query and its answer."""
+    """Ask the ten questions of sql/questions.md: each with its query and its answer."""
     from carryover.flows.cli.tables import print_questions, write_answers
     from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 

@@ -1,4 +1,4 @@
-"""The study's tables, its hypotheses and the ten questions of `sql/README.md`, read from the warehouse and printed."""
+"""Tables, hypotheses and the ten questions, read from the warehouse and printed."""
 
 import json
 from collections.abc import Container, Sequence
@@ -10,7 +10,7 @@ import typer
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import TableQuery, command_sql, table_query
-from carryover.tasks.analysis.questions import answer_table, read_questions, readme_text, replace_answers
+from carryover.tasks.analysis.questions import answer_table, questions_text, read_questions, replace_answers
 from carryover.tasks.analysis.rendering import render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Evidence, Group, Verdict, count_claims, judge, read_hypotheses
@@ -93,7 +93,7 @@ def _read_evidence(warehouse: Warehouse, plan_digest: str) -> Evidence:
 def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) -> None:
     """Print one question or all, each with its query and answer; raise `UserError` for an unknown one."""
     console = screen()
-    questions = read_questions(readme_text())
+    questions = read_questions(questions_text())
     chosen = [question for question in questions if number in (None, question.number)]
     if not chosen:
         raise UserError(f"no question {number}; choose from 1 to {len(questions)}")
@@ -104,11 +104,11 @@ def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) 
 
 
 def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
-    """Write answers into a copy of `sql/README.md` and return their numbers; raise `UserError` if it asks none."""
+    """Write answers into a copy of `sql/questions.md` and return their numbers; raise `UserError` if it asks none."""
     text = path.read_text(encoding="utf-8")
     asked = [question for question in read_questions(text) if question.number in numbers]
     if not asked:
-        raise UserError(f"{path} asks none of these questions; give a copy of sql/README.md")
+        raise UserError(f"{path} asks none of these questions; give a copy of sql/questions.md")
     answers = {question.number: warehouse.sql(question.about(plan_digest)).polars() for question in asked}
     write_whole(path, replace_answers(text, answers))
     return list(answers)

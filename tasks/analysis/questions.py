@@ -1,4 +1,4 @@
-"""The questions of `sql/README.md`: read from it, and written back with the answers of a warehouse."""
+"""Questions of `sql/questions.md`, read from it and written back with answers."""
 
 import re
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ class Question(NamedTuple):
         return self.sql.replace("$plan_digest", f"'{plan_digest}'")
 
 
-def readme_text() -> str:
-    """Return the installed `sql/README.md`."""
-    return (files("carryover.sql") / "README.md").read_text(encoding="utf-8")
+def questions_text() -> str:
+    """Return the installed `sql/questions.md`."""
+    return (files("carryover.sql") / "questions.md").read_text(encoding="utf-8")
 
 
 def read_questions(text: str) -> list[Question]:
-    """Return the questions of a README in their order."""
+    """Return the questions of a page in their order."""
     return [
         Question(int(found["number"]), found["words"], found["sql"], found["answer"])
         for found in _QUESTION.finditer(text)
@@ -50,7 +50,7 @@ def read_questions(text: str) -> list[Question]:
 
 
 def replace_answers(text: str, answers: Mapping[int, pl.DataFrame]) -> str:
-    """Return a README with other answers; those of questions that are not named stay."""
+    """Return a page with other answers; other questions keep theirs."""
 
     def with_answer(found: re.Match[str]) -> str:
         answer = answers.get(int(found["number"]))

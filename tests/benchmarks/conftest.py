@@ -8,7 +8,7 @@ from tests.benchmarks import figures
 
 
 class Keeping(Protocol):
-    """Prints a figure and keeps it for the tables of README.md; a bound is its goal, which this does not assert."""
+    """Prints a figure and keeps it for figures.json; a bound is its goal, which this does not assert."""
 
     def __call__(
         self, what: str, value: float, unit: str = "", *, at_most: float | None = None, at_least: float | None = None

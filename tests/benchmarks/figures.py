@@ -1,9 +1,9 @@
-"""What the benchmarks measured, and the tables and the chart of READMEs that show it.
+"""Figures of the benchmarks, and what READMEs show of them.
 
     pytest -m benchmark tests/benchmarks && python -m tests.benchmarks.figures
 
-A run leaves its figures in build/figures.json; the command puts them into figures.json, in place of the same figures of
-earlier runs, and writes the tables anew.
+A run leaves its figures in build/figures.json. The command puts them into figures.json, in place of the same figures of
+earlier runs, writes the missed goals and the chart into the READMEs, and prints every figure.
 """
 
 import json
@@ -76,19 +76,13 @@ def replace(kept: list[Figure], latest: list[Figure]) -> list[Figure]:
     return sorted(newest.values(), key=lambda figure: figure.file)
 
 
-def tables(figures: list[Figure]) -> str:
-    """Return the tables: missed goals first, then met goals, then what has no goal."""
-    groups = {
-        "Missed goals": [figure for figure in figures if figure.is_missed],
-        "Met goals": [figure for figure in figures if figure.goal and not figure.is_missed],
-        "Measured without a goal": [figure for figure in figures if not figure.goal],
-    }
+def missed_goals(figures: list[Figure]) -> str:
+    """Return a count of the goals, and a table of the missed ones."""
+    goals = [figure for figure in figures if figure.goal]
+    missed = [figure for figure in goals if figure.is_missed]
+    count = f"{len(goals) - len(missed)} of {len(goals)} goals are met. Missed:"
     head = "| what | measured | goal | load | file |\n|---|---|---|---|---|"
-    return "\n\n".join(
-        "\n".join([f"## {title}\n", head, *(figure.row() for figure in group)])
-        for title, group in groups.items()
-        if group
-    )
+    return "\n".join([count, "", head, *(figure.row() for figure in missed)])
 
 
 def chart(figures: list[Figure]) -> str:
@@ -109,8 +103,8 @@ def chart(figures: list[Figure]) -> str:
     return "\n".join(["```mermaid", *lines, "```", "", said])
 
 
-def written_into(readme: str, figures: list[Figure], show: Callable[[list[Figure]], str] = tables) -> str:
-    """Return a README with the tables, or what else shows figures, between its two marks."""
+def written_into(readme: str, figures: list[Figure], show: Callable[[list[Figure]], str] = missed_goals) -> str:
+    """Return a README with the missed goals, or another show of figures, between its two marks."""
     before, _, rest = readme.partition(START)
     return f"{before}{START}\n\n{show(figures)}\n\n{END}{rest.partition(END)[2]}"
 
@@ -124,3 +118,5 @@ if __name__ == "__main__":
     write(KEPT, replace(read(KEPT), read(LATEST)))
     README.write_text(written_into(README.read_text(), read(KEPT)))
     GROWTH.write_text(written_into(GROWTH.read_text(), read(KEPT), chart))
+    for figure in read(KEPT):
+        print(f"{figure.file}: {figure.line()}")

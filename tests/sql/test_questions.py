@@ -1,12 +1,12 @@
-"""The README's questions on the small hand-made warehouse: the exact rows of every query, worked out by hand."""
+"""The ten questions on the small hand-made warehouse: the exact rows of every query, worked out by hand."""
 
 import pytest
 
-from carryover.tasks.analysis.questions import read_questions, readme_text
+from carryover.tasks.analysis.questions import questions_text, read_questions
 from carryover.tasks.traces.rows import ToolCallRow
 from tests.sql.hand_made import REPEATING, REUSING
 
-QUESTIONS = {question.number: question for question in read_questions(readme_text())}
+QUESTIONS = {question.number: question for question in read_questions(questions_text())}
 
 
 @pytest.fixture

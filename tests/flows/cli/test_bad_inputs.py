@@ -58,7 +58,7 @@ EXITS = {
     "questions eleven": (2, "found 'eleven'"),
     "questions --plan nope": (1, "no run of plan 'nope'"),
     "questions --write NOWHERE": (1, "No such file"),
-    "questions --write NOTES": (1, "asks none of these questions; give a copy of sql/README.md"),
+    "questions --write NOTES": (1, "asks none of these questions; give a copy of sql/questions.md"),
     # episode, diff, merge, doctor
     "episode": (2, "Missing argument 'episode_id'"),
     "episode zzz": (1, "no episode starts with 'zzz'"),

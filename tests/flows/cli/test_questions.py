@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from carryover.tasks.analysis.questions import KEPT_RESULTS, read_questions, readme_text, replace_answers
+from carryover.tasks.analysis.questions import KEPT_RESULTS, questions_text, read_questions, replace_answers
 from carryover.tasks.services.errors import UserError
 from tests.flows.cli.calling import import_records, run
 
@@ -24,10 +24,10 @@ def home(tmp_path_factory):
 
 @pytest.fixture
 def unanswered(tmp_path):
-    """A copy of the README in which every answer is another."""
-    copy = tmp_path / "README.md"
+    """A copy of the page in which every answer is another."""
+    copy = tmp_path / "questions.md"
     other = pl.DataFrame({"answer": ["unknown"]})
-    copy.write_text(replace_answers(readme_text(), dict.fromkeys(range(1, 11), other)))
+    copy.write_text(replace_answers(questions_text(), dict.fromkeys(range(1, 11), other)))
     return copy
 
 
@@ -44,7 +44,7 @@ def test_a_question_is_answered_by_the_warehouse(home):
 
 def test_all_questions_are_answered(home):
     said = run("questions", "--home", home)
-    assert all(f"{question.number}. {question.words}" in said for question in read_questions(readme_text()))
+    assert all(f"{question.number}. {question.words}" in said for question in read_questions(questions_text()))
 
 
 def test_kept_results_write_the_answers_about_episodes(unanswered):
@@ -52,7 +52,7 @@ def test_kept_results_write_the_answers_about_episodes(unanswered):
     said = run("questions", "--results", KEPT_RESULTS, "--write", unanswered)
     assert said == f"answers 1, 2, 3, 4, 5 written into {unanswered}\n"
     assert answers(unanswered.read_text()) == before | {
-        number: answer for number, answer in answers(readme_text()).items() if number <= 5
+        number: answer for number, answer in answers(questions_text()).items() if number <= 5
     }
 
 
@@ -64,9 +64,9 @@ def test_a_warehouse_writes_the_answers_about_traces(home, unanswered):
     assert {number for number in after if after[number] != before[number]} == {6, 7, 8}
 
 
-def test_what_is_no_question_or_no_readme_is_said(home, tmp_path):
+def test_unknown_question_and_other_page_are_refused(home, tmp_path):
     with pytest.raises(UserError, match="no question 11; choose from 1 to 10"):
         run("questions", 11, "--home", home)
     (tmp_path / "notes.md").write_text("Notes.")
-    with pytest.raises(UserError, match=r"notes.md asks none of these questions; give a copy of sql/README.md"):
+    with pytest.raises(UserError, match=r"notes.md asks none of these questions; give a copy of sql/questions.md"):
         run("questions", "--write", tmp_path / "notes.md", "--home", home)

@@ -5,8 +5,8 @@ from carryover.tasks.analysis.questions import (
     ABOUT_PAPERS,
     ABOUT_TRACES,
     answer_table,
+    questions_text,
     read_questions,
-    readme_text,
     replace_answers,
 )
 
@@ -53,5 +53,5 @@ def test_numbers_keep_their_digits_and_stand_to_the_right():
 
 
 def test_the_readme_asks_ten_questions_each_of_which_something_answers():
-    numbers = [question.number for question in read_questions(readme_text())]
+    numbers = [question.number for question in read_questions(questions_text())]
     assert numbers == [*ABOUT_EPISODES, *ABOUT_TRACES, *ABOUT_PAPERS] == list(range(1, 11))

@@ -1,4 +1,4 @@
-"""The README's questions: every query binds, and every answer that is printed is what the query gives today."""
+"""The ten questions: every query binds, and every printed answer is what the query gives."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from carryover.tasks.analysis.questions import (
     ABOUT_TRACES,
     KEPT_RESULTS,
     answer_table,
+    questions_text,
     read_questions,
-    readme_text,
 )
 from carryover.tasks.collect import collect_episodes
 from carryover.tasks.plans.overrides import Overrides
@@ -22,8 +22,8 @@ from carryover.tasks.stages.results import open_results
 from carryover.tasks.stages.runs import start_run
 from tests.tasks.made import make_instances
 
-README = readme_text()
-QUESTIONS = {question.number: question for question in read_questions(README)}
+PAGE = questions_text()
+QUESTIONS = {question.number: question for question in read_questions(PAGE)}
 
 
 @pytest.mark.parametrize("number", QUESTIONS)
@@ -57,7 +57,7 @@ def traces(tmp_path_factory):
 def test_an_answer_about_episodes_is_what_the_kept_rows_give(kept, number):
     question = QUESTIONS[number]
     assert question.answer == answer_table(kept.sql(question.about(KEPT_RESULTS)).polars()), (
-        f"`carryover questions --results {KEPT_RESULTS} --write sql/README.md` writes the present answers"
+        f"`carryover questions --results {KEPT_RESULTS} --write sql/questions.md` writes the present answers"
     )
 
 
