@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
@@ -216,6 +217,7 @@ class HypothesisFile(FrozenModel):
     hypothesis: tuple[Hypothesis, ...]
 
 
+@cache
 def read_hypotheses() -> HypothesisFile:
     """Return protocol and hypotheses of the file."""
     text = Path(__file__).with_name("hypotheses.toml").read_text(encoding="utf-8")

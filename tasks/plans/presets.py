@@ -1,7 +1,7 @@
 """The plans by name."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
@@ -82,6 +82,7 @@ _PARTS: dict[PlanName, tuple[Scale, Callable[[], Iterable[StudyPart]]]] = {
 }
 
 
+@cache
 def _compose(name: PlanName, source: str) -> StudyPlan:
     """Return a plan of its parts, run and served as its scale asks."""
     scale, parts = _PARTS[name]

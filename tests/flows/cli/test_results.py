@@ -2,6 +2,7 @@
 
 import csv
 import re
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def test_the_findings_print_the_mechanism_as_the_command_does():
     assert table in FINDINGS
 
 
+@cache
 def _claims(results: str) -> tuple[list[dict[str, str]], re.Match[str], str]:
     """Return the verdicts on kept results, and both lines that count their distinct claims."""
     *lines, counts, fulfilled = run("hypotheses", "--results", results, "--format", "csv").splitlines()

@@ -77,6 +77,12 @@ def test_a_night_that_says_the_same_is_identical():
     assert summarize([row]) == "all 1 cells equal their baseline to the token"
 
 
+def test_base_that_no_contract_trained_has_a_baseline():
+    untrained = {"train_contract": None, "training_seed": None}
+    (row,) = judge(play("study", **untrained), play("night-1", **untrained))
+    assert (row.verdict, row.pair_count, row.unpaired_count) == ("identical", 12, 0)
+
+
 def say_otherwise(episodes, count, turn=1):
     """Return episodes of which the first ones differ from a turn on."""
     turns = ["opening", "reply", "end"]

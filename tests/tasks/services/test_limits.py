@@ -1,6 +1,14 @@
 import pytest
 
-from carryover.tasks.services.limits import LimitReachedError, Meter, Prices, Spent
+from carryover.tasks.services.limits import (
+    InterruptedRunError,
+    LimitReachedError,
+    Meter,
+    Prices,
+    Spent,
+    check_uninterrupted,
+    interrupt,
+)
 
 
 def test_cost_prices_fresh_cached_and_completion_tokens_apart():
@@ -52,3 +60,10 @@ def test_a_stopped_meter_lets_nothing_start_and_says_why():
     with pytest.raises(RuntimeError) as raised:
         meter.check()
     assert raised.value is first
+
+
+def test_interrupted_run_alone_is_stopped():
+    interrupt("stopped-run")
+    check_uninterrupted("other-run")
+    with pytest.raises(InterruptedRunError, match="run stopped-run is interrupted; progress is saved; run again"):
+        check_uninterrupted("stopped-run")
