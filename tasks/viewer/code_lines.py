@@ -1,10 +1,6 @@
 """Code as lines of coloured pieces, so that a page shows it as text and never as markup."""
 
-from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # a core installation has no Pygments of its own
-    from pygments.lexer import Lexer
+from pygments.lexers.python import PythonLexer
 
 LONGEST_COLOURED = 100_000
 """Characters up to which code is coloured: a lexer reads a megabyte in seconds."""
@@ -20,6 +16,9 @@ _CLASSES = (
     ("Token.Name.Exception", "b"),
 )
 
+_LEXER = PythonLexer(stripnl=False, ensurenl=False)
+"""Made once, before threads ask: Pygments prepares its rules at the first use, without a lock."""
+
 Piece = tuple[str, str]
 """A class of the style sheet, empty for none, and the text."""
 
@@ -29,7 +28,7 @@ def code_lines(code: str) -> list[list[Piece]]:
     if len(code) > LONGEST_COLOURED:
         return [[("", line)] for line in code.split("\n")]
     lines: list[list[Piece]] = [[]]
-    for kind, text in _lexer().get_tokens(code):
+    for kind, text in _LEXER.get_tokens(code):
         name = _class_of(str(kind))
         first, *others = text.split("\n")
         _append(lines[-1], name, first)
@@ -55,10 +54,3 @@ def _class_of(kind: str) -> str:
         if kind.startswith(start):
             return name
     return ""
-
-
-@cache
-def _lexer() -> "Lexer":
-    from pygments.lexers import PythonLexer
-
-    return PythonLexer(stripnl=False, ensurenl=False)

@@ -6,7 +6,7 @@ const MOST_SHOWN = 20_000;
 const MOST_LINES = 2_000;
 
 /** A block's code; every piece is a text node. */
-export function Code({ lines, marks }: { lines: Piece[][]; marks?: (string | null)[] }) {
+export function Code({ lines, marks }: { lines: Piece[][]; marks: string[] }) {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? lines : lines.slice(0, MOST_LINES);
   return (
@@ -14,7 +14,7 @@ export function Code({ lines, marks }: { lines: Piece[][]; marks?: (string | nul
       <pre class="code" tabIndex={0}>
         <code>
           {shown.map((line, place) => (
-            <span class={`line ${marks?.[place] ?? ""}`}>
+            <span class={`line ${marks[place] ?? ""}`}>
               {line.map(([name, text]) => <Shortened name={name} text={text} />)}
               {"\n"}
             </span>

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Episode, EpisodeError, Step, ToolCall, Turn } from "../data/types";
 import { count, plural, seconds, words } from "../format";
+import { link } from "../route";
 import { Code, Text } from "./code";
 
 interface Props {
@@ -9,16 +10,18 @@ interface Props {
   isCurrent: boolean;
   isRaw: boolean;
   /** Classes of the code's lines by step, where a comparison marks them. */
-  lineMarks?: Map<number, (string | null)[]>;
+  lineMarks?: Map<number, string[]>;
+  /** What tells ids apart where two episodes are on one page. */
+  prefix?: string;
 }
 
 /** A reply, its blocks, and what came back. */
-export function TurnView({ page, turn, isCurrent, isRaw, lineMarks }: Props) {
+export function TurnView({ page, turn, isCurrent, isRaw, lineMarks, prefix = "" }: Props) {
   const hasError = turn.errors.some((error) => !error.is_caught);
   return (
-    <article class={`turn ${isCurrent ? "current" : ""} ${hasError ? "failed" : ""}`} id={`turn-${turn.turn}`} tabIndex={-1} aria-label={`Turn ${turn.turn}`}>
+    <article class={`turn ${isCurrent ? "current" : ""} ${hasError ? "failed" : ""}`} id={`${prefix}turn-${turn.turn}`} tabIndex={-1} aria-label={`Turn ${turn.turn}`}>
       <TurnHead page={page} turn={turn} />
-      {isRaw ? <Text class="raw" text={JSON.stringify(withoutLines(turn), null, 2)} /> : <TurnBody page={page} turn={turn} lineMarks={lineMarks} />}
+      {isRaw ? <Text class="raw" text={JSON.stringify(withoutLines(turn), null, 2)} /> : <TurnBody page={page} turn={turn} lineMarks={lineMarks} prefix={prefix} />}
     </article>
   );
 }
@@ -29,7 +32,7 @@ function TurnHead({ page, turn }: { page: Episode; turn: Turn }) {
   const time = turn.model_seconds + turn.steps.reduce((sum, step) => sum + step.execution_seconds, 0);
   return (
     <header>
-      <h3><a href={`#turn-${turn.turn}`} onClick={(event) => event.preventDefault()}>Turn {turn.turn}</a></h3>
+      <h3><a href={link(["episode", page.episode.episode_id], { turn: turn.turn })}>Turn {turn.turn}</a></h3>
       <dl>
         <div><dt>tokens</dt><dd>{count(turn.prompt_tokens)} + {count(turn.completion_tokens)}</dd></div>
         <div><dt>time</dt><dd>{seconds(time)}</dd></div>
@@ -43,13 +46,20 @@ function TurnHead({ page, turn }: { page: Episode; turn: Turn }) {
 
 const tokensOf = (turn: Turn) => turn.prompt_tokens + turn.completion_tokens;
 
-function TurnBody({ page, turn, lineMarks }: { page: Episode; turn: Turn; lineMarks?: Props["lineMarks"] }) {
+interface BodyProps {
+  page: Episode;
+  turn: Turn;
+  lineMarks: Props["lineMarks"];
+  prefix: string;
+}
+
+function TurnBody({ page, turn, lineMarks, prefix }: BodyProps) {
   const shown = new Set(turn.steps.map((step) => step.error));
   const others = turn.errors.filter((error) => error.is_caught || error.step === null || !shown.has(error.message));
   return (
     <>
       {turn.before !== "" && <Text class="reflection" text={turn.before} />}
-      {turn.steps.map((step) => <StepView page={page} step={step} marks={lineMarks?.get(step.step)} key={step.step} />)}
+      {turn.steps.map((step) => <StepView page={page} step={step} marks={lineMarks?.get(step.step)} prefix={prefix} key={step.step} />)}
       {turn.after !== "" && <Text class="after" text={turn.after} />}
       {others.map((error, place) => <ErrorLine error={error} key={place} />)}
       {turn.observation !== null && <Observation turn={turn} />}
@@ -58,15 +68,22 @@ function TurnBody({ page, turn, lineMarks }: { page: Episode; turn: Turn; lineMa
   );
 }
 
-function StepView({ page, step, marks }: { page: Episode; step: Step; marks?: (string | null)[] | undefined }) {
+interface StepProps {
+  page: Episode;
+  step: Step;
+  marks: string[] | undefined;
+  prefix: string;
+}
+
+function StepView({ page, step, marks, prefix }: StepProps) {
   const missing = page.missing.filter((each) => each.step === step.step);
   return (
-    <section class="step" id={`step-${step.step}`} aria-label={`Step ${step.step}`}>
+    <section class="step" id={`${prefix}step-${step.step}`} aria-label={`Step ${step.step}`}>
       <p class="label">step {step.step}{step.injected_fault !== null && <em> injected fault: {step.injected_fault}</em>}</p>
-      <Code lines={step.lines} {...(marks === undefined ? {} : { marks })} />
+      <Code lines={step.lines} marks={marks ?? []} />
       {step.calls.length > 0 && <Calls calls={step.calls} />}
       {missing.map((each) => (
-        <p class="missing" id={`missing-${each.step}-${each.name}`} key={each.name}>
+        <p class="missing" key={each.name}>
           <b>{each.name}</b> is missing{each.is_injected ? ": the harness dropped it." : each.lost_step === null ? ": no step had bound it." : `: it was lost at the end of step ${each.lost_step}.`}
         </p>
       ))}
