@@ -21,15 +21,24 @@ def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
 
 
 def view(
+    *,
     home: Home = None,
     plan: Plan = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write a file that ends with .html, or a new folder, instead of serving."),
+    ] = None,
+    where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, for --out.")] = "true",
     host: Annotated[str, typer.Option(help="Address to listen at; any but loopback asks for a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
 ) -> None:
     """Look at the study and its traces in a browser: cells, episodes turn by turn, names by step, pairs."""
-    from carryover.flows.cli.view import serve_viewer
+    from carryover.flows.cli.view import serve_viewer, write_viewer
 
+    if out is not None:
+        typer.echo(f"{write_viewer(home, plan, out, where)} episodes in {out}")
+        return
     serve_viewer(home, plan, host=host, port=port, opens=opens)
 
 

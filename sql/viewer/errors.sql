@@ -1,5 +1,5 @@
--- The errors of an episode, caught ones too.
+-- The errors of some episodes, caught ones too.
 select errors.*
 from errors
-where errors.episode_id = $episode_id
-order by errors.turn, errors.error_index
+where errors.episode_id in (select unnest($episode_ids))
+order by errors.episode_id, errors.turn, errors.error_index

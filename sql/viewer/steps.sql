@@ -1,5 +1,5 @@
--- The executed blocks of an episode.
+-- The executed blocks of some episodes.
 select steps.*
 from steps
-where steps.episode_id = $episode_id
-order by steps.step
+where steps.episode_id in (select unnest($episode_ids))
+order by steps.episode_id, steps.step

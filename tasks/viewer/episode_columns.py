@@ -1,8 +1,10 @@
 """All episodes of a plan as columns: small enough to filter in the browser."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from carryover.tasks.viewer.warehouse_rows import Ask, viewer_sql
 
@@ -11,12 +13,14 @@ DIGITS = 4
 _UNIQUE = ("episode_id",)
 
 
-def episode_columns(ask: Ask, plan_digest: str) -> dict[str, Any]:
-    """Return the columns of a plan's episodes.
+def episode_columns(ask: Ask, plan_digest: str, episode_ids: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the columns of a plan's episodes, of all or of those named.
 
     A column of words is `{"values": [...], "codes": [...]}`, where code -1 is null; the others are lists.
     """
     table = ask(viewer_sql("episodes"), plan_digest=plan_digest)
+    if episode_ids is not None:
+        table = table.filter(pc.is_in(table.column("episode_id"), pa.array(episode_ids, pa.string())))
     named = zip(table.column_names, table.columns, strict=True)
     return {"count": table.num_rows, "columns": {name: _column(name, column) for name, column in named}}
 

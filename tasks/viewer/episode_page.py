@@ -1,16 +1,17 @@
 """The page of an episode: turns with their blocks, calls and errors, and the state lane."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.code_lines import code_lines
-from carryover.tasks.viewer.lane import Lane, state_lane
+from carryover.tasks.viewer.lane import LaneName, state_lane
 from carryover.tasks.viewer.warehouse_rows import Ask, rows
 
 Row = Mapping[str, Any]
 _FENCE = "```"
+_TABLES = ("turns", "steps", "name_events", "tool_calls", "errors", "runtime_events")
 _IDS = ("run_id", "episode_id")
 
 
@@ -19,21 +20,27 @@ def episode_page(ask: Ask, episode_id: str) -> dict[str, Any]:
 
     Raise `UserError` for an unknown id.
     """
-    found = rows(ask, "episode", episode_id=episode_id)
-    if not found:
-        raise UserError(f"no episode {episode_id!r}; the study page lists the plan's episodes")
-    tables = ("turns", "steps", "name_events", "tool_calls", "errors", "runtime_events")
-    held = {table: rows(ask, table, episode_id=episode_id) for table in tables}
-    episode = found[0]
-    declared = json.loads(episode.pop("contract_json"))
-    turns = [turn for turn in held["turns"] if turn["turn"] > 0]
+    for page in episode_pages(ask, [episode_id]):
+        return page
+    raise UserError(f"no episode {episode_id!r}; the study page lists the plan's episodes")
+
+
+def episode_pages(ask: Ask, episode_ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the pages of the episodes that exist, ordered by id; a query per table reads all of them."""
+    held = {table: _of_episodes(rows(ask, table, episode_ids=episode_ids)) for table in _TABLES}
+    for head in rows(ask, "episode_heads", episode_ids=episode_ids):
+        yield _page(head, {table: found.get(head["episode_id"], []) for table, found in held.items()})
+
+
+def _page(head: dict[str, Any], held: Mapping[str, list[Row]]) -> dict[str, Any]:
+    declared = json.loads(head.pop("contract_json"))
     lane = state_lane(held["steps"], held["name_events"], held["errors"])
     return {
-        "episode": episode,
+        "episode": head,
         "contract": declared,
         "opening": _opening(held["turns"]),
-        "turns": _turns(turns, held),
-        "lane": _lane_values(lane),
+        "turns": _turns([turn for turn in held["turns"] if turn["turn"] > 0], held),
+        "lane": [_lane_values(name) for name in lane.names],
         "missing": [missing._asdict() for missing in lane.missing],
         "runtime_events": _without_ids(held["runtime_events"]),
     }
@@ -46,7 +53,7 @@ def _opening(turns: Sequence[Row]) -> list[dict[str, str]]:
     return []
 
 
-def _turns(turns: Sequence[Row], held: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _turns(turns: Sequence[Row], held: Mapping[str, list[Row]]) -> list[dict[str, Any]]:
     steps_of = _grouped(held["steps"], "turn")
     calls_of = _grouped(held["tool_calls"], "step")
     errors_of = _grouped(held["errors"], "turn")
@@ -85,15 +92,15 @@ def split_reply(text: str, blocks: Sequence[str]) -> tuple[str, str]:
     return text[:opening].strip(), rest.strip().removeprefix(_FENCE).strip()
 
 
-def _lane_values(lane: Lane) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name.name,
-            "is_definition": name.is_definition,
-            "cells": [cell._asdict() for cell in name.cells],
-        }
-        for name in lane.names
-    ]
+def _lane_values(name: LaneName) -> dict[str, Any]:
+    return {**name._asdict(), "cells": [cell._asdict() for cell in name.cells]}
+
+
+def _of_episodes(found: Iterable[Row]) -> dict[str, list[Row]]:
+    episodes: dict[str, list[Row]] = {}
+    for row in found:
+        episodes.setdefault(row["episode_id"], []).append(row)
+    return episodes
 
 
 def _grouped(found: Iterable[Row], key: str) -> dict[int, list[Row]]:

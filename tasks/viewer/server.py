@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -13,6 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.viewer.built_files import built_file
 from carryover.tasks.viewer.page import page
 from carryover.tasks.viewer.pages import as_json
 
@@ -63,11 +63,6 @@ def _show_built(request: Request) -> Response:
     if name not in _BUILT:
         return PlainTextResponse("not found", 404)
     return Response(built_file(name), media_type=_BUILT[name])
-
-
-def built_file(name: str) -> str:
-    """Return a built file of the front end."""
-    return (files("carryover.tasks.viewer") / "built" / name).read_text(encoding="utf-8")
 
 
 class _Guard:

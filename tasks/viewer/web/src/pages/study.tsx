@@ -2,7 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { readFilter, selectRows, sortRows, type Episodes } from "../data/episodes";
 import type { Study } from "../data/types";
 import { useEpisodes, useMatching } from "../data/useEpisodes";
-import { plural } from "../format";
+import { count, plural } from "../format";
 import { Filters } from "../parts/filters";
 import { EpisodeList } from "../parts/list";
 import { Matrices, OtherCells } from "../parts/matrix";
@@ -24,9 +24,17 @@ export function StudyPage({ study, query }: { study: Study; query: URLSearchPara
       <Matrices cells={study.cells} />
       <OtherCells cells={study.cells} />
       {error !== null && <Failure text={error} />}
+      {episodes !== null && <Held study={study} held={episodes.count} />}
       {episodes === null ? <Waiting /> : <Chosen episodes={episodes} query={query} />}
     </>
   );
+}
+
+/** Says where a bundle holds a part of the study's episodes. */
+function Held({ study, held }: { study: Study; held: number }) {
+  const all = study.cells.reduce((sum, cell) => sum + cell.episode_count, 0);
+  if (held === all) return null;
+  return <p class="lead">The cells count {count(all)} episodes; this bundle holds {count(held)} of them.</p>;
 }
 
 /** The episodes that the filters in the URL leave. */

@@ -1,4 +1,4 @@
--- An episode with its metrics, its run's plan and its instance.
+-- Some episodes with their metrics, plans and instances.
 select
     episodes.* exclude (run_id),
     runs.run_id, runs.plan_name,
@@ -11,6 +11,5 @@ inner join runs on episodes.run_id = runs.run_id
 left join marts.episode_metrics
     on episodes.episode_id = episode_metrics.episode_id and episodes.plan_digest = episode_metrics.plan_digest
 left join instances on episodes.instance_id = instances.instance_id and episodes.split = instances.split
-where episodes.episode_id = $episode_id
+where episodes.episode_id in (select unnest($episode_ids))
 order by episodes.episode_id
-limit 1
