@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.preflight import check_needs, free_bytes
+from carryover.tasks.plans.preflight import check_needs, free_bytes, training_needs
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.machine import Machine
@@ -117,6 +117,12 @@ def test_vllm_needs_a_gpu_here_wherever_the_training_runs(endpoint, monkeypatch,
 def test_a_training_is_handed_to_no_pool_that_nobody_serves(name):
     plan = resolve_plan(name)
     assert complaint(plan, machine=H100, trains_here=False) == f"plan {name} cannot start; missing: {NO_WORKER}"
+
+
+def test_training_that_needs_most_is_named_first():
+    smoke, paper = resolve_plan("smoke"), resolve_plan("paper")
+    both = paper.model_copy(update={"parts": (*smoke.parts, *paper.parts)})
+    assert [need.has_gpu for need in training_needs(both, 1)] == [True, False]
 
 
 def test_gpus_that_cannot_share_a_step_are_refused():

@@ -2,7 +2,7 @@ import pytest
 
 from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.resolve import resolve_plan
-from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
+from carryover.tasks.plans.study_plan import StudyPart, StudyPlan, teacher_conditions
 
 
 def test_examples_beyond_max_length_are_refused_with_the_plan():
@@ -32,3 +32,8 @@ def test_a_model_that_vllm_cannot_serve_is_refused_before_training(training, mes
         StudyPlan.model_validate(plan)
     plan["serving"] |= {"engine": "cpu"}
     StudyPlan.model_validate(plan)
+
+
+def test_teacher_conditions_bear_the_variant_of_their_part():
+    part = laptop_part().model_copy(update={"variant": "other"})
+    assert {condition.variant for condition in teacher_conditions(part)} == {"other"}

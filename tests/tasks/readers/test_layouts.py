@@ -87,6 +87,16 @@ def test_scores_models_and_tokens_come_with_an_inspect_sample(tmp_path):
     assert trace.opening[0].content == "Add up the squares."  # kept apart as an attachment
 
 
+@pytest.mark.parametrize(
+    "field",
+    ["messages", "conversations", "conversation", "trajectory", "history", "dialog", "chat", "turns", "chosen"],
+)
+def test_a_chat_list_may_have_any_of_these_names(tmp_path, field):
+    said = [{"role": "user", "content": "Count."}, {"role": "assistant", "content": "```python\nx = 1\n```"}]
+    ((trace,), _) = read(tmp_path, json.dumps({field: said}).encode())
+    assert len(trace.replies) == 1
+
+
 def test_rewards_of_verifiers_are_scores(tmp_path):
     assert read(tmp_path, PYTHON_LAYOUTS["verifiers lines"][1])[0][0].score == 0.5
     assert read(tmp_path, PYTHON_LAYOUTS["verifiers trace"][1])[0][0].score == 0.5
