@@ -163,6 +163,11 @@ def test_programs_of_a_shell_are_taken_from_quotes_and_here_documents():
     assert block.programs == ("x = 1\n", 'print("a")')
 
 
+def test_only_job_commands_need_a_process_of_an_earlier_block():
+    assert lint("python serve.py &", "kill %1", language="shell").carried_processes
+    assert not lint("python serve.py &", "cat notes.txt", language="shell").carried_processes
+
+
 def test_a_framework_of_fresh_processes_says_so():
     assert lint("ls", "pwd", language="shell", has_fresh_processes=True).runtime == "fresh process per call"
 
