@@ -21,7 +21,7 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.plans.identity import Stage, prompts_of, stage_digest
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.shards import scripted_client, tokenizer_identity
+from carryover.tasks.plans.shards import scripted_client, scripted_identity, tokenizer_identity
 from carryover.tasks.plans.study_plan import StudyPart, teacher_conditions
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
@@ -47,7 +47,8 @@ def _identify(run: Run, part: StudyPart) -> str:
     if spec is None:
         return canonical_json([part.training.base_model, tokenizer_identity(part, None)])
     sample = instances.bucket, list(instances.seeds[:SAMPLE_COUNT])
-    played = run.plan.runtime, teacher.episode, prompts_of(teacher.episode), teacher.contracts, teacher.prints_table
+    episode = teacher.episode, prompts_of(teacher.episode)
+    played = run.plan.runtime, *episode, teacher.contracts, scripted_identity(teacher)
     return stage_digest(Stage.TOKENIZER, spec, sample, *played)
 
 

@@ -15,6 +15,7 @@ from carryover.tasks.agent.family import Family
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.response_cache import ResponseCache
+from carryover.tasks.agent.scripted import VariedModel
 from carryover.tasks.services.frozen_model import FrozenModel
 
 
@@ -67,6 +68,8 @@ class ScriptedClientSpec(FrozenModel):
     kind: Literal["scripted"] = "scripted"
     prints_table: bool = True
     """Whether a stateless teacher of the small buckets prints the table that it rebuilds."""
+    habits: dict[str, tuple[str | int, ...]] | None = None
+    """Levels by habit, one of each drawn per instance; None for the fixed teacher."""
     concurrency: int = 4
     """Episodes at a time."""
 
@@ -102,7 +105,7 @@ ClientSpec = ScriptedClientSpec | EndpointClientSpec
 @asynccontextmanager
 async def open_client(
     spec: ClientSpec, condition: Condition, family: Family, count_tokens: CountTokens | None = None
-) -> AsyncIterator[ModelClient]:
+) -> AsyncIterator[ModelClient | VariedModel]:
     """Yield the client that plays a condition, and close its connections.
 
     `count_tokens` counts for a scripted one.
@@ -110,7 +113,9 @@ async def open_client(
     match spec:
         case ScriptedClientSpec():
             contract = condition.train_contract or condition.runtime_contract  # the script's own, on any runtime
-            yield family.open_teacher(condition.bucket, contract, count_tokens, prints_table=spec.prints_table)
+            yield family.open_teacher(
+                condition.bucket, contract, count_tokens, prints_table=spec.prints_table, habits=spec.habits
+            )
         case EndpointClientSpec():
             cache = None if spec.cache is None else ResponseCache(spec.cache, asks_anew=spec.asks_anew)
             client = OpenAIClient(_endpoint(spec, condition), condition.model_name, cache=cache)

@@ -16,6 +16,7 @@ from carryover.tasks.agent.machine import EpisodeMachine, Limits
 from carryover.tasks.agent.prompt_format import PLAIN, Opening, open_wire, prompt_digest, read_prompts
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
+from carryover.tasks.agent.scripted import ScriptedModel, VariedModel
 from carryover.tasks.agent.study_speaker import StudySpeaker, contract_in_force
 from carryover.tasks.agent.variation import draw_variation
 from carryover.tasks.runtime.backend import Runtime
@@ -42,7 +43,7 @@ class EpisodeContext:
 
     family: Family
     condition: Condition
-    client: ModelClient
+    client: ModelClient | VariedModel
     runtime: Runtime
     spec: EpisodeSpec
     run_id: str
@@ -81,7 +82,8 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
         opening_threads=context.opening_threads,
         block_threads=context.block_threads,
     )
-    machine = EpisodeMachine(context.client, speaker, episode_limits(context.spec))
+    player = _player(context, episode)
+    machine = EpisodeMachine(player, speaker, episode_limits(context.spec))
     try:
         async for event in machine.play():
             recorder.watch(event)
@@ -102,6 +104,7 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
             "is_solved": score.is_solved,
             **score.metrics,
             "training_tokens": training_tokens,
+            "habits_json": _habits_json(player),
             "wall_seconds": time.perf_counter() - started,
             "started_at": started_at,
         },
@@ -175,6 +178,19 @@ def _texts(context: EpisodeContext) -> Mapping[str, str]:
 def _name_of(context: EpisodeContext, episode: PlannedEpisode) -> str:
     instance_id = episode.instance.instance_id
     return episode_id(context.condition, instance_id, context.stage_digest, episode.replicate, episode.attempt)
+
+
+def _player(context: EpisodeContext, episode: PlannedEpisode) -> ModelClient:
+    """Return the client that plays an episode."""
+    if isinstance(context.client, VariedModel):
+        return context.client.open_for(episode.instance.instance_id)
+    return context.client
+
+
+def _habits_json(player: ModelClient) -> str | None:
+    if isinstance(player, ScriptedModel) and player.habits is not None:
+        return canonical_json(player.habits)
+    return None
 
 
 def _fields_of_condition(context: EpisodeContext) -> dict[str, Any]:

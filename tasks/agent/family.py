@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
+from carryover.tasks.agent.scripted import VariedModel
 
 
 class Score(NamedTuple):
@@ -72,7 +73,16 @@ class Family(Protocol):
         ...
 
     def open_teacher(
-        self, bucket: str, contract: str, count_tokens: CountTokens | None = None, *, prints_table: bool = True
-    ) -> ModelClient:
-        """Return the scripted teacher; raise `ValueError` where there is none."""
+        self,
+        bucket: str,
+        contract: str,
+        count_tokens: CountTokens | None = None,
+        *,
+        prints_table: bool = True,
+        habits: Mapping[str, tuple[str | int, ...]] | None = None,
+    ) -> ModelClient | VariedModel:
+        """Return the scripted teacher; raise `ValueError` where there is none.
+
+        `habits` are levels by habit, one of each drawn per instance; None for the fixed teacher.
+        """
         ...

@@ -1,6 +1,6 @@
 """A scripted model: a function of the conversation behind the protocol of a client."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, CountTokens, Message
 from carryover.tasks.traces.vocabulary import TokenSource
@@ -18,8 +18,16 @@ class ScriptedModel:
 
     token_source: TokenSource = "training_tokenizer"
 
-    def __init__(self, model_name: str, write_reply: WriteReply, count_tokens: CountTokens | None = None) -> None:
+    def __init__(
+        self,
+        model_name: str,
+        write_reply: WriteReply,
+        count_tokens: CountTokens | None = None,
+        habits: Mapping[str, str | int] | None = None,
+    ) -> None:
         self.model_name = model_name
+        self.habits = habits
+        """Drawn habits of the policy by name; None for fixed ones."""
         self._write_reply = write_reply
         self._count_tokens = count_tokens
 
@@ -39,3 +47,14 @@ class ScriptedModel:
         if self._count_tokens is None:
             return 0
         return self._count_tokens(messages)
+
+
+class VariedModel:
+    """Scripted models whose habits differ from instance to instance."""
+
+    token_source: TokenSource = "training_tokenizer"
+
+    def __init__(self, model_name: str, open_for: Callable[[str], ScriptedModel]) -> None:
+        self.model_name = model_name
+        self.open_for = open_for
+        """Returns the model that plays an instance, by the instance's id."""

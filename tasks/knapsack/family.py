@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
+from carryover.tasks.agent.scripted import VariedModel
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, KnapsackEnvironment
 from carryover.tasks.knapsack.goal import goal_values, knapsack_prompts
 from carryover.tasks.knapsack.instance import Instance
-from carryover.tasks.knapsack.teachers.open import open_teacher
+from carryover.tasks.knapsack.teachers.open import fixed_habits, open_teacher, open_varied_teacher
 
 
 class Knapsack:
@@ -31,10 +32,24 @@ class Knapsack:
         return instance.spec.tool_call_cap
 
     def open_teacher(
-        self, bucket: str, contract: str, count_tokens: CountTokens | None = None, *, prints_table: bool = True
-    ) -> ModelClient:
-        """Return the scripted teacher; raise `ValueError` where there is none."""
-        return open_teacher(bucket, contract, count_tokens, prints_table=prints_table)
+        self,
+        bucket: str,
+        contract: str,
+        count_tokens: CountTokens | None = None,
+        *,
+        prints_table: bool = True,
+        habits: Mapping[str, tuple[str | int, ...]] | None = None,
+    ) -> ModelClient | VariedModel:
+        """Return the scripted teacher; raise `ValueError` where there is none.
+
+        Without `prints_table` a fixed stateless teacher of the small buckets prints its table's size only.
+        """
+        if habits is not None:
+            return open_varied_teacher(bucket, contract, habits, count_tokens)
+        if prints_table:
+            return open_teacher(bucket, contract, count_tokens)
+        sized = fixed_habits(bucket).model_copy(update={"shown": "size"})
+        return open_teacher(bucket, contract, count_tokens, habits=sized)
 
 
 KNAPSACK_FAMILY = Knapsack()

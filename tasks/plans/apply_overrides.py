@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.datasets.dataset_spec import ValidationSpec
+from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_on, with_context, with_episodes
@@ -109,7 +110,7 @@ def _changed_teacher(teacher: TeacherSpec, overrides: Overrides) -> TeacherSpec:
     if overrides.teacher_url is not None:
         # Another endpoint may refuse fields that the standard lacks, such as those for a chat template.
         endpoint = EndpointSpec(base_url=overrides.teacher_url, extra_body={})
-        teacher = _with(teacher, kind="endpoint", endpoint=endpoint)
+        teacher = teacher.model_copy(update={"kind": "endpoint", "endpoint": endpoint, "habits": None})
     if teacher.endpoint is not None:
         key = overrides.teacher_key_variable
         endpoint = _with(teacher.endpoint, api_key_variable=key, concurrency=overrides.concurrency)
@@ -118,6 +119,11 @@ def _changed_teacher(teacher: TeacherSpec, overrides: Overrides) -> TeacherSpec:
         raise UserError("teacher_key_variable requires teacher_url")
     elif overrides.teacher_model is not None:
         raise UserError("teacher_model requires teacher_url")
+    match overrides.teacher_habits:
+        case "varied":
+            teacher = teacher.model_copy(update={"habits": VARIED})
+        case "fixed":
+            teacher = teacher.model_copy(update={"habits": None})
     return _with(teacher, maximum_attempts=overrides.teacher_attempts, contracts=overrides.contracts)
 
 

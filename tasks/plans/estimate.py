@@ -59,6 +59,12 @@ SCRIPTED_COSTS: dict[tuple[str, PromptSet], dict[ContractName, ScriptedCost]] = 
     ("small", "full"): {P: ScriptedCost(18_266, 424, 2_953), S: ScriptedCost(23_184, 1_019, 4_430)},
     ("easy", "full"): {P: ScriptedCost(7_396, 493, 3_450), S: ScriptedCost(7_611, 1_192, 4_226)},
 }
+VARIED_COSTS: dict[tuple[str, PromptSet], dict[ContractName, ScriptedCost]] = {
+    # of the varied teachers, over 10 instances
+    ("small", "compact"): {P: ScriptedCost(7_328, 847, 1_641), S: ScriptedCost(7_535, 1_166, 1_802)},
+    ("small", "full"): {P: ScriptedCost(23_299, 847, 3_919), S: ScriptedCost(24_299, 1_166, 4_174)},
+    ("easy", "full"): {P: ScriptedCost(95_010, 1_878, 8_052), S: ScriptedCost(129_248, 8_641, 14_310)},
+}
 
 
 class EpisodeMean(NamedTuple):
@@ -193,15 +199,16 @@ def _trace_tokens(scale: Scale, part: StudyPart) -> Mapping[Any, float]:
         case "paper":
             return _published("table_5", metric="mean_tokens")
         case "pretrained":
-            costs = _scripted_costs(part.train_instances.bucket, part.teacher.episode.prompt_set)
+            costs = _scripted_costs(part, part.train_instances.bucket, part.teacher.episode.prompt_set)
             return {contract: cost.conversation_tokens for contract, cost in costs.items()}
         case "smoke" | "laptop":
             return dict(TRACE_TOKENS)
 
 
-def _scripted_costs(bucket: str, prompt_set: PromptSet) -> dict[ContractName, ScriptedCost]:
+def _scripted_costs(part: StudyPart, bucket: str, prompt_set: PromptSet) -> dict[ContractName, ScriptedCost]:
     """Return the costs of a bucket's scripted episodes; an endpoint's teacher counts as the scripted one on Easy."""
-    return SCRIPTED_COSTS.get((bucket, prompt_set), SCRIPTED_COSTS[("easy", "full")])
+    costs = SCRIPTED_COSTS if part.teacher.habits is None else VARIED_COSTS
+    return costs.get((bucket, prompt_set), costs[("easy", "full")])
 
 
 def _pretrained_mean(part: StudyPart, evaluation: EvaluationSpec, cell: Cell) -> EpisodeMean:
@@ -210,7 +217,7 @@ def _pretrained_mean(part: StudyPart, evaluation: EvaluationSpec, cell: Cell) ->
     A stateless runtime costs the stateless teacher's tokens, and so does a model that was trained on them.
     """
     is_persistent = cell == (P, P)
-    costs = _scripted_costs(evaluation.instances.bucket, evaluation.episode.prompt_set)
+    costs = _scripted_costs(part, evaluation.instances.bucket, evaluation.episode.prompt_set)
     cost = costs[P if is_persistent else S]
     shape = start_shape(part.training) or KNOWN_SHAPES["Qwen/Qwen3-8B"]
     if part.training.is_for_gpu:

@@ -72,6 +72,10 @@ class Overrides(FrozenModel):
         description="Give up a teacher's episode after this many failed attempts and train without it; attempts at an "
         "endpoint that was down do not count. By default it is played again on every start.",
     )
+    teacher_habits: Literal["fixed", "varied"] | None = Field(
+        default=None,
+        description="Habits of scripted teachers: fixed ones, or drawn per instance and equal under both contracts.",
+    )
     base_model: Annotated[str, AfterValidator(expanded)] | None = Field(
         default=None, description="Folder or hub id of the base model."
     )

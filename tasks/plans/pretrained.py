@@ -5,6 +5,7 @@ from typing import Literal
 from carryover.tasks.agent.episode_spec import EpisodeSpec, PromptSet
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
+from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.services.hub import expanded, source_title
 from carryover.tasks.serving.serving_spec import ServingSpec
@@ -30,7 +31,7 @@ CPU_CACHE_BYTES = 4 * 1024**3
 
 
 def pretrained_part() -> StudyPart:
-    """Return the study on a GPU: instances, prompts and training are the paper's, the teachers are scripted.
+    """Return the study on a GPU: instances, prompts and training are the paper's, the teachers are scripted and vary.
 
     No faults are injected: whether a pretrained model repairs an error by itself is a question of the study. A scripted
     policy repeats itself by design, so the check for repetitive loops is off.
@@ -40,7 +41,7 @@ def pretrained_part() -> StudyPart:
     return StudyPart(
         base="hub",
         train_instances=InstanceSetSpec(bucket="easy", split="train", count=1000, first_seed=TRAIN_SEED),
-        teacher=TeacherSpec(kind="scripted", episode=episode),
+        teacher=TeacherSpec(kind="scripted", episode=episode, habits=VARIED),
         validation=ValidationSpec(maximum_loop_similarity=1.0),
         dataset=DatasetSpec(text_format="exact_wire"),
         training=TRAINING["pretrained"],

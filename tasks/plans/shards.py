@@ -10,7 +10,7 @@ from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.plans.identity import Stage, prompts_of, stage_digest
 from carryover.tasks.plans.models import StudyModel, evaluation_conditions, script_conditions
 from carryover.tasks.plans.run import Run
-from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, teacher_conditions
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, TeacherSpec, teacher_conditions
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.source_digest import canonical_json
@@ -128,7 +128,7 @@ def evaluation_shards(
 
 def script_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[ShardSpec]:
     """Return the shards of a part's script control, which needs no model: every evaluation, played by the scripts."""
-    scripted = part.teacher.prints_table, tokenizer_identity(part, tokenizer)
+    scripted = scripted_identity(part.teacher), tokenizer_identity(part, tokenizer)
     return [
         ShardSpec(
             stage=Stage.TRACES,
@@ -147,7 +147,14 @@ def script_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Sha
 
 def scripted_client(part: StudyPart) -> ScriptedClientSpec:
     """Return the client of a part's scripted policies."""
-    return ScriptedClientSpec(prints_table=part.teacher.prints_table)
+    return ScriptedClientSpec(prints_table=part.teacher.prints_table, habits=part.teacher.habits)
+
+
+def scripted_identity(teacher: TeacherSpec) -> object:
+    """Return what of a teacher's spec decides what its script writes."""
+    if teacher.habits is None:
+        return teacher.prints_table
+    return teacher.prints_table, teacher.habits
 
 
 def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:

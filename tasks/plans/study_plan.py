@@ -60,6 +60,9 @@ class TeacherSpec(FrozenModel):
     """Contracts that traces are played under, and that models are trained on: one model each."""
     prints_table: bool = True
     """Whether a scripted stateless teacher of the small buckets prints the table that it rebuilds."""
+    habits: dict[str, tuple[str | int, ...]] | None = Field(default=None, exclude_if=lambda habits: habits is None)
+    """Levels of a scripted teacher's habits, one of each drawn per instance; None for the fixed teacher. Excluded from
+    the dump if it is None, so that digests stay stable."""
     maximum_attempts: int | None = None
     """Attempts after which an episode that ended with `error` every time is given up, so that models are trained
     without it; None plays it again on every start, and nothing is trained until it ends otherwise. An attempt that met
@@ -71,6 +74,16 @@ class TeacherSpec(FrozenModel):
             raise ValueError(
                 f"a teacher of kind {self.kind!r} with endpoint {self.endpoint}: kind 'endpoint' needs one, others none"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _habits_belong_to_a_script(self) -> Self:
+        if self.habits is None:
+            return self
+        if self.kind != "scripted":
+            raise ValueError("a teacher behind an endpoint has habits of its own; leave habits out")
+        if not set(self.contracts) <= set(PAPER_CONTRACTS):
+            raise ValueError(f"habits vary under {' and '.join(PAPER_CONTRACTS)} alone; leave habits out")
         return self
 
 

@@ -192,6 +192,9 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     """Which loop played it: the study's (arXiv 2603.01209), CaveAgent's (arXiv 2601.01569), or native calls'."""
     stage_digest: str | None = None
     """Identity of the stage that played the episode; null for imported ones."""
+    habits_json: str | None = None
+    """Habits of a scripted teacher in this episode as a JSON object, drawn per instance and equal under all contracts;
+    null for a teacher of fixed habits and for models."""
 
     @model_validator(mode="before")
     @classmethod

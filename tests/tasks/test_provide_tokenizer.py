@@ -54,3 +54,13 @@ def test_an_episode_that_failed_is_no_sample(run, monkeypatch):
     with pytest.raises(UserError, match=r"an episode of the tokenizer sample, persistent failed: .*:9/v1"):
         make_tokenizer(run, part)
     assert not list(run.folders.datasets.glob("tokenizer-*"))
+
+
+def test_tokenizer_follows_the_habits_of_the_teacher(run):
+    (part,) = run.plan.parts
+    habits = {"names": ("long",), "shown": ("changes",)}
+    other = part.model_copy(
+        update={"variant": "long-names", "teacher": part.teacher.model_copy(update={"habits": habits})}
+    )
+    learned = {(make_tokenizer(run, one) / "tokenizer.json").read_bytes() for one in (part, other)}
+    assert len(learned) == 2

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.knapsack.teachers import density_blocks as blocks
-from carryover.tasks.knapsack.teachers.density_blocks import Known
-from carryover.tasks.knapsack.teachers.small import PlayedTurn, read_turns
+from carryover.tasks.knapsack.teachers.density_blocks import DONE, DensityBlocks, Known
+from carryover.tasks.knapsack.teachers.habits import FIXED_ON_EASY, Count, Habits
+from carryover.tasks.knapsack.teachers.small import END_SENTENCES, PlayedTurn, read_turns
+from carryover.tasks.knapsack.teachers.small_blocks import FINISH
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 SENTENCES: dict[str, tuple[str, ...]] = {
@@ -57,20 +58,21 @@ class Task(NamedTuple):
 
 
 def write_density_reply(
-    contract: str, messages: Sequence[Message], seed: int, *, inspections_per_turn: int | None = None
+    contract: str, messages: Sequence[Message], seed: int, *, habits: Habits = FIXED_ON_EASY
 ) -> str:
     """Return the next reply: a reflection and one block.
 
-    `seed` chooses the reflection equally under both contracts. A block makes `inspections_per_turn` inspections where
-    that is fewer than the cap allows.
+    `seed` chooses the reflection equally under both contracts. A block inspects and takes fewer items than the habits
+    say where the cap allows no more.
     """
     if contract not in PAPER_CONTRACTS:
         raise ValueError(f"no density teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
     task = read_task(messages)
     turns = read_turns(messages)
     known = read_known(task, turns)
-    action, code = _next_block(contract, task, turns, known, inspections_per_turn)
-    sentence = random.Random(f"sentence {seed}").choice(SENTENCES[action])
+    action, code = _next_block(DensityBlocks(contract, habits), task, turns, known)
+    sentences = SENTENCES.get(action, END_SENTENCES)
+    sentence = random.Random(f"sentence {seed}").choice(sentences)
     counts = {"inspected": len(known.table), "taken": len(known.taken)}
     reflection = sentence.format(**known._asdict() | counts)
     return f"{reflection}\n```python\n{code}\n```"
@@ -100,38 +102,41 @@ def read_known(task: Task, turns: Sequence[PlayedTurn]) -> Known:
     return Known(task.capacity, task.budget, table, **progress)
 
 
-def _next_block(
-    contract: str, task: Task, turns: Sequence[PlayedTurn], known: Known, inspections_per_turn: int | None
-) -> tuple[str, str]:
+def _next_block(blocks: DensityBlocks, task: Task, turns: Sequence[PlayedTurn], known: Known) -> tuple[str, str]:
     """Return what the next block does, and the block."""
+    is_done = bool(turns) and not turns[-1].has_failed and DONE in turns[-1].output
+    if is_done:
+        return "end", FINISH
     if len(known.table) < known.budget:
-        return _inspecting_block(contract, task, turns, known, inspections_per_turn)
-    return _taking_block(contract, task, turns, known)
+        return _inspecting_block(blocks, task, turns, known)
+    return _taking_block(blocks, task, turns, known)
 
 
-def _inspecting_block(
-    contract: str, task: Task, turns: Sequence[PlayedTurn], known: Known, inspections_per_turn: int | None
-) -> tuple[str, str]:
+def _inspecting_block(blocks: DensityBlocks, task: Task, turns: Sequence[PlayedTurn], known: Known) -> tuple[str, str]:
     has_failed = bool(turns) and turns[-1].has_failed
     defines = not turns or has_failed
-    lists_items = defines or contract == ContractName.STATELESS
+    lists_items = defines or blocks.contract == ContractName.STATELESS
     allowed = known.budget if task.cap is None else task.cap - lists_items  # listing the ids is a call too
-    count = min(allowed, inspections_per_turn or allowed)
+    count = _at_most(allowed, blocks.habits.inspected_per_turn)
     action = "inspect" if turns else "start"
     if has_failed:
         action = "repair"
-    if contract == ContractName.STATELESS:
-        return action, blocks.stateless_inspect(known, count)
-    return action, blocks.persistent_inspect(known, count, defines=defines)
+    return action, blocks.inspect(known, count, defines=defines)
 
 
-def _taking_block(contract: str, task: Task, turns: Sequence[PlayedTurn], known: Known) -> tuple[str, str]:
+def _taking_block(blocks: DensityBlocks, task: Task, turns: Sequence[PlayedTurn], known: Known) -> tuple[str, str]:
     has_failed = bool(turns) and turns[-1].has_failed
     is_first = not any("take_item" in turn.code for turn in turns)
-    count = known.budget if task.cap is None else task.cap - 1  # one call is kept for finish
+    allowed = known.budget if task.cap is None else task.cap - 1  # one call is kept for finish
+    count = _at_most(allowed, blocks.habits.taken_per_turn)
     action = "take" if is_first else "go_on"
     if has_failed:
         action = "repair"
-    if contract == ContractName.STATELESS:
-        return action, blocks.stateless_take(known, count)
-    return action, blocks.persistent_take(known, count, defines=is_first or has_failed, restores=has_failed)
+    return action, blocks.take(known, count, defines=is_first or has_failed, restores=has_failed)
+
+
+def _at_most(allowed: int, count: Count) -> int:
+    """Return the items of a block."""
+    if count == "all":
+        return allowed
+    return min(allowed, count)

@@ -11,8 +11,8 @@ from textwrap import indent
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.knapsack.teachers.density import read_task
+from carryover.tasks.knapsack.teachers.habits import INSPECTED_PER_TURN, TAKEN_PER_TURN
 from carryover.tasks.knapsack.teachers.small import SENTENCES, PlayedTurn, read_turns
-from carryover.tasks.knapsack.teachers.small_blocks import INSPECTED_PER_TURN, TAKEN_PER_TURN
 from carryover.tasks.traces.vocabulary import ContractName
 
 INJECTING = (ContractName.INJECTED, ContractName.INJECTED_PERSISTENT)

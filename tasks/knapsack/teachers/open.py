@@ -1,37 +1,62 @@
 """Scripted teachers as model clients, by bucket and contract."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from carryover.tasks.agent.protocol import CountTokens
-from carryover.tasks.agent.scripted import ScriptedModel, WriteReply
+from carryover.tasks.agent.scripted import ScriptedModel, VariedModel, WriteReply
 from carryover.tasks.knapsack.teachers.density import write_density_reply
+from carryover.tasks.knapsack.teachers.habits import FIXED, FIXED_ON_EASY, Habits, draw_habits
 from carryover.tasks.knapsack.teachers.injected import INJECTING, write_injected_reply
 from carryover.tasks.knapsack.teachers.small import write_small_reply
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
+
+CAPPED = ("easy", "hard")
+SMALL = ("small", "small_large", "small_costly")
+NAME = "scripted"
 
 
 def open_teacher(
-    bucket: str,
-    contract: str,
-    count_tokens: CountTokens | None = None,
-    *,
-    inspections_per_turn: int | None = None,
-    prints_table: bool = True,
+    bucket: str, contract: str, count_tokens: CountTokens | None = None, *, habits: Habits | None = None
 ) -> ScriptedModel:
     """Return a bucket's teacher; raise `ValueError` where there is none.
 
-    `inspections_per_turn` is the density teacher's, `prints_table` the small one's.
+    Without `habits` it has the bucket's fixed ones; contracts with injection have no others.
     """
-    write_reply: WriteReply
-    match bucket:
-        case "easy" | "hard" | "small" | "small_large" | "small_costly" if contract in INJECTING:
-            write_reply = partial(write_injected_reply, contract, is_capped=bucket in ("easy", "hard"))
-        case "easy" | "hard":
-            write_reply = partial(write_density_reply, contract, inspections_per_turn=inspections_per_turn)
-        case "small" | "small_large" | "small_costly":
-            is_careful = bucket == "small_costly"
-            write_reply = partial(write_small_reply, contract, prints_table=prints_table, is_careful=is_careful)
-        case _:
-            raise ValueError(
-                f"no teacher plays bucket {bucket!r}; choose from easy, hard, small, small_large, small_costly"
-            )
-    return ScriptedModel("scripted", write_reply, count_tokens)
+    if bucket not in (*CAPPED, *SMALL):
+        raise ValueError(f"no teacher plays bucket {bucket!r}; choose from {', '.join((*CAPPED, *SMALL))}")
+    return ScriptedModel(NAME, _writer(bucket, contract, habits or fixed_habits(bucket)), count_tokens)
+
+
+def open_varied_teacher(
+    bucket: str,
+    contract: str,
+    levels: Mapping[str, tuple[str | int, ...]],
+    count_tokens: CountTokens | None = None,
+) -> VariedModel:
+    """Return a bucket's teacher with habits drawn per instance; raise `ValueError` as `open_teacher`."""
+    if contract in INJECTING:
+        raise ValueError(f"no teacher of contract {contract!r} varies; choose from {', '.join(PAPER_CONTRACTS)}")
+    fixed = fixed_habits(bucket)
+    draw_habits(levels, "", fixed)  # unknown levels are refused before an episode starts
+
+    def open_for(instance_id: str) -> ScriptedModel:
+        habits = draw_habits(levels, instance_id, fixed)
+        return ScriptedModel(NAME, _writer(bucket, contract, habits), count_tokens, habits.model_dump())
+
+    return VariedModel(NAME, open_for)
+
+
+def fixed_habits(bucket: str) -> Habits:
+    """Return the habits of a bucket's fixed teacher."""
+    if bucket in CAPPED:
+        return FIXED_ON_EASY
+    return FIXED
+
+
+def _writer(bucket: str, contract: str, habits: Habits) -> WriteReply:
+    if contract in INJECTING:
+        return partial(write_injected_reply, contract, is_capped=bucket in CAPPED)
+    if bucket in CAPPED:
+        return partial(write_density_reply, contract, habits=habits)
+    return partial(write_small_reply, contract, habits=habits, is_careful=bucket == "small_costly")

@@ -19,9 +19,10 @@ from carryover.tasks.agent.variation import Variation, wordings
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES, KnapsackEnvironment
 from carryover.tasks.knapsack.goal import goal_values, knapsack_prompts
 from carryover.tasks.knapsack.instance import Instance
-from carryover.tasks.knapsack.teachers import small_blocks
+from carryover.tasks.knapsack.teachers.habits import FIXED
 from carryover.tasks.knapsack.teachers.injected import INJECTING, injected_block
 from carryover.tasks.knapsack.teachers.small import SENTENCES
+from carryover.tasks.knapsack.teachers.small_blocks import SmallBlocks
 from carryover.tasks.runtime.inside.tools import ToolError
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
@@ -92,16 +93,19 @@ _SNIPPETS: tuple[tuple[str, str], ...] = (
     ("Catch the error.", "try: print({a} / 0)\nexcept Exception: print('failed')"),
 )
 _PIECE = re.compile(r" ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+")
+_PERSISTENT_BLOCKS = SmallBlocks(ContractName.PERSISTENT)
+_STATELESS_BLOCKS = SmallBlocks(ContractName.STATELESS)
+_SIZED_BLOCKS = SmallBlocks(ContractName.STATELESS, FIXED.model_copy(update={"shown": "size"}))
 _TEACHER_BLOCKS: dict[str, tuple[str, ...]] = {
     ContractName.PERSISTENT: (
-        small_blocks.persistent_repair(),
-        small_blocks.PERSISTENT_LOOK,
-        small_blocks.persistent_repair("[]"),
+        _PERSISTENT_BLOCKS.repair(),
+        _PERSISTENT_BLOCKS.look(2),
+        _PERSISTENT_BLOCKS.repair("[]"),
     ),
     ContractName.STATELESS: (
-        small_blocks.stateless_look(1, "len(items)"),
-        small_blocks.stateless_take("items"),
-        small_blocks.stateless_take("items", "[]"),
+        _SIZED_BLOCKS.look(1),
+        _STATELESS_BLOCKS.take(),
+        _STATELESS_BLOCKS.take("[]"),
     ),
     **{
         contract: tuple(injected_block(contract, 1, is_taking=is_taking) for is_taking in (False, True))

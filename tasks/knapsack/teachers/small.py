@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.knapsack.teachers import small_blocks as blocks
-from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
+from carryover.tasks.knapsack.teachers.habits import FIXED, Habits
+from carryover.tasks.knapsack.teachers.small_blocks import FINISH, SmallBlocks
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "list": (
@@ -28,8 +29,10 @@ SENTENCES: dict[str, tuple[str, ...]] = {
 }
 """Reflections by what the block does; the same under both contracts."""
 
+END_SENTENCES = ("Nothing more fits, so I finish.", "All is taken.", "I am done.")
+"""Reflections of a block that only finishes."""
+
 _BLOCK = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
-_PART = re.compile(r"^part = (\d+)$", re.MULTILINE)
 _REFUSED = re.compile(r"^(?:more|done) (\[[^\]]*\])")
 
 
@@ -42,26 +45,22 @@ class PlayedTurn(NamedTuple):
 
 
 def write_small_reply(
-    contract: str, messages: Sequence[Message], seed: int, *, prints_table: bool = True, is_careful: bool = False
+    contract: str, messages: Sequence[Message], seed: int, *, habits: Habits = FIXED, is_careful: bool = False
 ) -> str:
     """Return the next reply: a sentence and one block.
 
-    `seed` chooses the sentence equally under both contracts. With `prints_table` a stateless block prints the table
-    that it rebuilds, as an agent must that works from what it reads; else its size. With `is_careful` no class is tried
-    that was refused before, as where mistakes cost score.
+    `seed` chooses the sentence equally under both contracts. With `is_careful` no class is tried that was refused
+    before, as where mistakes cost score.
     """
+    if contract not in PAPER_CONTRACTS:
+        raise ValueError(f"no small teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
     turns = read_turns(messages)
-    printed = (_REFUSED.match(turn.output) for turn in reversed(turns))
     refused = None
     if is_careful:
-        refused = next((match.group(1) for match in printed if match), "[]")
-    if contract == ContractName.PERSISTENT:
-        action, code = _persistent_block(turns, refused)
-    elif contract == ContractName.STATELESS:
-        action, code = _stateless_block(turns, refused, "items" if prints_table else "len(items)")
-    else:
-        raise ValueError(f"no small teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
-    sentence = random.Random(f"sentence {seed}").choice(SENTENCES[action])
+        refused = _read_refused(turns)
+    action, code = _next_block(SmallBlocks(contract, habits), turns, refused)
+    sentences = SENTENCES.get(action, END_SENTENCES)
+    sentence = random.Random(f"sentence {seed}").choice(sentences)
     return f"{sentence}\n```python\n{code}\n```"
 
 
@@ -82,26 +81,23 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
     return turns
 
 
-def _persistent_block(turns: list[PlayedTurn], refused: str | None) -> tuple[str, str]:
+def _read_refused(turns: list[PlayedTurn]) -> str:
+    """Return the refused classes as the last block that told them printed them."""
+    printed = (_REFUSED.match(turn.output) for turn in reversed(turns))
+    return next((match.group(1) for match in printed if match), "[]")
+
+
+def _next_block(blocks: SmallBlocks, turns: list[PlayedTurn], refused: str | None) -> tuple[str, str]:
+    """Return what the next block does, and the block."""
     if not turns:
-        return "list", blocks.PERSISTENT_SETUP + blocks.PERSISTENT_LOOK
+        return "list", blocks.look(1)
     last = turns[-1]
-    take = blocks.persistent_take(is_careful=refused is not None)
     if last.has_failed:
-        return "repair", blocks.persistent_repair(refused)
-    if "grab" in last.code:
-        return "more", take
+        return "repair", blocks.repair(refused)
+    if last.output.startswith("done"):
+        return "end", FINISH
+    if blocks.is_taking(last.code):
+        return "more", blocks.take(refused)
     if last.output.startswith("more"):
-        return "look", blocks.PERSISTENT_LOOK
-    return "grab", blocks.persistent_grab(refused) + take
-
-
-def _stateless_block(turns: list[PlayedTurn], refused: str | None, shown: str) -> tuple[str, str]:
-    if not turns:
-        return "list", blocks.stateless_look(1, shown)
-    last = turns[-1]
-    part = _PART.search(last.code)
-    if part is not None and not last.has_failed and last.output.startswith("more"):
-        return "look", blocks.stateless_look(int(part.group(1)) + 1, shown)
-    action = "repair" if last.has_failed else "more" if "take_item" in last.code else "grab"
-    return action, blocks.stateless_take(shown, refused)
+        return "look", blocks.look(len(turns) + 1)  # a failure is followed by taking, so all turns so far inspected
+    return "grab", blocks.take(refused, is_first=True)

@@ -20,6 +20,7 @@ from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.instance import Instance
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.knapsack.teachers.habits import FIXED_ON_EASY
 from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
@@ -114,7 +115,9 @@ def _condition(contract: str) -> Condition:
 
 
 def _teacher(contract: str) -> ScriptedModel:
-    return open_teacher("easy", contract, inspections_per_turn=INSPECTIONS_PER_TURN)
+    return open_teacher(
+        "easy", contract, habits=FIXED_ON_EASY.model_copy(update={"inspected_per_turn": INSPECTIONS_PER_TURN})
+    )
 
 
 class _SameThread(ThreadPoolExecutor):

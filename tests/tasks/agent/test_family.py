@@ -71,7 +71,7 @@ class Counting:
     def usual_tool_call_cap(self, instance):
         return 25
 
-    def open_teacher(self, bucket, contract, count_tokens=None, *, prints_table=True):
+    def open_teacher(self, bucket, contract, count_tokens=None, *, prints_table=True, habits=None):
         raise ValueError(f"no teacher counts under {contract}")
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.plans.shards import scripted_client, scripted_identity
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import Prices
 from carryover.tasks.sft.model_shape import known_positions
@@ -52,6 +54,35 @@ def test_the_plan_trains_by_the_papers_protocol_without_faults():
     assert training.chat_template is None
     assert (part.teacher.kind, part.teacher.episode.faults) == ("scripted", None)
     assert (part.train_instances.bucket, part.teacher.episode.prompt_set) == ("easy", "full")
+
+
+def test_scripted_teachers_vary_unless_told_otherwise():
+    assert part_of().teacher.habits == VARIED
+    assert part_of(teacher_habits="fixed").teacher.habits is None
+    endpoint = part_of(teacher_url="http://host/v1", teacher_model="m").teacher
+    assert (endpoint.kind, endpoint.habits) == ("endpoint", None)
+    (laptop,) = resolve_plan("laptop").parts
+    assert laptop.teacher.habits is None
+    assert "habits" not in laptop.teacher.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"teacher_url": "http://host/v1", "teacher_model": "m", "teacher_habits": "varied"}, "leave habits out"),
+        ({"contracts": ("injected",), "teacher_habits": "varied"}, "vary under persistent and stateless alone"),
+    ],
+)
+def test_habits_that_no_teacher_can_have_are_refused(overrides, message):
+    with pytest.raises(UserError, match=message):
+        resolve_plan("pretrained", Overrides(**overrides))
+
+
+def test_scripts_beside_the_models_have_the_teachers_habits():
+    part = part_of()
+    assert scripted_client(part).habits == VARIED
+    assert scripted_identity(part.teacher) != scripted_identity(part_of(teacher_habits="fixed").teacher)
+    assert scripted_identity(part_of(teacher_habits="fixed").teacher) is True
 
 
 def test_a_cpu_trains_plain_adapters_and_serves_by_itself(base):
@@ -132,15 +163,17 @@ def test_a_card_of_fetched_weights_names_the_base(base, tmp_path):
     assert resolve_plan("pretrained", Overrides(base_model=base)).label == "pretrained, Tiny, dequantized from Q4_1"
 
 
-def test_hours_on_a_cpu_follow_size_and_tokens_of_the_base(base):
-    plan = resolve_plan("pretrained", Overrides(base_model=base, train_count=100, epochs=1, **SMALL))
+@pytest.mark.parametrize(("habits", "tokens", "prompted"), [("fixed", 756, 7_198), ("varied", 1641, 7_535)])
+def test_hours_on_a_cpu_follow_size_and_tokens_of_the_base(base, habits, tokens, prompted):
+    overrides = Overrides(base_model=base, train_count=100, epochs=1, teacher_habits=habits, **SMALL)
+    plan = resolve_plan("pretrained", overrides)
     rows = {row.stage: row for row in estimate_study(plan, Prices(), 4)}
     training = rows["main: training, persistent"]
-    # 5 of 100 held out; 756 tokens each, by the scripted teachers
-    assert training.training_tokens == 95 * 756
-    operations = 2 * 134_515_008 * 3 + 2 * 756 * 576 * 30 * 3.5
-    assert 3600 * training.hours == pytest.approx(95 * 756 * operations / 6e10, rel=1e-3)
-    assert rows["main: stateless -> stateless, small"].prompt_tokens == 100 * 7_198
+    # 5 of 100 held out, by the scripted teachers' tokens
+    assert training.training_tokens == 95 * tokens
+    operations = 2 * 134_515_008 * 3 + 2 * tokens * 576 * 30 * 3.5
+    assert 3600 * training.hours == pytest.approx(95 * tokens * operations / 6e10, rel=1e-3)
+    assert rows["main: stateless -> stateless, small"].prompt_tokens == 100 * prompted
 
 
 def test_a_base_on_the_hub_has_the_positions_of_its_commit(monkeypatch, tmp_path, base):

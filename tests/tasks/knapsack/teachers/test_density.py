@@ -13,6 +13,7 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance, solve
 from carryover.tasks.knapsack.teachers.density import read_known, read_task, write_density_reply
+from carryover.tasks.knapsack.teachers.habits import FIXED_ON_EASY
 from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.knapsack.teachers.small import PlayedTurn
 from carryover.tasks.traces.vocabulary import FinishReason
@@ -39,9 +40,9 @@ def make_instances(bucket, count):
     return [sample_instance(KNAPSACK[bucket], seed) for seed in range(count)]
 
 
-def play(runtime, bucket, contract, instances, *, inspections_per_turn=None, **fields):
+def play(runtime, bucket, contract, instances, *, habits=None, **fields):
     condition = make_scripted_condition(contract, bucket=bucket)
-    teacher = open_teacher(bucket, contract, inspections_per_turn=inspections_per_turn)
+    teacher = open_teacher(bucket, contract, habits=habits)
 
     async def play_all():
         places = asyncio.Semaphore(4)
@@ -195,7 +196,8 @@ def test_repair_of_an_injected_fault_keeps_the_score(runtime, easy, contract):
 def test_fewer_inspections_per_turn_make_more_turns(runtime):
     instance = make_instances("easy", 1)[0]
 
-    (recorded,) = play(runtime, "easy", "persistent", [instance], inspections_per_turn=6)
+    habits = FIXED_ON_EASY.model_copy(update={"inspected_per_turn": 6})
+    (recorded,) = play(runtime, "easy", "persistent", [instance], habits=habits)
 
     assert recorded.steps[0].executed_call_count == 7
     assert recorded.episode.step_count == math.ceil(instance.inspection_budget / 6) + 1

@@ -5,9 +5,9 @@ from carryover.tasks.agent.variation import WORDINGS
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.teachers import small_blocks
 from carryover.tasks.knapsack.teachers.plain import write_plain_conversation
 from carryover.tasks.knapsack.teachers.small import SENTENCES
+from carryover.tasks.knapsack.teachers.small_blocks import SmallBlocks
 from carryover.tasks.traces.events import parse_block
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
@@ -62,7 +62,7 @@ def test_what_is_to_be_repeated_is_repeated():
 def test_every_word_of_the_teachers_is_among_what_is_repeated():
     repeated = " ".join(one[2].content for one in CONVERSATIONS if is_repetition(one))
     texts = [
-        *small_blocks.persistent_take().split(),
+        *SmallBlocks("persistent").take().split(),
         *(word for group in SENTENCES.values() for text in group for word in text.split()),
     ]
     words = {word for text in texts for word in re.findall("[A-Za-z_]+", text)}

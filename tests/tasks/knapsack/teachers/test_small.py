@@ -1,6 +1,4 @@
-import contextlib
 import functools
-import io
 import json
 import math
 import re
@@ -14,50 +12,14 @@ from carryover.tasks.agent.protocol import Message
 from carryover.tasks.knapsack.environment import KnapsackEnvironment
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.teachers import small_blocks
+from carryover.tasks.knapsack.teachers.habits import FIXED, INSPECTED_PER_TURN
 from carryover.tasks.knapsack.teachers.small import read_turns, write_small_reply
+from carryover.tasks.knapsack.teachers.small_blocks import SmallBlocks
 from carryover.tasks.plans.laptop_full import TRAIN_SEED
-from carryover.tasks.runtime.inside.tools import ToolError
-from carryover.tasks.runtime.results import BlockError, BlockResult
 from carryover.tasks.traces.events import parse_block
+from tests.tasks.knapsack.teachers.playing import Namespace
 
 OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]
-
-
-class Namespace:
-    """What a contract does to the names of trusted blocks, without processes."""
-
-    def __init__(self, contract, tools):
-        self.contract, self.tools, self.names = contract, tools, {}
-        self.calls_per_block = []
-
-    def drop_name(self, name):
-        return self.names.pop(name, None) is not None
-
-    def alive(self):
-        return () if self.contract == "stateless" else tuple(self.names.keys() - self.tools.keys())
-
-    def run(self, code):
-        if self.contract == "stateless" or not self.names:
-            self.names = {name: self.counted(tool) for name, tool in self.tools.items()}
-        self.calls_per_block.append(0)
-        output, error = io.StringIO(), None
-        try:
-            with contextlib.redirect_stdout(output):
-                exec(code, self.names)
-        except (NameError, ToolError) as raised:
-            error = BlockError("interpreter", type(raised).__name__, f"{type(raised).__name__}: {raised}")
-        return BlockResult(output.getvalue(), None, error, (), (), (), "kept", None, (), 0.0)
-
-    def counted(self, tool):
-        """Return a tool that counts its calls."""
-
-        @functools.wraps(tool)
-        def count(*values, **named):
-            self.calls_per_block[-1] += 1
-            return tool(*values, **named)
-
-        return count
 
 
 FINDINGS = " ".join((Path(__file__).parents[4] / "sql" / "results" / "README.md").read_text(encoding="utf-8").split())
@@ -138,18 +100,18 @@ def test_no_step_fails_that_met_no_fault():
 def test_an_error_is_followed_by_a_block_that_needs_nothing():
     messages = [*OPENING, Message(role="assistant", content="I look.\n```python\nlook(3)\n```")]
     messages.append(Message(role="user", content=json.dumps({"output": "", "error": "NameError: look"})))
-    assert small_blocks.persistent_repair() in write_small_reply("persistent", messages, seed=0)
-    assert small_blocks.stateless_take("items") in write_small_reply("stateless", messages, seed=0)
+    assert SmallBlocks("persistent").repair() in write_small_reply("persistent", messages, seed=0)
+    assert SmallBlocks("stateless").take() in write_small_reply("stateless", messages, seed=0)
 
 
 def test_persistent_blocks_after_the_first_read_names_and_import_nothing():
-    parsed = parse_block(small_blocks.persistent_take(), ("finish",))
+    parsed = parse_block(SmallBlocks("persistent").take(), ("finish",))
     assert parsed.import_count == 0
     assert next(event.name for event in parsed.events if event.kind == "read") == "grab"
 
 
 def test_stateless_blocks_import_and_bind_all_that_they_read():
-    for block in (small_blocks.stateless_look(2, "items"), small_blocks.stateless_take("items")):
+    for block in (SmallBlocks("stateless").look(2), SmallBlocks("stateless").take()):
         parsed = parse_block(block, ("list_items", "inspect", "take_item", "finish"))
         assert parsed.import_count == 1
         bound = set()
@@ -161,7 +123,7 @@ def test_stateless_blocks_import_and_bind_all_that_they_read():
 @pytest.mark.parametrize("bucket", ["small", "small_large"])
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
 def test_blocks_hold_no_literals_but_step_and_portion_counts(contract, bucket):
-    portions = math.ceil(KNAPSACK[bucket].item_count[1] / small_blocks.INSPECTED_PER_TURN)
+    portions = math.ceil(KNAPSACK[bucket].item_count[1] / INSPECTED_PER_TURN)
     for seed in range(20):
         messages, *_ = play(contract, bucket, seed, FaultSpec())
         written = " ".join(message.content for message in messages if message.role == "assistant")
@@ -181,7 +143,7 @@ def test_block_calls_stay_within_the_bucket_cap(contract, bucket):
 
 def test_the_table_is_printed_or_only_its_size():
     with_table, *_ = play("stateless")
-    without, *_ = play("stateless", prints_table=False)
+    without, *_ = play("stateless", habits=FIXED.model_copy(update={"shown": "size"}))
     assert "item_" in with_table[3].content
     assert "item_" not in without[3].content
 
