@@ -7,13 +7,13 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.cave import background
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import CaseEpisode, Played, Setting, play
 from carryover.tasks.cave.suites.catalogue import SuiteName
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.services import background
 from carryover.tasks.services.folders import open_folders
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.stages.comparisons import missing_case_episodes

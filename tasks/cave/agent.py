@@ -1,12 +1,12 @@
 """The agent for library users: inject objects, ask, retrieve objects (arXiv 2601.01569, section 3)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.events import Answer, Event
@@ -15,7 +15,6 @@ from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.agent.stops import RUNTIME_FAULTS
-from carryover.tasks.cave import background
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import SemanticStream
 from carryover.tasks.cave.prompting import fill
@@ -24,9 +23,11 @@ from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from carryover.tasks.cave.speaker import DEFERRED, CaveSpeaker, LoopState, question_limits
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.gate import By, RunsIn
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import Display
+from carryover.tasks.services import background
 from carryover.tasks.traces.vocabulary import Backend, ContractName
 
 Watch = Callable[[Event], None]
@@ -36,8 +37,7 @@ class Agent:
     """An agent whose memory is a Python interpreter.
 
     Objects go in with `inject` and come out with `retrieve`; the model sees names, types and signatures, and what its
-    blocks print. Functions run on the host, their arguments and results are plain JSON values; with
-    `runs_in="sandbox"` their source runs beside the objects and takes any of them.
+    blocks print. Functions run on the host; with `runs_in="sandbox"` their source runs beside the objects.
 
         agent = Agent(model="qwen3-8b", endpoint="http://127.0.0.1:8000/v1")
         agent.inject("orders", frame, description="One row per order.")
@@ -100,17 +100,25 @@ class Agent:
             self.inject("use_skill", self._use_skill)
 
     def inject(
-        self, name: str, value: Any, *, description: str = "", runs_in: Literal["host", "sandbox"] = "host"
+        self,
+        name: str,
+        value: Any,
+        *,
+        description: str = "",
+        runs_in: RunsIn = "host",
+        by: By | None = None,
+        allow: Iterable[str] | None = None,
     ) -> None:
         """Bind a variable, a function or a type in the interpreter.
 
-        The model is told its name, type and documentation.
+        The model is told its name, type and documentation. `by="reference"` keeps a live object in the host, where
+        blocks reach its public methods and attributes, or those that `allow` names.
 
         Raises:
             InjectionError: The object does not travel, or the name is not a valid identifier.
             BusyError: A block is running.
         """
-        self.runtime.idle.inject(name, value, description=description, runs_in=runs_in)
+        self.runtime.idle.inject(name, value, description=description, runs_in=runs_in, by=by, allow=allow)
 
     def retrieve(self, name: str) -> Any:
         """Return a variable as a native object; nothing is unpickled.
@@ -218,7 +226,7 @@ class Agent:
         path: Path | str,
         model: str | ModelClient,
         *,
-        functions: dict[str, Callable[..., Any]] | None = None,
+        functions: dict[str, Any] | None = None,
         types: dict[str, type] | None = None,
         **options: Any,
     ) -> Self:
@@ -230,7 +238,7 @@ class Agent:
         Args:
             path: File written by `save`, or by an agent with `save_to`, also one that was killed.
             model: As for a new agent.
-            functions: Host functions by name: they are no data, so the file does not hold them.
+            functions: Host functions and live objects by name: the file does not hold them.
             types: Injected types by name, so that their instances come back as such.
             options: Further arguments of `Agent`; without `save_to` the resumed agent writes no file.
         """

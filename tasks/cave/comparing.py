@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from carryover.tasks.agent.events import Answer
 from carryover.tasks.cave.agent import Agent
-from carryover.tasks.cave.background import wait_for
 from carryover.tasks.runtime.journal import Ran
+from carryover.tasks.services.background import wait_for
 
 
 class Continuation(NamedTuple):

@@ -7,7 +7,7 @@ appends what it added, so saving costs the same after a thousand steps as after 
 import base64
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -107,7 +107,7 @@ class Restored(NamedTuple):
     """Observations of the replay that are other than recorded, state hashes included."""
     lost_names: tuple[str, ...] = ()
     missing_functions: tuple[str, ...] = ()
-    """Host functions that were injected once and were not given again."""
+    """Host functions and live objects that were injected once and were not given again."""
     reason: str | None = None
     """Why the whole state is lost; None if it is not."""
 
@@ -138,7 +138,7 @@ class Restored(NamedTuple):
 def bring_about(
     saved: SavedAgent,
     interpreter: Interpreter,
-    functions: Mapping[str, Callable[..., Any]],
+    functions: Mapping[str, Any],
     types: Mapping[str, type],
 ) -> Restored:
     """Inject what was injected and run the journal again; return how that went."""
@@ -163,17 +163,21 @@ def _inject_again(
     binding: Binding,
     interpreter: Interpreter,
     *,
-    functions: Mapping[str, Callable[..., Any]],
+    functions: Mapping[str, Any],
     types: Mapping[str, type],
 ) -> bool:
-    """Inject an object again; return False for a missing host function."""
-    is_host_function = binding.message[0] == "tool"
-    given = functions.get(entry.name) if is_host_function else types.get(entry.name)
+    """Inject an object again; return False for a missing host function or live object."""
+    kind = binding.message[0]
+    is_hosts = kind in ("tool", "refer")
+    given = functions.get(entry.name) if is_hosts else types.get(entry.name)
+    if given is not None and kind == "refer":
+        interpreter.inject(entry.name, given, description=entry.description, by="reference", allow=binding.message[-1])
+        return True
     if given is not None and entry.kind != "variable":
         interpreter.inject(entry.name, given, description=entry.description)
         return True
-    interpreter.install(binding, entry, "host" if is_host_function else "sandbox")
-    return not is_host_function
+    interpreter.install(binding, entry, "host" if is_hosts else "sandbox")
+    return not is_hosts
 
 
 def _names_at_the_end(journal: Journal) -> set[str]:

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from carryover.tasks.agent.events import Answer, Event, Observed
 from carryover.tasks.agent.runtime_stream import BusyError, RuntimeStream
 from carryover.tasks.cave.agent import Agent
-from carryover.tasks.cave.background import wait_for
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.speaker import DEFERRED
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.objects import InjectionError, RetrievalError
+from carryover.tasks.services.background import wait_for
 
 TurnWatch = Callable[[Agent, Event], None]
 

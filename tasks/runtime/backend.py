@@ -6,6 +6,7 @@ from typing import Any
 
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import Engine
+from carryover.tasks.runtime.gate import ObjectGate
 from carryover.tasks.runtime.interpreter import Identity, Interpreter
 from carryover.tasks.runtime.lifetime import Lifetime, lifetime_of
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
@@ -34,7 +35,7 @@ class Runtime(ABC):
 
         `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract.
         """
-        table = ToolTable(tools, tool_call_cap)
+        table = ToolTable(tools, tool_call_cap, ObjectGate(self.spec))
         documented = {name: tool.documentation for name, tool in table.tools.items()}
         engine = self.open_engine(lifetime_of(contract), documented)
         return Interpreter(

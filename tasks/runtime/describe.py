@@ -2,8 +2,11 @@
 
 import dataclasses
 import enum
+import functools
 import inspect
 from typing import Any, Literal, NamedTuple
+
+from carryover.tasks.runtime.references import shape_of
 
 
 class Injected(NamedTuple):
@@ -16,8 +19,34 @@ class Injected(NamedTuple):
     """The entry of the prompt."""
 
 
-def describe(name: str, value: Any, description: str) -> Injected:
-    """Return the entry for a function, a type or a variable."""
+def describe_live(name: str, value: Any, description: str, allowed: frozenset[str] | None) -> Injected:
+    """Return the entry for an object that stays in the host."""
+    shape = shape_of(value, allowed)
+    lines = [f"{name}: {shape.type_name}, a live object outside of the interpreter"]
+    texts = [description, shape.documentation]
+    for method, text in shape.methods:
+        signature, _, documentation = text.partition("\n\n")
+        texts.append(f"def {method}{signature}")
+        texts += [f"    {line}" for line in documentation.splitlines()]
+    properties = _properties_of(type(value), allowed)
+    texts += [f"{member}: {documentation}".rstrip(": ") for member, documentation in properties]
+    lines += [f"    {line}".rstrip() for text in texts for line in text.splitlines()]
+    return Injected(name, "variable", description, "\n".join(lines))
+
+
+def _properties_of(kind: type, allowed: frozenset[str] | None) -> list[tuple[str, str]]:
+    """Return the public properties of a class with the first line of their documentation."""
+    found = []
+    for name in dir(kind):
+        member = inspect.getattr_static(kind, name)
+        is_shown = not name.startswith("_") and (allowed is None or name in allowed)
+        if is_shown and isinstance(member, (property, functools.cached_property)):
+            found.append((name, (inspect.getdoc(member) or "").partition("\n")[0]))
+    return found
+
+
+def describe(name: str, value: Any, description: str, *, is_data: bool = False) -> Injected:
+    """Return the entry for a function, a type or a variable; a callable object may be injected as data."""
     kind: Literal["function", "variable", "type"] = "variable"
     documentation = ""
     members = []
@@ -27,9 +56,9 @@ def describe(name: str, value: Any, description: str) -> Injected:
         members = _members(value)
         is_generated = not value.__doc__ or value.__doc__.startswith(f"{value.__name__}(")
         documentation = "" if is_generated else inspect.getdoc(value)
-    elif callable(value):
+    elif callable(value) and not is_data:
         kind = "function"
-        head = f"def {name}{inspect.signature(value)}"
+        head = f"def {name}{signature_of(value)}"
         documentation = inspect.getdoc(value)
     else:
         library = type(value).__module__.split(".")[0]
@@ -39,9 +68,17 @@ def describe(name: str, value: Any, description: str) -> Injected:
     return Injected(name, kind, description, "\n".join(lines))
 
 
+def signature_of(function: Any) -> inspect.Signature:
+    """Return a function's signature; of one of C's without any, that it takes whatever it is given."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return inspect.signature(lambda *arguments, **keywords: None)
+
+
 def _members(kind: type) -> list[str]:
     methods = [
-        f"def {member}{inspect.signature(function)}"
+        f"def {member}{signature_of(function)}"
         for member, function in vars(kind).items()
         if inspect.isfunction(function) and not member.startswith("_")
     ]

@@ -37,8 +37,11 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 _MARK_LIMIT = 1_000
 """Characters of a state hash or a canary."""
 
-Dispatch = Callable[[str, list[Any], dict[str, Any]], tuple[Any, ...]]
-"""From tool, positional and keyword arguments to the reply for the sandbox; may raise `CallInterruptedError`."""
+Dispatch = Callable[..., tuple[Any, ...]]
+"""From tool, positional and keyword arguments, or a blob that holds these, to the reply for the sandbox.
+
+It may raise `CallInterruptedError`. A reply `("object", Fetched)` goes through memory.
+"""
 
 
 class Block(NamedTuple):

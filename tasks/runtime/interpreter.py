@@ -2,33 +2,32 @@
 
 import contextlib
 import hashlib
+import inspect
 import re
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import Contract
-from carryover.tasks.runtime.describe import Injected, describe
+from carryover.tasks.runtime.describe import Injected, describe, describe_live
 from carryover.tasks.runtime.engine import Block, BlockKilledError, BusyError, Engine, StateLostError
-from carryover.tasks.runtime.inside.values.instances import is_users
+from carryover.tasks.runtime.gate import By, RunsIn
 from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import (
     Binding,
     InjectionError,
     RetrievalError,
-    UnknownClassError,
     bind_file,
+    bind_function,
     bind_source,
-    bind_value,
     check_name,
-    read_value,
 )
 from carryover.tasks.runtime.policy import describe_violations
 from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, Display, RuntimeEvent
@@ -36,7 +35,6 @@ from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState
 from carryover.tasks.runtime.surroundings import describe_surroundings
 from carryover.tasks.runtime.tools import ToolTable
-from carryover.tasks.runtime.transfer import check
 
 _CODE_LIMIT = 1_000_000
 """Characters of a block."""
@@ -82,7 +80,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self._identity = identity
         self._spec = spec
         self._state = EpisodeState(lifetime_of(contract), engine, spec.shaping)
-        self._types: dict[str, type] = {}
+        self._gate = tools.gate
         self._step = 0
         self._untold: tuple[str, ...] = ()
         """Notices for the model, due with the next block's result."""
@@ -167,12 +165,23 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             return self._state.is_as_promised()
 
     def inject(
-        self, name: str, value: Any, *, description: str = "", runs_in: Literal["host", "sandbox"] = "host"
+        self,
+        name: str,
+        value: Any,
+        *,
+        description: str = "",
+        runs_in: RunsIn = "host",
+        by: By | None = None,
+        allow: Iterable[str] | None = None,
     ) -> None:
         """Bind a function, a type or a variable for all blocks to come (arXiv 2601.01569, object injection).
 
-        Functions run on the host, like tools, or from their source in the sandbox. Functions and types are put back
-        after every block; a variable is the block's to change, as far as the contract keeps what it changes.
+        Functions, bound methods and other callables run on the host, like tools, or from their source in the sandbox;
+        `by="value"` makes a variable of a callable object. Functions and types are put back after every block; a
+        variable is the block's to change, as far as the contract keeps what it changes.
+
+        A live object goes in `by="reference"`: it stays in the host, and each use of it is a tool call. Blocks reach
+        everything public of it, and of the live objects that it returns; `allow` names what they may reach instead.
 
         Raises:
             InjectionError: The object does not travel, or no block can use the name.
@@ -180,22 +189,36 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             BusyError: It runs a block.
         """
         check_name(name)
-        self.install(self._binding(name, value, runs_in), describe(name, value, description), runs_in)
+        if by == "reference":
+            allowed = None if allow is None else frozenset(allow)
+            self.install(self._gate.share(name, value, allowed), describe_live(name, value, description, allowed))
+            return
+        entry = describe(name, value, description, is_data=by == "value")
+        self.install(self._binding(name, value, runs_in, by), entry, runs_in)
         if isinstance(value, type):
-            self._types[name] = value
+            self._gate.types[name] = value
 
     def inject_all(self, values: Mapping[str, Any]) -> None:
         """Bind several variables for all blocks to come, in the time of one; raise what `inject` raises."""
         for name in values:
             check_name(name)
-        bindings = [self._binding(name, value, "host") for name, value in values.items()]
+        bindings = [self._binding(name, value) for name, value in values.items()]
         with self._alone():
             self._state.install(*bindings)
         for name, value in values.items():
             self.injected.append(describe(name, value, ""))
             self._note("inject", name, {"runs_in": "host"})
 
-    def install(self, binding: Binding, entry: Injected, runs_in: Literal["host", "sandbox"] = "sandbox") -> None:
+    def offer(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        """Bind functions that the host runs, without a description for a prompt; raise what `inject` raises."""
+        for name in functions:
+            check_name(name)
+        with self._alone():
+            self._state.install(
+                *(Binding(("tool", name, self._tools.add(name, functions[name]))) for name in functions)
+            )
+
+    def install(self, binding: Binding, entry: Injected, runs_in: RunsIn = "sandbox") -> None:
         """Bind what another interpreter's `bindings` held, or a source alone; raise what `inject` raises."""
         with self._alone():
             self._state.install(binding)
@@ -223,8 +246,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         name = str(path)
         with self._alone():
             fetched = self._state.engine.read_file(name)
-        check(name, fetched, self._spec)
-        content = read_value(name, fetched.memory.view(), {}, fetched.libraries)
+        content = self._gate.read(name, fetched)
         if type(content) is not bytes:
             raise RetrievalError(f"{name}: malformed answer")
         self._note("get", name)
@@ -257,8 +279,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """
         with self._alone():
             fetched = self._state.engine.fetch(name)
-        check(name, fetched, self._spec)
-        value = read_value(name, fetched.memory.view(), self._types, fetched.libraries)
+        value = self._gate.read(name, fetched)
         self._note("retrieve", name, {"type": type(value).__name__})
         return value
 
@@ -304,7 +325,6 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         other._step = self._step
         other._untold = recovered.notices
         other.injected = list(self.injected)
-        other._types = dict(self._types)
         other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return other
 
@@ -351,6 +371,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         if missing := self._state.not_installed(journal.entries):
             raise ValueError(f"missing injected objects: {', '.join(missing)}; inject them before `reload`")
         self._identity = Identity(journal.instance_id, journal.salt)
+        self._gate.references.begin_generation(journal.step_count)
         with self._alone():
             found = self._state.reload(journal.entries)
         self._step = journal.step_count
@@ -400,33 +421,21 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
                 self._end()
             self._turn.release()
 
-    def _binding(self, name: str, value: Any, runs_in: Literal["host", "sandbox"]) -> Binding:
-        if isinstance(value, type) or (callable(value) and runs_in == "sandbox"):
-            return bind_source(name, value)
-        if callable(value):
-            return Binding(("tool", name, self._tools.add(name, value)))
-        limit = self._spec.object_limit_bytes
-        while True:
-            try:
-                return bind_value(name, value, is_user=False, limit_bytes=limit, types=self._types)
-            except UnknownClassError as error:
-                self._inject_class(error)
+    def _bind_function(self, name: str, function: Callable[..., Any], runs_in: RunsIn) -> Binding:
+        if runs_in == "sandbox":
+            known = {*self._tools.tools, *(entry.name for entry in self.injected)}
+            return bind_function(name, function, known)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            way_out = 'return a list, or inject it by="reference"'
+            raise InjectionError(f"{name}: what a generator function returns does not travel; {way_out}")
+        return Binding(("tool", name, self._tools.add(name, function)))
 
-    def _inject_class(self, missing: UnknownClassError) -> None:
-        """Inject the class of an injected object, its own bases before it; raise the error where that cannot be."""
-        kinds = [kind for kind in reversed(missing.kind.__mro__) if kind is missing.kind or is_users(kind)]
-        for kind in kinds:
-            known = self._types.get(kind.__name__)
-            if known is kind and kind is not missing.kind:
-                continue
-            if known is not None:
-                raise missing
-            try:
-                binding = bind_source(kind.__name__, kind)
-            except InjectionError:
-                raise missing from None
-            self.install(binding, describe(kind.__name__, kind, ""))
-            self._types[kind.__name__] = kind
+    def _binding(self, name: str, value: Any, runs_in: RunsIn = "host", by: By | None = None) -> Binding:
+        if isinstance(value, type):
+            return bind_source(name, value)
+        if callable(value) and by is None:
+            return self._bind_function(name, value, runs_in)
+        return self._gate.bind(name, value, lambda prepared: self.install(*prepared))
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of each variable; empty while a block runs, or once the state is lost."""

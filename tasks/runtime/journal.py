@@ -1,5 +1,7 @@
 """Journal of an episode's interpreter, in order: enough to restore its state by replay."""
 
+import base64
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +11,9 @@ from pydantic import Field
 
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import Block, CallInterruptedError
+from carryover.tasks.runtime.objects import sealed
 from carryover.tasks.runtime.results import Difference
+from carryover.tasks.runtime.transfer import Fetched
 from carryover.tasks.services.frozen_model import FrozenModel
 
 
@@ -29,9 +33,11 @@ Request = str
 """Tool, positional and keyword arguments, as JSON: parsed, what a block sent could take many times the room."""
 
 
-def request_text(tool: str, arguments: list[Any], keywords: dict[str, Any]) -> Request:
-    """Return a call as it is kept."""
-    return json.dumps((tool, arguments, keywords))
+def request_text(tool: str, arguments: list[Any], keywords: dict[str, Any], blob: Fetched | None = None) -> Request:
+    """Return a call as it is kept; of one whose arguments are more than JSON, their digest."""
+    if blob is None:
+        return json.dumps((tool, arguments, keywords))
+    return json.dumps((tool, hashlib.sha256(blob.memory.view()).hexdigest()))
 
 
 INTERRUPTED = "StepTimeout"
@@ -47,8 +53,11 @@ class ToolReply(NamedTuple):
 
     def frame(self) -> tuple[Any, ...]:
         """Return the reply as it goes to the sandbox."""
-        if self.kept[0] == "value":
-            return ("value", json.loads(self.kept[1]))
+        match self.kept:
+            case ("value", text):
+                return ("value", json.loads(text))
+            case ("object", content, libraries):
+                return ("object", Fetched(sealed(base64.b64decode(content)), tuple(libraries)))
         return self.kept
 
 
@@ -121,12 +130,14 @@ class RecordedAnswers:
         self._left = iter(replies)
         self._recorded_count = len(replies)
 
-    def __call__(self, tool: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
+    def __call__(
+        self, tool: str, arguments: list[Any], keywords: dict[str, Any], blob: Fetched | None = None
+    ) -> tuple[Any, ...]:
         """Return the recorded reply, or an error from the first request on that is another than the recorded one.
 
         Raise `CallInterruptedError` where the tool was stopped by hand when it was recorded.
         """
-        request = request_text(tool, arguments, keywords)
+        request = request_text(tool, arguments, keywords, blob)
         expected = next(self._left, None)
         if len(self.asked) <= self._recorded_count:
             self.asked.append(request)

@@ -6,14 +6,15 @@ import keyword
 import os
 import textwrap
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from types import FunctionType
 from typing import Any, NamedTuple
 
-from carryover.tasks.runtime.imports import imports_of
+from carryover.tasks.runtime.imports import imports_of, library_import, missing_names
 from carryover.tasks.runtime.inside.values import transfer
 from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
 from carryover.tasks.runtime.inside.values.portable import MissingTypeError, NotPortableError
-from carryover.tasks.runtime.inside.values.tree import decode, encode
+from carryover.tasks.runtime.inside.values.tree import Encoded, Refer, decode, encode
 
 _FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _FIXED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
@@ -59,6 +60,14 @@ class SharedMemory:
         return transfer.view(self.descriptor, self.size)
 
 
+def sealed(content: bytes | bytearray) -> SharedMemory:
+    """Return sealed memory with a content."""
+    memory = SharedMemory(max(len(content), 1))
+    os.pwrite(memory.descriptor, content, 0)
+    memory.seal()
+    return memory
+
+
 class Binding(NamedTuple):
     """A message that binds something in a namespace, and the blob that goes with it."""
 
@@ -75,10 +84,7 @@ class Binding(NamedTuple):
         """Return sealed memory with the content, if there is any."""
         if not isinstance(self.content, bytearray):
             return self.content
-        memory = SharedMemory(len(self.content))
-        os.pwrite(memory.descriptor, self.content, 0)
-        memory.seal()
-        return memory
+        return sealed(self.content)
 
 
 def check_name(name: str) -> None:
@@ -88,29 +94,53 @@ def check_name(name: str) -> None:
 
 
 def bind_value(
-    name: str, value: Any, *, is_user: bool, limit_bytes: int, types: Mapping[str, type] | None = None
+    name: str,
+    value: Any,
+    *,
+    is_user: bool,
+    limit_bytes: int,
+    types: Mapping[str, type] | None = None,
+    refer: Refer | None = None,
 ) -> Binding:
     """Return the message that binds a variable; raise `InjectionError` if it does not travel or is too large."""
+    encoded = _encoded(name, value, types or {}, limit_bytes, refer)
+    size = encoded.size
+    if size > transfer.SMALL_BYTES:
+        return Binding(("bind", name, is_user, size), _written(name, encoded))
+    content = bytearray(size)
+    encoded.write(memoryview(content))
+    return Binding(("bind", name, is_user, size), content)
+
+
+def write_value(
+    name: str, value: Any, types: Mapping[str, type], limit_bytes: int, refer: Refer
+) -> tuple[SharedMemory, tuple[str, ...]]:
+    """Return a value's blob in sealed memory and the libraries that it takes; raise what `bind_value` raises."""
+    encoded = _encoded(name, value, types, limit_bytes, refer)
+    return _written(name, encoded), encoded.libraries
+
+
+def _encoded(name: str, value: Any, types: Mapping[str, type], limit_bytes: int, refer: Refer | None) -> Encoded:
     try:
-        encoded = encode(value, types or {})
+        encoded = encode(value, types, refer)
     except MissingTypeError as error:
         raise UnknownClassError(name, error) from error
     except NotPortableError as error:
         raise InjectionError(f"{name}: {error}") from error
-    size = encoded.size
-    if size > limit_bytes:
-        raise InjectionError(f"{name}: {size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes")
-    if size <= transfer.SMALL_BYTES:
-        content: bytearray | SharedMemory = bytearray(size)
-        encoded.write(memoryview(content))
-    else:
-        try:
-            content = SharedMemory(size)
-            transfer.fill(content.descriptor, encoded)
-        except OSError as error:
-            raise InjectionError(f"{name}: {NO_MEMORY.format(size=size, reason=error.strerror)}") from error
-        content.seal()
-    return Binding(("bind", name, is_user, size), content)
+    if encoded.size > limit_bytes:
+        told = f"{encoded.size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
+        raise InjectionError(f"{name}: {told}")
+    return encoded
+
+
+def _written(name: str, encoded: Encoded) -> SharedMemory:
+    try:
+        memory = SharedMemory(encoded.size)
+        transfer.fill(memory.descriptor, encoded)
+    except OSError as error:
+        raise InjectionError(f"{name}: {NO_MEMORY.format(size=encoded.size, reason=error.strerror)}") from error
+    memory.seal()
+    return memory
 
 
 def bind_file(path: str, content: bytes, limit_bytes: int) -> Binding:
@@ -119,10 +149,29 @@ def bind_file(path: str, content: bytes, limit_bytes: int) -> Binding:
         raise InjectionError(
             f"{path}: {len(content)} bytes exceed the limit of {limit_bytes}; raise scratch_limit_bytes"
         )
-    memory = SharedMemory(max(len(content), 1))
-    os.pwrite(memory.descriptor, content, 0)
-    memory.seal()
-    return Binding(("place", path, len(content)), memory)
+    return Binding(("place", path, len(content)), sealed(content))
+
+
+def bind_function(name: str, function: Callable[..., Any], known: Container[str]) -> Binding:
+    """Return the message that defines a function that runs in the sandbox, beside the names that are `known` there.
+
+    Raises:
+        InjectionError: It has no source, or uses what the sandbox lacks.
+    """
+    from_library = library_import(function)
+    if from_library is not None:
+        return Binding(("define", name, f"{name} = {from_library[0]}", [from_library]))
+    if not isinstance(function, FunctionType):
+        kind = type(function).__name__
+        raise InjectionError(f"{name}: a {kind} has no source of its own; define a function, or pass runs_in='host'")
+    binding = bind_source(name, function)
+    missing = missing_names(function, binding.message[2], known)
+    if missing:
+        told = ", ".join(missing)
+        raise InjectionError(
+            f"{name}: its source uses {told}, which the sandbox lacks; inject that first, or pass runs_in='host'"
+        )
+    return binding
 
 
 def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
@@ -137,10 +186,16 @@ def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
     return Binding(("define", name, source, imports_of(value, source)))
 
 
-def read_value(name: str, content: memoryview, types: Mapping[str, type], libraries: tuple[str, ...]) -> Any:
+def read_value(
+    name: str,
+    content: memoryview,
+    types: Mapping[str, type],
+    libraries: tuple[str, ...],
+    refer: Callable[..., Any] | None = None,
+) -> Any:
     """Return the native object, with a `Record` for each unknown class; raise `RetrievalError` if it is malformed."""
     try:
-        return decode(content, types, libraries=libraries)
+        return decode(content, types, libraries=libraries, refer=refer)
     except NotPortableError as error:
         raise RetrievalError(f"{name}: {error}") from error
     except MemoryError as error:

@@ -42,9 +42,13 @@ def session(
     with contextlib.ExitStack() as opened:
         runtime = open_runtime((spec or RuntimeSpec()).with_folder())
         opened.callback(runtime.close)
-        interpreter = runtime.open_interpreter(chosen, named, instance_id=seed, tool_call_cap=tool_call_cap)
+        interpreter = runtime.open_interpreter(chosen, {}, instance_id=seed, tool_call_cap=tool_call_cap)
         interpreter.closes_last.push(opened.pop_all())
-        return interpreter
+    with contextlib.ExitStack() as opened:
+        opened.callback(interpreter.close)
+        interpreter.offer(named)
+        opened.pop_all()
+    return interpreter
 
 
 def _by_name(tools: Tools) -> Mapping[str, Callable[..., Any]]:

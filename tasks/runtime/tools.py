@@ -5,18 +5,25 @@ import json
 import time
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from carryover.tasks.runtime.describe import signature_of
 from carryover.tasks.runtime.engine import CallInterruptedError
+from carryover.tasks.runtime.gate import ObjectGate, kept_form
 from carryover.tasks.runtime.inside.tools import (
     ToolCallLimitError,
     ToolError,
     ToolInvocationException,
     ToolRuntimeException,
 )
-from carryover.tasks.runtime.inside.values.portable import check_keys
+from carryover.tasks.runtime.inside.values.portable import check_keys, is_json
+from carryover.tasks.runtime.inside.values.tree import Refer
 from carryover.tasks.runtime.journal import INTERRUPTED, ToolReply, request_text
+from carryover.tasks.runtime.references import Operation, refuse_unknown
 from carryover.tasks.runtime.results import ToolCall
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.transfer import Fetched
+from carryover.tasks.services.background import awaited
 from carryover.tasks.services.text import encodable
 
 _REFUSALS_KEPT = 100
@@ -27,6 +34,8 @@ _CALL_BYTES = 200
 _NAME_LIMIT = 100
 _RESULT_LIMIT = 4 << 20
 """Characters of a result as JSON, or of an error's message."""
+_JSON_RESULT_LIMIT = 1 << 20
+"""Characters of a result that goes as JSON where it may go by memory."""
 _COLLECTING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _CHECKED_TYPES = (str, int, float, bool, list, dict)
 
@@ -41,19 +50,28 @@ _StoppedByHandError.__name__ = INTERRUPTED
 class HostTool:
     """A tool function with what is needed to call it safely."""
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], *, takes_objects: bool = False) -> None:
+        """Read a function's signature.
+
+        `takes_objects`: arguments and results are all that injection takes, instead of JSON.
+        """
         self.name = name
+        self.takes_objects = takes_objects
         self.function = function
-        self.signature = inspect.signature(function)
+        self.signature = signature_of(function)
         parameters = self.signature.parameters.values()
         self._required = {one.name for one in parameters if one.default is one.empty and one.kind not in _COLLECTING}
         self._names = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
         self._is_plain = len(self._names) == len(parameters)
         try:
             hints = typing.get_type_hints(function)
-        except (NameError, TypeError):
+        except (NameError, TypeError, AttributeError):
             hints = {}
         self._types: dict[str, type] = {name: hint for name, hint in hints.items() if hint in _CHECKED_TYPES}
+
+    def refer(self, _known: Mapping[str, type]) -> Refer | None:
+        """Return what stands for live objects in its result: None, but for those that are held already."""
+        return None
 
     @property
     def documentation(self) -> str:
@@ -77,7 +95,7 @@ class HostTool:
         """
         self._check(self._fit(arguments, keywords, bound))
         try:
-            return self.function(*arguments, **keywords)
+            return awaited(self.function(*arguments, **keywords))
         except ToolError:
             raise
         except KeyboardInterrupt as error:
@@ -108,19 +126,22 @@ class HostTool:
 class ToolTable:
     """The tools of an episode, and the calls of the running block."""
 
-    def __init__(self, tools: Mapping[str, Callable[..., Any]], cap: int | None) -> None:
+    def __init__(
+        self, tools: Mapping[str, Callable[..., Any]], cap: int | None, gate: ObjectGate | None = None
+    ) -> None:
         self.tools = {name: HostTool(name, function) for name, function in tools.items()}
         self.cap = cap
+        self.gate = gate or ObjectGate(RuntimeSpec())
         self.start_block()
 
     def add(self, name: str, function: Callable[..., Any]) -> str:
-        """Add a function, and return its documentation."""
-        self.tools[name] = HostTool(name, function)
+        """Add a function that takes and returns objects, and return its documentation."""
+        self.tools[name] = HostTool(name, function, takes_objects=True)
         return self.tools[name].documentation
 
     def copy(self) -> "ToolTable":
         """Return a table of the same functions that counts by itself."""
-        other = ToolTable({}, self.cap)
+        other = ToolTable({}, self.cap, self.gate.copy())
         other.tools = dict(self.tools)
         return other
 
@@ -128,58 +149,66 @@ class ToolTable:
         """Forget the calls of the block before."""
         self._calls: list[ToolCall] = []
         self._replies: list[ToolReply] = []
-        self._count = self._refused_count = self._spent_bytes = 0
+        self._count = self._refused_count = self._spent_bytes = self._object_bytes = 0
 
-    def answer(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        """Call and record a tool, and return the reply frame; raise `CallInterruptedError` if stopped by hand."""
+    def answer(
+        self, name: str, arguments: list[Any], keywords: dict[str, Any], blob: Fetched | None = None
+    ) -> tuple[Any, ...]:
+        """Call and record a tool, and return the reply frame; raise `CallInterruptedError` if stopped by hand.
+
+        A `blob` holds the arguments where they are more than JSON.
+        """
         started = time.perf_counter()
-        request = request_text(name, arguments, keywords)
-        refusal = self._count_call(len(request))
+        request = request_text(name, arguments, keywords, blob)
+        refusal = self._count_call(len(request), 0 if blob is None else blob.memory.size)
         if self._spent_bytes > _BLOCK_LIMIT_BYTES:  # what is too large to be answered is not kept
             name = name[:_NAME_LIMIT]
             arguments = []
             keywords = {}
             request = request_text(name, arguments, keywords)
         is_kept = self._refused_count <= _REFUSALS_KEPT
-        bound = self._bind(name, arguments, keywords)
         given = ""
-        if is_kept:  # before the call: a tool may change its arguments
-            given = json.dumps({"args": arguments, "kwargs": keywords} if bound is None else bound)
-        result = error = None
-        frame: tuple[Any, ...]
+        error = None
+        reply: _Reply
         try:
+            if blob is not None and refusal is None:
+                arguments, keywords = self.gate.read_call(name, blob)
+            tool = self._find(name)
+            bound = None if tool is None else tool.bind(arguments, keywords)
+            if is_kept:  # before the call: a tool may change its arguments
+                given = tell({"args": arguments, "kwargs": keywords} if bound is None else bound)
             if refusal is not None:
                 raise refusal
-            value = self._find(name).call(arguments, keywords, bound)
-            result = _as_json(name, value)
-            frame = ("value", value)
-            self._spent_bytes += len(result)
+            if tool is None:
+                raise refuse_unknown(name, [*self.tools])
+            reply = self._reply(name, tool, tool.call(arguments, keywords, bound))
         except ToolError as raised:
             error = raised
             frame = ("error", type(error).__name__, encodable(str(error)), len(self._calls) + is_kept)
             self._spent_bytes += len(frame[2])
+            reply = _Reply(frame, frame, None, *frame[1:3])
         if is_kept:
             seconds = time.perf_counter() - started
-            if result is None:
-                _, error_type, message, _ = frame
-                self._replies.append(ToolReply(request, frame))
-            else:
-                error_type = message = None
-                self._replies.append(ToolReply(request, ("value", result)))
-            self._calls.append(ToolCall(name, given, result, error_type, message, is_caught=False, seconds=seconds))
+            self._replies.append(ToolReply(request, reply.kept))
+            told = (reply.result, reply.error_type, reply.message)
+            self._calls.append(ToolCall(name, given, *told, is_caught=False, seconds=seconds))
         if isinstance(error, _StoppedByHandError):
-            raise CallInterruptedError(frame)
-        return frame
+            raise CallInterruptedError(reply.frame)
+        return reply.frame
 
-    def _bind(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
-        if name not in self.tools:
-            return None
-        return self.tools[name].bind(arguments, keywords)
+    def _find(self, name: str) -> HostTool | Operation | None:
+        return self.tools.get(name) or self.gate.references.find(name)
 
-    def _find(self, name: str) -> HostTool:
-        if name not in self.tools:
-            raise ToolInvocationException(f"unknown tool {name!r}; there are {', '.join(self.tools)}")
-        return self.tools[name]
+    def _reply(self, name: str, tool: HostTool | Operation, value: Any) -> "_Reply":
+        """Return the reply with a value: as JSON where that changes nothing, else by memory."""
+        if not tool.takes_objects or _is_short_json(value):
+            text = _as_json(name, value)
+            self._spent_bytes += len(text)
+            return _Reply(("value", value), ("value", text), text)
+        refer = tool.refer(self.gate.types) or self.gate.references.standing_for
+        packed = self.gate.pack(name, value, refer)
+        self._object_bytes += packed.memory.size
+        return _Reply(("object", packed), kept_form(packed), tell(value))
 
     def replies(self) -> tuple[ToolReply, ...]:
         """Return the block's calls with their replies, for a replay."""
@@ -200,19 +229,50 @@ class ToolTable:
             return "cap"
         return "tool"
 
-    def _count_call(self, size: int) -> ToolCallLimitError | None:
+    def _count_call(self, size: int, object_bytes: int) -> ToolCallLimitError | None:
         """Count a call and its size; return why it is refused, if a limit of the block's is spent."""
         self._count += 1
         self._spent_bytes += size + _CALL_BYTES
+        self._object_bytes += object_bytes
+        object_limit = self.gate.spec.object_limit_bytes
         exceeded = None
         if self.cap is not None and self._count > self.cap:
             exceeded = f"{self.cap} calls are allowed per code block"
         elif self._spent_bytes > _BLOCK_LIMIT_BYTES:
             exceeded = f"the calls of a code block and their replies may take {_BLOCK_LIMIT_BYTES} bytes"
+        elif self._object_bytes > object_limit:
+            exceeded = f"the objects of a code block's calls may take {object_limit} bytes"
         self._refused_count += exceeded is not None
         if exceeded:
             return ToolCallLimitError(f"Tool call limit exceeded: {exceeded}")
         return None
+
+
+class _Reply(NamedTuple):
+    frame: tuple[Any, ...]
+    kept: tuple[Any, ...]
+    result: str | None
+    error_type: str | None = None
+    message: str | None = None
+
+
+def tell(value: Any) -> str:
+    """Return a value as JSON for a trace; what JSON has no form for is told by its type."""
+    try:
+        return json.dumps(value, default=_type_of)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(_type_of(value))
+
+
+def _type_of(value: Any) -> str:
+    return f"<{type(value).__qualname__}>"
+
+
+def _is_short_json(value: Any) -> bool:
+    try:
+        return is_json(value) and len(json.dumps(value)) <= _JSON_RESULT_LIMIT
+    except (RecursionError, ValueError):
+        return False
 
 
 def _as_json(name: str, value: Any) -> str:

@@ -214,10 +214,10 @@ class Server:
         self.runner.forget(names)
         return count - len(self.runner.namespace)
 
-    def answer_tool(self, name: str, documentation: str) -> None:
+    def answer_tool(self, name: str, documentation: str, takes_objects: bool = True) -> None:
         """Bind the stub of another tool."""
         self._unbuilt.pop(name, None)
-        self.runner.add_tools({name: documentation})
+        self.runner.add_tools({name: documentation}, takes_objects=takes_objects)
 
     def answer_define(self, name: str, source: str, imports: Sequence[Any] = ()) -> str | None:
         """Bind a function or a type from its source; return what is wrong with that."""
@@ -230,12 +230,19 @@ class Server:
         except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does
             return f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]
 
+    def answer_refer(self, name: str, *standing: Any) -> None:
+        """Bind what stands for a live object of the host's."""
+        self._unbuilt.pop(name, None)
+        *said, _allowed = standing
+        self.runner.inject(name, self.runner.line.refer(*said), is_own=False)
+
     def answer_bind(self, name: str, is_user: bool, size: int, descriptor: int) -> str | None:
         """Bind a value from shared memory, in a root when it is left; return the error, if any."""
         from .values import transfer, tree
 
         try:
-            build = functools.partial(tree.decode, transfer.take(descriptor, size), makes_records=False)
+            blob = transfer.take(descriptor, size)
+            build = functools.partial(tree.decode, blob, makes_records=False, refer=self.runner.line.refer)
             if is_user:
                 self.runner.namespace[name] = build(self.runner.own)
             elif self.is_root:

@@ -70,7 +70,7 @@ def _decode(channel: Channel, memory: int, size: int, libraries: list[str], limi
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     answer = None
     try:
-        decode(transfer.take(memory, size), {}, libraries=libraries)
+        decode(transfer.take(memory, size), {}, libraries=libraries, refer=lambda *_parts: object())
     except NotPortableError as error:
         answer = f"{error}"
     except MemoryError:

@@ -19,6 +19,7 @@ from .fitness import Fitness
 from .folder import Folder
 from .framing import Channel
 from .namespace import drop_excess, hash_state, heal, user_values
+from .references import References
 from .seeding import Seeder
 from .shared import Shared
 from .showing import Showing
@@ -49,6 +50,8 @@ class StepRunner:
         builtins.__dict__["display"] = self.showing.display
         self.own: dict[str, Any] = {"__builtins__": builtins}
         """Names that are put back after every block."""
+        self.line.types = self.own
+        self.line.refer = References(self.line).refer
         self._pristine = dict(self.namespace)
         self.injected: set[str] = set()
         self._seeder = seeder
@@ -64,10 +67,10 @@ class StepRunner:
         self._fitness = Fitness()
         self._stream = open_stream()
 
-    def add_tools(self, tools: dict[str, str | None]) -> None:
+    def add_tools(self, tools: dict[str, str | None], *, takes_objects: bool = False) -> None:
         """Bind a stub for every host-side tool, by name with its documentation."""
         for name, documentation in tools.items():
-            stub = make_stub(self.line, name, documentation)
+            stub = make_stub(self.line, name, documentation, takes_objects=takes_objects)
             self.own[name] = self.namespace[name] = self._pristine[name] = stub
 
     def inject(self, name: str, value: Any, *, is_own: bool) -> None:

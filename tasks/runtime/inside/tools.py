@@ -1,11 +1,13 @@
 """Tool stubs: ordinary functions of the namespace that call the host and wait for its answer."""
 
 import _thread
-from os import _exit, getpid  # references of our own: a block may rebind what a module holds
+import builtins
+from collections.abc import Callable
+from os import _exit, close, getpid  # references of our own: a block may rebind what a module holds
 from typing import Any
 
 from .framing import CALL_LIMIT_BYTES, Channel, FrameTooLargeError
-from .values.portable import check_keys
+from .values.portable import check_keys, is_json
 
 
 class ToolError(Exception):
@@ -50,6 +52,10 @@ class ToolLine:
         self._owner = 0
         self.ticket = 0
         """Number of the last call."""
+        self.types: dict[str, Any] = {}
+        """Classes that results may be instances of, by name."""
+        self.refer: Callable[..., Any] | None = None
+        """Returns what stands for a live object of the host's."""
 
     def open(self, channel: Channel, owner: int) -> None:
         """Let the calls of a process through from now on."""
@@ -68,7 +74,9 @@ class ToolLine:
         with self._lock:
             pass
 
-    def call(self, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def call(
+        self, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any], *, takes_objects: bool = False
+    ) -> Any:
         """Return what the host's tool returned, or raise what it raised."""
         is_main_thread = _thread.get_ident() == self._main_thread
         with self._lock:
@@ -77,7 +85,10 @@ class ToolLine:
                 raise ToolRuntimeException(f"{tool} can be called only by a running block, from its own process")
             self.is_main_thread_calling = is_main_thread
             try:
-                reply = self._exchange(channel, tool, arguments, keywords)
+                if takes_objects:
+                    reply = self._exchange_objects(channel, tool, arguments, keywords)
+                else:
+                    reply = self._exchange(channel, tool, arguments, keywords)
             finally:
                 self.is_main_thread_calling = False
         if is_main_thread and self.is_interrupt_pending:
@@ -86,8 +97,7 @@ class ToolLine:
         if reply[0] == "value":
             return reply[1]
         _, type_name, message, call = reply
-        kind = _ERRORS.get(type_name) or type(type_name, (ToolError,), {"__module__": "builtins"})
-        error = kind(message)
+        error = _error_kind(type_name)(message)
         error.__dict__["call"] = call
         raise error
 
@@ -108,12 +118,78 @@ class ToolLine:
             _exit(0)
         return reply[1]
 
+    def _exchange_objects(self, channel: Channel, tool: str, arguments: Any, keywords: dict[str, Any]) -> Any:
+        """Call with whatever travels: as JSON where that changes nothing, else through memory of the host's."""
+        self.ticket += 1
+        if not self._send_as_json(channel, tool, arguments, keywords):
+            self._send_by_memory(channel, tool, arguments, keywords)
+        reply, descriptors = self._receive(channel)
+        if reply[0] != "object":
+            return reply
+        from .values import transfer, tree
 
-def make_stub(line: ToolLine, name: str, documentation: str | None) -> Any:
+        (descriptor,) = descriptors
+        blob = transfer.take(descriptor, reply[1])
+        return "value", tree.decode(blob, self.types, refer=self.refer)
+
+    def _send_as_json(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+        """Send a call whose arguments are JSON and few; return whether it was one."""
+        try:
+            if not (is_json([*arguments]) and is_json(keywords)):
+                return False
+            channel.send(("call", self.ticket, tool, arguments, keywords), limit_bytes=CALL_LIMIT_BYTES)
+        except (FrameTooLargeError, RecursionError):
+            return False
+        return True
+
+    def _send_by_memory(self, channel: Channel, tool: str, arguments: Any, keywords: dict[str, Any]) -> None:
+        from .values import transfer, tree
+
+        try:
+            encoded = tree.encode((arguments, keywords))
+        except tree.NotPortableError as error:
+            raise ToolInvocationException(f"{tool}: {error}") from None
+        channel.send(("offer", self.ticket, tool, encoded.size, encoded.libraries))
+        reply, descriptors = self._receive(channel)
+        if reply[0] != "fill":
+            raise ToolInvocationException(f"{tool}: {reply[1]}")
+        (descriptor,) = descriptors
+        try:
+            transfer.fill(descriptor, encoded)
+        finally:
+            close(descriptor)
+        channel.send(("filled", self.ticket))
+
+    def _receive(self, channel: Channel) -> tuple[Any, tuple[int, ...]]:
+        """Return the host's next word on the present call, with the descriptors that it sent."""
+        while True:
+            try:
+                reply, descriptors = channel.receive_with_descriptors()
+            except EOFError:
+                _exit(0)
+            if reply[0] == self.ticket:
+                return reply[1], descriptors
+            for descriptor in descriptors:  # the reply to a call that was given up
+                close(descriptor)
+
+
+def _error_kind(name: str) -> Any:
+    """Return the class of an error that the host names: a tool's, or one that is also an exception of Python's own."""
+    known = _ERRORS.get(name)
+    if known is not None:
+        return known
+    bases: tuple[type, ...] = (ToolError,)
+    also = getattr(builtins, name, None)
+    if isinstance(also, type) and issubclass(also, Exception):
+        bases = (ToolError, also)
+    return type(name, bases, {"__module__": "builtins"})
+
+
+def make_stub(line: ToolLine, name: str, documentation: str | None, *, takes_objects: bool = False) -> Any:
     """Return the function that a block calls under a tool's name."""
 
     def stub(*arguments: Any, **keywords: Any) -> Any:
-        return line.call(name, arguments, keywords)
+        return line.call(name, arguments, keywords, takes_objects=takes_objects)
 
     stub.__name__ = stub.__qualname__ = name
     stub.__module__ = "__main__"

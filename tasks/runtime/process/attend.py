@@ -7,11 +7,14 @@ from typing import Any
 
 from carryover.tasks.runtime.engine import BlockKilledError, CallInterruptedError, Dispatch, Report, parse_report
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES
+from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.notices import INTERRUPTED, UNFIT
+from carryover.tasks.runtime.objects import NO_MEMORY, SharedMemory
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
 from carryover.tasks.runtime.process.strays import end_strays, put_strays_last
 from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.transfer import Fetched
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +38,12 @@ def attend(node: Node, root: Node, step: int, answer: Dispatch, spec: RuntimeSpe
     WATCHER.leave(root)
     node.channel.limit_bytes = _BLOCK_LIMIT_BYTES
     clock = _Clock(node, root, spec)
+    offers = _Offers(clock, answer, spec.object_limit_bytes)
     report = None
     try:
         while report is None:
             try:
-                report = _answer_next(node, root, step, answer, clock)
+                report = _answer_next(node, root, step, offers, clock)
             except KeyboardInterrupt:
                 clock.interrupt(_BY_HAND)
     finally:
@@ -48,14 +52,18 @@ def attend(node: Node, root: Node, step: int, answer: Dispatch, spec: RuntimeSpe
     return report
 
 
-def _answer_next(node: Node, root: Node, step: int, answer: Dispatch, clock: "_Clock") -> Report | None:
+def _answer_next(node: Node, root: Node, step: int, offers: "_Offers", clock: "_Clock") -> Report | None:
     match node.receive():
         case ["done", int(done), report] if done == step:
             return _read_report(report, root, clock)
         case ["unfit", int(done), str(problem)] if done == step and problem in UNFIT:
             raise BlockKilledError("StateNotKept", f"the interpreter cannot go on after this block: {UNFIT[problem]}")
         case ["call", int(ticket), str(tool), list(arguments), dict(keywords)]:
-            _answer_call(ticket, lambda: answer(tool, arguments, keywords), clock)
+            offers.answer_call(ticket, lambda: offers.answer(tool, arguments, keywords))
+        case ["offer", int(ticket), str(tool), int(size), list(libraries)] if size > 0:
+            offers.make_room(ticket, tool, size, libraries)
+        case ["filled", int(ticket)]:
+            offers.answer_filled(ticket)
         case ["failed", str(traceback)]:
             logger.warning("an interpreter's own code failed: %s", ascii(traceback[-_TRACEBACK_LIMIT:]))
             raise NodeGoneError("the interpreter's own code failed")
@@ -76,16 +84,68 @@ def _read_report(report: Any, root: Node, clock: "_Clock") -> Report:
     return _explain_interrupt(parsed, clock.reason)
 
 
-def _answer_call(ticket: int, call: Callable[[], tuple[Any, ...]], clock: "_Clock") -> None:
-    try:
-        reply = call()
-        clock.check()
-        clock.send((ticket, reply))
-    except CallInterruptedError as stopped:
-        clock.interrupt(_BY_HAND)  # before the reply: it then ends the call
-        clock.send((ticket, stopped.frame))
-    except RecursionError as error:
-        raise NodeGoneError("a call whose arguments are nested too deep") from error
+class _Offers:
+    """The calls of a block: arguments and results that are more than JSON go through memory of the host's."""
+
+    def __init__(self, clock: "_Clock", answer: Dispatch, limit_bytes: int) -> None:
+        self._clock = clock
+        self.answer = answer
+        self._limit_bytes = limit_bytes
+        self._open: tuple[int, str, Fetched] | None = None
+        """The call whose arguments are being written."""
+
+    def make_room(self, ticket: int, tool: str, size: int, libraries: list[Any]) -> None:
+        """Send memory for the arguments of a call, or why there is none."""
+        refusal = self._refusal(size, libraries)
+        if refusal is not None:
+            self._clock.send((ticket, ("refused", refusal)))
+            return
+        try:
+            memory = SharedMemory(size)
+        except OSError as error:
+            told = NO_MEMORY.format(size=size, reason=error.strerror)
+            self._clock.send((ticket, ("refused", told)))
+            return
+        self._open = ticket, tool, Fetched(memory, tuple(libraries))
+        self._clock.send((ticket, ("fill",)), (memory.descriptor,))
+
+    def answer_filled(self, ticket: int) -> None:
+        """Answer the call whose arguments have been written."""
+        if self._open is None or self._open[0] != ticket:
+            raise NodeGoneError("arguments of a call that was not offered")
+        _, tool, offered = self._open
+        self._open = None
+        try:
+            offered.memory.seal()
+        except OSError as error:
+            raise NodeGoneError("arguments that a process keeps mapped for writing") from error
+        self.answer_call(ticket, lambda: self.answer(tool, [], {}, offered))
+
+    def answer_call(self, ticket: int, call: Callable[[], tuple[Any, ...]]) -> None:
+        """Send a call's reply; raise `NodeGoneError` for one that no JSON parser survives."""
+        try:
+            reply = call()
+            self._clock.check()
+            self._send(ticket, reply)
+        except CallInterruptedError as stopped:
+            self._clock.interrupt(_BY_HAND)  # before the reply: it then ends the call
+            self._send(ticket, stopped.frame)
+        except RecursionError as error:
+            raise NodeGoneError("a call whose arguments are nested too deep") from error
+
+    def _send(self, ticket: int, reply: tuple[Any, ...]) -> None:
+        match reply:
+            case ("object", Fetched() as packed):
+                self._clock.send((ticket, ("object", packed.memory.size)), (packed.memory.descriptor,))
+            case _:
+                self._clock.send((ticket, reply))
+
+    def _refusal(self, size: int, libraries: list[Any]) -> str | None:
+        if size > self._limit_bytes:
+            return f"arguments of {size} bytes exceed the limit of {self._limit_bytes}; raise object_limit_bytes"
+        if not all(library in LIBRARIES for library in libraries):
+            return "malformed arguments"
+        return None
 
 
 class _Clock:
@@ -113,10 +173,10 @@ class _Clock:
         self._set(self._spec.interrupt_grace_seconds)
         self._node.interrupt()
 
-    def send(self, reply: tuple[Any, ...]) -> None:
+    def send(self, reply: tuple[Any, ...], descriptors: tuple[int, ...] = ()) -> None:
         """Send a reply; raise `BlockKilledError` if the block does not take it in time."""
         try:
-            self._node.channel.send(reply)
+            self._node.channel.send(reply, descriptors)
         except BlockingIOError as error:
             reason = self.reason or self._late()
             raise BlockKilledError("StepTimeout", f"{reason} and was killed") from error

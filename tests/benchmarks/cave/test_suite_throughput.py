@@ -7,7 +7,6 @@ import asyncio
 
 import pytest
 
-from carryover.tasks.cave import background
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
@@ -15,6 +14,7 @@ from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.suites.catalogue import suite_cases
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.services import background
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 

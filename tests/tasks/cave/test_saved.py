@@ -232,3 +232,40 @@ def test_a_failed_write_spoils_neither_file_nor_next_write(open_agent, save_file
         assert restored_of(resumed).is_exact
         assert resumed.retrieve("x") == agent.retrieve("x")
         assert resumed.text.entries == agent.text.entries
+
+
+class Shop:
+    """A shop that stays in the host."""
+
+    def __init__(self):
+        self.sold = []
+
+    def sell(self, item):
+        """Note a sale."""
+        self.sold.append(item)
+        return len(self.sold)
+
+
+def test_live_object_is_given_again_at_resume(open_agent, save_file, fork_tree):
+    agent = open_agent(block("count = shop.sell('tea')"), "Sold.", save_to=save_file)
+    shop = Shop()
+    agent.inject("shop", shop, by="reference", allow=("sell",))
+    agent.ask("Sell tea.")
+    again = Shop()
+    model = scripted(block("count = shop.sell('tea')"), "Sold.", block("count = shop.sell('milk')"), "Sold.")
+    with Agent.resume(save_file, model, functions={"shop": again}, runtime=fork_tree) as resumed:
+        assert resumed.restored.is_exact
+        assert (resumed.retrieve("count"), again.sold) == (1, [])
+        resumed.ask("Sell milk.")
+        assert (shop.sold, again.sold) == (["tea"], ["milk"])
+        assert resumed.runtime.interpreter.run_block("shop.sold").error.type == "AttributeError"
+
+
+def test_live_object_that_is_not_given_again_is_named(open_agent, save_file, fork_tree):
+    agent = open_agent(block("count = shop.sell('tea')"), "Sold.", save_to=save_file)
+    agent.inject("shop", Shop(), by="reference")
+    agent.ask("Sell tea.")
+    with Agent.resume(save_file, scripted("Done."), runtime=fork_tree) as resumed:
+        assert resumed.restored.missing_functions == ("shop",)
+        error = resumed.runtime.interpreter.run_block("shop.sell('milk')").error
+        assert "shop is not there any more" in error.message

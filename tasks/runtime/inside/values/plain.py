@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from .instances import is_ordinary, is_users, state_of, write_state
-from .portable import Codec, NotPortableError, raw
+from .portable import Codec, NotPortableError, Reference, raw
 
 _FACTORIES: dict[str | None, Any] = {
     None: None,
@@ -220,6 +220,7 @@ CODECS: dict[str, Codec] = {
         _make_named_tuple,
     ),
     "class.member": Codec(_split_member, _make_member),
+    "class.reference": Codec(lambda value: [object.__getattribute__(value, "_handle")]),
 }
 
 CLASSES: dict[str, Callable[[Any, list[Any]], bool]] = {
@@ -236,6 +237,8 @@ CLASSES: dict[str, Callable[[Any, list[Any]], bool]] = {
 
 def family(kind: type) -> str | None:
     """Return the tag of a class's instances; None if they do not travel."""
+    if issubclass(kind, Reference):
+        return "class.reference"
     enumeration, pydantic = (sys.modules.get(name) for name in ("enum", "pydantic"))
     if enumeration is not None and issubclass(kind, enumeration.Enum):
         return "class.member"
@@ -247,6 +250,12 @@ def family(kind: type) -> str | None:
     if is_model or _is_plain(kind):
         return "class.record"
     return None
+
+
+def declares_data(kind: type) -> bool:
+    """Tell whether a class says which data its instances are: a dataclass, a model of Pydantic's, one of attrs'."""
+    names = kind.__dict__.keys()
+    return not names.isdisjoint(("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__"))
 
 
 def _is_plain(kind: type) -> bool:

@@ -39,6 +39,30 @@ def raw(data: Any) -> tuple[list[Any], Content]:
     return [], Content(len(data), lambda target: target.__setitem__(slice(None), data))
 
 
+class Reference:
+    """A live object of the host's in a block; `inside/references.py` makes its classes."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: str) -> None:
+        object.__setattr__(self, "_handle", handle)
+
+
+_JSON_CONSTANTS = frozenset((type(None), bool, int, float, str))
+
+
+def is_json(value: Any) -> bool:
+    """Tell whether JSON carries a value unchanged; of one that holds itself, raise `RecursionError`."""
+    kind = type(value)
+    if kind in _JSON_CONSTANTS:
+        return True
+    if kind is list:
+        return all(map(is_json, value))
+    if kind is dict:
+        return all(type(key) is str for key in value) and all(map(is_json, value.values()))
+    return False
+
+
 def check_keys(value: Any) -> None:
     """Raise `TypeError` for a key that JSON would turn into a text."""
     if isinstance(value, dict):

@@ -9,7 +9,7 @@ their shape, at any depth. `plain.CODECS` and `frames.CODECS` say which types tr
 import functools
 import importlib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from json.decoder import JSONDecoder
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -56,7 +56,11 @@ class Encoded(NamedTuple):
         return places
 
 
-def encode(value: Any, types: Mapping[str, type] | None = None) -> Encoded:
+Refer = Callable[[Any], list[Any] | None]
+"""Returns what stands for a value that stays with the writer; None for one that travels."""
+
+
+def encode(value: Any, types: Mapping[str, type] | None = None, refer: Refer | None = None) -> Encoded:
     """Return the form in which a value travels; raise `NotPortableError` if it, or a value inside it, does not.
 
     `types` are the classes that the reader knows, by name; `None` stands for a reader that takes others as records.
@@ -66,9 +70,15 @@ def encode(value: Any, types: Mapping[str, type] | None = None) -> Encoded:
     contents: list[Content] = []
     root = queue.refer(value)
     for one in queue.values:  # grows meanwhile: each node refers to its parts
-        tag = _tag(type(one))
-        _check_known(tag, type(one), types)
-        parts, content = _split(tag, one)
+        standing = None if refer is None else refer(one)
+        if standing is None:
+            tag = _tag(type(one))
+            _check_known(tag, type(one), types)
+            parts, content = _split(tag, one)
+        else:
+            tag = "class.reference"
+            parts = standing
+            content = ()
         contents += content
         if not _CONSTANTS.issuperset(map(type, parts)):
             parts = [queue.refer(part) for part in parts]
@@ -118,16 +128,30 @@ def _split(tag: str, value: Any) -> tuple[list[Any], tuple[Content, ...]]:
     return split, ()
 
 
+def is_data(kind: type, types: Mapping[str, type]) -> bool:
+    """Tell whether values of a type are data that a reader with these classes understands, rather than live objects."""
+    try:
+        tag = _tag(kind)
+    except NotPortableError:
+        return False
+    if tag not in plain.CLASSES:
+        return True
+    is_declared = tag != "class.record" or plain.declares_data(kind)
+    return is_declared and types.get(kind.__name__) is kind
+
+
 def decode(
     blob: memoryview,
     types: Mapping[str, type],
     *,
     makes_records: bool = True,
     libraries: Iterable[str] = frames.LIBRARIES,
+    refer: Callable[..., Any] | None = None,
 ) -> Any:
     """Return the value in a blob, which may hold anything; arrays and frames are views of its memory.
 
     Instances of classes that are not among the `types`, by name, become a `plain.Record` each if `makes_records`.
+    `refer` returns the object that a reference stands for, from its handle and what else the writer said of it.
 
     Raises:
         NotPortableError: The blob is malformed, needs other `libraries`, or holds an instance of an unknown class.
@@ -135,7 +159,7 @@ def decode(
     """
     try:
         root, nodes, end = _head(blob)
-        return _Builder(_cut(nodes, blob, end), types, makes_records, frozenset(libraries), {}).build(root)
+        return _Builder(_cut(nodes, blob, end), types, makes_records, frozenset(libraries), refer, {}).build(root)
     except (NotPortableError, MemoryError):
         raise
     except Exception as error:  # the writer is not trusted, and libraries raise what they like
@@ -201,6 +225,7 @@ class _Builder(NamedTuple):
     types: Mapping[str, type]
     makes_records: bool
     libraries: frozenset[str]
+    refer: Callable[..., Any] | None
     built: dict[int, Any]
 
     def build(self, root: Any) -> Any:
@@ -267,6 +292,10 @@ class _Builder(NamedTuple):
             if not self.makes_records:
                 raise NotPortableError(f"an instance of {name} needs its type first: inject {name}")
             return plain.Record
+        if node.tag == "class.reference":
+            if self.refer is None:
+                raise NotPortableError("a reference to an object of the host's cannot be read here")
+            return self.refer
         module = node.tag.rpartition(".")[0]
         library = module.partition(".")[0]
         if library in frames.LIBRARIES and library not in self.libraries:

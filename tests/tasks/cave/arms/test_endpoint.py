@@ -8,10 +8,10 @@ import pytest
 
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
-from carryover.tasks.cave import background
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.suites.case import Case, Turn, World
+from carryover.tasks.services import background
 
 CASE = Case("made", "one", 0, World(variables={"total": 1}), (Turn("Add 2 to `total`.", "total += 2"),))
 CALL = {

@@ -1,9 +1,10 @@
-"""One event loop in a thread of its own, on which agents play.
+"""One event loop in a thread of its own, on which agents play and asynchronous tools run.
 
-So a caller may be synchronous, asynchronous or a notebook, and an endpoint's connections belong to one loop.
+So a caller may be synchronous, asynchronous or a notebook, and a connection belongs to one loop.
 """
 
 import asyncio
+import inspect
 import os
 import threading
 from collections.abc import AsyncIterator, Coroutine
@@ -36,6 +37,17 @@ def wait_for(work: Coroutine[Any, Any, Result]) -> Result:
     except BaseException:
         future.cancel()
         raise
+
+
+def awaited(result: Any) -> Any:
+    """Return a result, after waiting for it on the loop where it is awaitable; raise what `wait_for` raises."""
+    if not inspect.isawaitable(result):
+        return result
+
+    async def finish() -> Any:
+        return await result
+
+    return wait_for(finish())
 
 
 async def stream(events: AsyncIterator[Result]) -> AsyncIterator[Result]:
