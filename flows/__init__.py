@@ -1,4 +1,4 @@
-"""Flows: one per file, a screen each; a flow names its steps and does nothing else.
+"""Flows: one per file, a screen each, that names its steps.
 
 Read `reproduce_study.py` first. `stage_flows.py` makes a stage a flow that opens or joins a run, `prefect_flow.py`
 names and tags flow runs and turns user errors into one line. `cli/` is the user's door, `api/` the library's.

@@ -7,7 +7,7 @@ from carryover.tasks.plans.run import Run
 
 @stage_flow("analysis", is_of_plans_source=False)
 def analyse_study(run: Run) -> None:
-    """Merge the landing zone, compute the statistics of a plan and check the merged tables."""
+    """Merge the landing zone, compute a plan's statistics, check the merged tables."""
     merge_landing(run)
     update_statistics(run)
     merge_landing(run)  # the checks read the statistics as well

@@ -9,7 +9,7 @@ from carryover.tasks.provide_tokenizer import open_tokenizer
 
 @stage_flow("traces")
 def collect_traces(run: Run) -> None:
-    """Collect paired teacher traces, and the scripted teachers' episodes beside each evaluated cell."""
+    """Collect paired teacher traces, and scripts beside each evaluated cell."""
     check_teachers(run.plan)
     for part in run.plan.parts:
         tokenizer = open_tokenizer(run, part)

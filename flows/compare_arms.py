@@ -1,4 +1,4 @@
-"""CaveAgent's studies as a flow: suites under five arms, checked by program (arXiv 2601.01569, section 4)."""
+"""CaveAgent's studies as a flow (arXiv 2601.01569, section 4)."""
 
 from prefect.futures import wait
 
@@ -12,7 +12,7 @@ from carryover.tasks.train_arms import prepare_lessons, served_plans, train_arm
 
 @flow("arms")
 def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
-    """Play suites under five arms: an endpoint, small models that are trained first, or the scripted oracle.
+    """Play suites under five arms: endpoint, trained small models or oracle.
 
     What has landed is not played again.
 

@@ -1,4 +1,4 @@
-"""Stage 5 as a flow: every model of a plan under both contracts, over HTTP."""
+"""Stage 5 as a flow: every model under both contracts."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ SERVER_STARTS = 3
 
 @stage_flow("evaluation")
 def evaluate_models(run: Run) -> None:
-    """Evaluate every model of a plan under both contracts, on the same held-out instances."""
+    """Evaluate a plan's models under both contracts, on held-out instances."""
     for part in run.plan.parts:
         evaluate_part(run, part)
 
@@ -50,7 +50,7 @@ def evaluate_part(
 
 
 def _chosen_shards(shards: list[ShardSpec], chosen: ChosenCells, night: NightObject | None) -> list[ShardSpec]:
-    """Return the shards of the chosen cells, as parts of a night's series where a night is given."""
+    """Return the chosen cells' shards, in a night's series if given."""
     wanted = [shard for shard in shards if chosen.holds(shard.condition)]
     if night is None:
         return wanted

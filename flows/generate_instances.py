@@ -1,4 +1,4 @@
-"""Stage 1 as a flow: sample, validate and land the instance sets of a plan."""
+"""Stage 1 as a flow: sample and land a plan's instances."""
 
 from carryover.flows.stage_flows import stage_flow
 from carryover.tasks.generate import provide_instances

@@ -1,4 +1,4 @@
-"""The work pool that trains: what it lacks to do so, and how a study hands its training over."""
+"""The work pool that trains: its needs, and handing trainings over."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,10 @@ _PAUSE = partial(time.sleep, SECONDS_PER_LOOK)
 
 
 def gpu_pool_lacks(needs: Sequence[MachineNeed] = ()) -> str | None:
-    """Return the missing prerequisite of the work pool `gpu`, or None; one of its workers must meet all needs."""
+    """Return the missing prerequisite of the work pool `gpu`, or None.
+
+    One of its workers must meet all needs.
+    """
     if PREFECT_API_URL.value() is None:
         return "a Prefect server with a work pool 'gpu' (name it with PREFECT_API_URL)"
     with get_client(sync_client=True) as client:
@@ -70,7 +73,7 @@ def lacks_of_pool(
 
 
 def train_on_gpu_pool(parameters: dict[str, object], folders: Folders, needs: Sequence[MachineNeed]) -> None:
-    """Run the training deployment to its end, landing where the study does; raise `UserError` if it fails.
+    """Run the training deployment to its end; raise `UserError` if it fails.
 
     `needs` are what its worker must have.
     """
@@ -93,7 +96,7 @@ def wait_for_end(
     pause: Callable[[], None] = _PAUSE,
     lacks: Callable[[], str | None] = gpu_pool_lacks,
 ) -> State:
-    """Return the state in which a flow run ends; Ctrl-C and SIGTERM before that cancel it.
+    """Return a flow run's end; Ctrl-C and SIGTERM cancel it.
 
     Its worker then ends its process, and a training with it; the next start goes on from the last checkpoint. A server
     that fails ends the wait alone: the training goes on. Missing prerequisites are logged repeatedly; after an hour of

@@ -1,4 +1,4 @@
-"""A run in Prefect's UI: its name, its tags, and user errors as one line."""
+"""A run in Prefect's UI: name, tags, user errors as a line."""
 
 import atexit
 import logging
@@ -93,7 +93,7 @@ def flow(stage: str, tasks_at_once: int = 2) -> Callable[[Callable[P, R]], Flow[
 
 
 def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":
-    """Return the plan of a flow's parameters, or None if they name none.
+    """Return the plan of a flow's parameters, or None without one.
 
     The flow itself refuses those.
     """

@@ -1,4 +1,4 @@
-"""Stage 3 as a flow: data checks on the teacher traces, and one dataset per contract."""
+"""Stage 3 as a flow: data checks, and one dataset per contract."""
 
 from carryover.flows.stage_flows import stage_flow
 from carryover.tasks.plans.run import Run
@@ -8,6 +8,6 @@ from carryover.tasks.provide_tokenizer import open_tokenizer
 
 @stage_flow("data")
 def prepare_training(run: Run) -> None:
-    """Check the teacher traces of a plan and prepare one dataset per contract."""
+    """Check a plan's teacher traces and prepare one dataset per contract."""
     for part in run.plan.parts:
         provide_training_data(run, part, open_tokenizer(run, part))

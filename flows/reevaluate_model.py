@@ -39,7 +39,7 @@ def reevaluate_model(
     night: NightObject = NightObject(),  # noqa: B008 - frozen
     thresholds: Thresholds = Thresholds(),  # noqa: B008 - frozen
 ) -> State[Any]:
-    """Evaluate the models of a finished study again on its fixed instances, and judge them against its episodes.
+    """Evaluate a finished study's models again, and judge them against it.
 
     Every night plays the study's decoding seeds again, so that the first one is equal to the study, token by token, or
     the verdict names what is not as it was. A model that is chosen by name, or runs under a chosen contract, is refused

@@ -39,7 +39,7 @@ def reproduce_study(
     train_on: TrainOn = "here",
     dry_run: bool = False,
 ) -> None:
-    """Run the whole study at one scale and print its tables. Finished stages are reused.
+    """Run the whole study at one scale and print its tables.
 
     Args:
         scale: Name of the plan: smoke (two minutes, numbers without meaning), laptop (small models on two cores),
@@ -95,7 +95,7 @@ _unanswered: set[Start] = set()
 
 
 def is_answered(plan: StudyPlan, limits: Limits, train_on: TrainOn = "here", *, dry_run: bool) -> bool:
-    """Print the estimate of a dry run, or the tables of a finished plan.
+    """Print a dry run's estimate, or a finished plan's tables.
 
     Return whether that was all.
 
@@ -122,7 +122,7 @@ def is_answered(plan: StudyPlan, limits: Limits, train_on: TrainOn = "here", *, 
 
 
 def is_to_be_played(plan: StudyPlan, limits: Limits) -> bool:
-    """Tell whether a stage is asked for again, or the plan is not finished."""
+    """Tell whether a stage is refreshed, or the plan is unfinished."""
     return bool(limits.refresh) or not is_finished(plan)
 
 

@@ -85,7 +85,7 @@ def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
 
 @contextmanager
 def interruptible(run_id: str, tasks: Sequence[PrefectFuture[Any]]) -> Iterator[None]:
-    """End a run's tasks in order when Ctrl-C or SIGTERM stops the block.
+    """End tasks in order when Ctrl-C or SIGTERM stops the block.
 
     Otherwise the servers that the block stands in would end first, and every episode to come would fail at them. A
     second signal ends the process at once, which loses no more than a kill.

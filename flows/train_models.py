@@ -13,7 +13,7 @@ from carryover.tasks.train import PlannedTraining, note_training, plan_training,
 
 @stage_flow("training")
 def train_models(run: Run) -> None:
-    """Train one model per contract and training seed of a plan, two at a time."""
+    """Train a model per contract and training seed, two at a time."""
     check_machine(run.plan, run.limits.gpus_per_training)
     for part in run.plan.parts:
         read_training_data(run, part)  # said before a tokenizer or a base is trained for hours

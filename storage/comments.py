@@ -47,7 +47,7 @@ class Meanings(NamedTuple):
 
 
 def comment_on_schema(connection: DuckDBPyConnection, statements: Sequence[tuple[str, str]]) -> None:
-    """Comment on every relation and column of a warehouse that has no comment yet.
+    """Comment on a warehouse's relations and columns that lack a comment.
 
     `statements` are names and queries of the relations that SQL files define; each begins with a comment on its rows.
     """

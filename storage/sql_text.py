@@ -2,5 +2,5 @@
 
 
 def quoted(text: str) -> str:
-    """Return text as an SQL literal, for the statements that take no parameters."""
+    """Return text as an SQL literal, for statements without parameters."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""The nodes of the graph: one thin Prefect task per module, a few lines around the domain.
+"""The nodes of the graph: one thin Prefect task per module.
 
 `ls tasks/*.py` lists them in the order of the study: generate, collect, provide_tokenizer, prepare, train, serve,
 analyse; judge for re-evaluations, play_cases and train_arms for CaveAgent's suites. `stages/` holds what they share and

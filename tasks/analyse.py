@@ -1,4 +1,4 @@
-"""Stage 6: landed rows into the warehouse, their statistics, and checks on the merged tables."""
+"""Stage 6: merge landed rows, compute statistics, check merged tables."""
 
 import hashlib
 
@@ -25,7 +25,7 @@ from carryover.tasks.stages.retrying import RETRIES
 
 @task(task_run_name="merge", cache_policy=NO_CACHE, tags=["stage:analysis"], **RETRIES)
 def merge_landing(run: Run) -> MergeReport:
-    """Take every landed bundle into the warehouse, refresh the marts and replace the readers' copy."""
+    """Merge every landed bundle, refresh marts, replace the readers' copy."""
     return merge(run.landing, run.folders.warehouse, open_bar=shown_progress)
 
 
@@ -38,7 +38,10 @@ def _episodes(run: Run, columns: str = "*") -> pl.DataFrame:
 
 
 def _identify(run: Run) -> str:
-    """Return the identity of a plan's statistics: its rows, settings, SQL and the source of the analysis."""
+    """Return the identity of a plan's statistics.
+
+    It covers its rows, settings, SQL and the source of the analysis.
+    """
     ids = "".join(_episodes(run, "episode_id")["episode_id"])
     return stage_digest(Stage.ANALYSIS, run.plan.digest, run.plan.statistics, hashlib.sha256(ids.encode()).hexdigest())
 
@@ -62,13 +65,13 @@ def compute_study_statistics(run: Run) -> int:
 
 
 def update_statistics(run: Run) -> int:
-    """Compute a plan's statistics, unless those of its rows by this source were the last to land."""
+    """Compute a plan's statistics, unless the last ones are current."""
     return in_run(compute_study_statistics, run, Stage.ANALYSIS, is_there=is_analysed(run.plan))(run)
 
 
 @task(task_run_name="checks", cache_policy=NO_CACHE, tags=["stage:analysis"])
 def check_warehouse(run: Run) -> int:
-    """Check the merged tables, land what was found, and return the number of checks.
+    """Check the merged tables, land results, and return the count.
 
     Raise `UserError` if a check fails; the rows that break it are in `check_results` and Data Docs.
     """

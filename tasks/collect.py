@@ -97,7 +97,7 @@ def note_episodes(run: Run, shard: ShardSpec) -> None:
 
 
 class _Keeper:
-    """Lands episodes as they end, and stops the shard at a limit or failure."""
+    """Lands episodes as they end; stops the shard at a limit."""
 
     def __init__(self, run: Run, shard: ShardSpec, meter: Meter, batch: BatchedLanding, advance: Advance) -> None:
         self.errors: list[str] = []

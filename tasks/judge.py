@@ -1,4 +1,4 @@
-"""A night's verdict: its episodes against their baseline, landed, and an event for each regression."""
+"""A night's verdict: landed, with an event for each regression."""
 
 import json
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ REGRESSION_EVENT = "carryover.regression"
 
 @task(task_run_name="judge-{series}", cache_policy=NO_CACHE, tags=["stage:reevaluation"])
 def judge_episodes(run: Run, series: str, thresholds: Thresholds) -> list[NightVerdictRow]:
-    """Land and return a verdict on every cell that a run has played and merged.
+    """Land and return a verdict on each cell of a run.
 
     Emit an event for every regression.
     """

@@ -1,4 +1,4 @@
-"""The arms of CaveAgent's studies: the episodes of one suite under one arm."""
+"""The arms of CaveAgent's studies: one suite under one arm."""
 
 import asyncio
 from typing import NamedTuple

@@ -15,7 +15,10 @@ from carryover.tasks.stages.training_data import TrainingData, gate_and_land, tr
 
 
 def _identify(run: Run, part: StudyPart, tokenizer: Path) -> str:
-    """Return the identity of a part's data: the ids of its traces count, because rows of the data name them."""
+    """Return the identity of a part's data.
+
+    The ids of its traces count, because rows of the data name them.
+    """
     training = part.training.base, part.training.chat_template  # both decide the length of an example
     spec = part.dataset, part.validation, part.variant, part.teacher.contracts, training
     return stage_digest(Stage.DATA, *spec, tokenizer_identity(part, tokenizer), trace_ids(run, part, tokenizer))
@@ -28,7 +31,7 @@ def prepare_training_data(run: Run, part: StudyPart, tokenizer: Path) -> Trainin
 
 
 def provide_training_data(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
-    """Prepare a part's training data, or take those of equal identity, and note them for the training.
+    """Prepare or reuse a part's training data, and note it.
 
     No cache key sees files: a cached result is made anew where they are gone or changed, here or for other workers.
     """

@@ -62,7 +62,7 @@ def provide_tokenizer(run: Run, part: StudyPart) -> KeptFolder:
 
 
 def make_tokenizer(run: Run, part: StudyPart) -> Path:
-    """Return the folder of the tokenizer that a part trains with: its base's own, or a new one for a scratch model.
+    """Return a part's tokenizer folder: its base's, or a new one.
 
     A new one must be there before the traces are recorded, because scripted episodes are counted with it: so its texts
     come from a sample of the same episodes, played beforehand and not recorded.
@@ -88,7 +88,7 @@ def make_tokenizer(run: Run, part: StudyPart) -> Path:
 
 
 def open_tokenizer(run: Run, part: StudyPart) -> Path:
-    """Return the tokenizer's folder of a part: the one that the plan has, or a cached or new one of equal identity."""
+    """Return a part's tokenizer folder: the plan's, cached or new."""
     run = refreshing_once(run, Stage.TOKENIZER, _identify(run, part))
     noted = stage_result(run, Stage.TOKENIZER, part.variant)
     if noted is not None and Stage.TOKENIZER not in run.limits.refresh:
@@ -107,7 +107,7 @@ def _learned_tokenizer(part: StudyPart) -> TokenizerSpec | None:
 
 
 def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
-    """Yield the texts of teacher conversations, in an order that does not depend on time."""
+    """Yield texts of teacher conversations in a reproducible order."""
     zone = LandingZone(run.landing)
     ids = instance_ids(run, zone, part.train_instances)[:SAMPLE_COUNT]
     sample = [PlannedEpisode(instance) for instance in read_instances(zone, ids)]

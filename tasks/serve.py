@@ -1,4 +1,4 @@
-"""Stage 5: the models that an evaluation asks for, and the endpoint that answers for them."""
+"""Stage 5: an evaluation's models and the endpoint that serves them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -108,7 +108,7 @@ def serve_models(
 
 
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:
-    """Return the base: the weights that a scratch training starts from, or the model that the adapters sit on."""
+    """Return the base: scratch's initial weights, or that of adapters."""
     training = part.training
     architecture = part.training.architecture
     if architecture is not None:

@@ -115,7 +115,7 @@ def plan_training(
     **RETRIES,
 )
 def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
-    """Train one model or adapter in a process of its own and land it with its loss curve.
+    """Train one model in a process and land it with its losses.
 
     A finished training is kept, a killed one goes on from its last checkpoint. Raise `UserError` for one that failed,
     with its last words, and `InterruptedRunError` where the run is interrupted.
@@ -143,7 +143,10 @@ def train_model(run: Run, training: PlannedTraining) -> TrainedFolder:
 
 
 def submit_training(run: Run, training: PlannedTraining) -> PrefectFuture[TrainedFolder]:
-    """Submit a training, cached where its model is still there, or with the rows, where others share those."""
+    """Submit a training, cached where its model still exists.
+
+    It exists here, or with the rows, where workers share those.
+    """
     run = refreshing_once(run, Stage.TRAINING, training.identity)
     is_there = training.is_finished or run.folders.is_shared
     train = in_run(train_model, run, Stage.TRAINING, is_there=is_there, contract=training.job.contract)
@@ -159,7 +162,7 @@ def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -
 
 
 def find_trained(run: Run, name: str) -> TrainedFolder:
-    """Return a model that the plan has, by the name of its training.
+    """Return a plan's model by the name of its training.
 
     Raise `UserError` if it is not trained yet.
     """
@@ -202,7 +205,7 @@ def _train_with_progress(run: Run, training: PlannedTraining) -> TrainedModel:
 
 
 def describe(metric: TrainingMetric) -> str:
-    """Return what a logging step saw, for the end of a progress bar."""
+    """Describe a logging step, for the end of a progress bar."""
     gradient = "" if metric.gradient_norm is None else f", gradient {metric.gradient_norm:.2f}"
     seen = f"{metric.token_count:,} tokens in {metric.wall_seconds:.0f} s"
     return f"loss {metric.loss:.3f}, rate {metric.learning_rate:.1e}{gradient}, {seen}"

@@ -38,7 +38,7 @@ class Prepared(FrozenModel):
 
 @task(cache_policy=NO_CACHE)
 def prepare_lessons(held_out_seed: int) -> Prepared:
-    """Write a dataset for each arm that is learnt, and the tokenizer that they share."""
+    """Write each learnt arm's dataset, and their shared tokenizer."""
     folders = open_folders()
     learned = {arm: lessons(arm, held_out_seed) for arm in LEARNING_ARMS}
     content = [TRAINING_SPEC, [[one.template_messages() for one in each] for each in learned.values()]]
@@ -54,7 +54,7 @@ def prepare_lessons(held_out_seed: int) -> Prepared:
 
 
 def _learn_tokenizer(conversations: Iterable[Sequence[Conversation]], folder: Path) -> None:
-    """Learn the arms' tokenizer from conversations of each arm, spread evenly over them."""
+    """Learn the arms' tokenizer from conversations of each arm evenly."""
     assert TRAINING_SPEC.tokenizer is not None
     texts = []
     for arm in conversations:

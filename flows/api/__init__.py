@@ -1,4 +1,4 @@
-"""Carryover for library users: interpreter sessions, CaveAgent's agent, the trace warehouse, the lint.
+"""Carryover for library users: sessions, agent, trace warehouse, lint.
 
 Names load when they are first used, so that `import carryover` stays cheap.
 """

@@ -1,4 +1,4 @@
-"""Output of a study's command: the estimate of a dry run, and the summary of a finished plan."""
+"""Output of a study's command: a dry run's estimate, a plan's summary."""
 
 import os
 import shutil
@@ -30,7 +30,10 @@ UNKNOWN_SHAPE = "Base model of unknown size: memory is not estimated, and the ho
 
 
 def print_estimate(plan: StudyPlan, limits: Limits) -> None:
-    """Print an estimate of every stage of a plan, running none; raise `UserError` for a setting that cannot work."""
+    """Print an estimate of every stage without running one.
+
+    Raise `UserError` for a setting that cannot work.
+    """
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportCallIssue]
     told = [_cells(row) for row in [*rows, StageEstimate("all, one after the other", "", *sums)]]
@@ -42,7 +45,7 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
 
 
 def _cells(row: StageEstimate) -> list[str]:
-    """Return a row's cells; a dash marks a value that does not apply."""
+    """Return a row's cells, with dashes for absent values."""
     counts = (row.episodes, row.prompt_tokens, row.completion_tokens, row.training_tokens, row.steps)
     memory = "-"
     if row.memory_bytes:
@@ -57,7 +60,7 @@ def _cells(row: StageEstimate) -> list[str]:
 
 
 def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterator[str]:
-    """Yield what a table of estimates rests on and what would change it."""
+    """Yield the assumptions behind a table of estimates."""
     bases = dict.fromkeys(row.basis for row in rows)
     yield f"Estimated from {'; '.join(bases)}."
     if not _contracts(plan) <= set(PAPER_CONTRACTS):
@@ -86,7 +89,7 @@ def _paces(plan: StudyPlan) -> list[str]:
 
 
 def _gpu_notes(plan: StudyPlan, on_gpu: list[StageEstimate]) -> Iterator[str]:
-    """Yield memory and hours of the trainings on GPUs; nothing where none runs on one."""
+    """Yield memory and hours of trainings on GPUs, if any."""
     memories = [row.memory_bytes for row in on_gpu if row.memory_bytes]
     sizes = [max(of_rows) / GIB for of_rows in zip(*memories, strict=True)]
     if sizes and sizes[0] > GPU_GIB:
@@ -99,7 +102,7 @@ def _gpu_notes(plan: StudyPlan, on_gpu: list[StageEstimate]) -> Iterator[str]:
 
 
 def _hours_on_gpus(hours: list[float], sizes: list[float]) -> Iterator[str]:
-    """Yield the hours of trainings side by side, and of each over several GPUs."""
+    """Yield hours of trainings side by side, and over several GPUs each."""
     beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
     yield f"Training hours on H100 GPUs, one training on each: {beside}."
     for count, size in [*zip(GPU_COUNTS, sizes, strict=False)][1:]:

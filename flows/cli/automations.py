@@ -1,4 +1,4 @@
-"""Declares the automations of a file on the configured Prefect server; `make deploy` calls it as a program."""
+"""Declare a file's automations on the Prefect server, for `make deploy`."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ from prefect.events.schemas.automations import AutomationCore
 
 
 def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
-    """Create an automation, or change the one of its name, and return a line about it."""
+    """Create or change an automation by name, and return a line."""
     blocks = {each.name: each.id for each in client.read_block_documents()}
     named = [action["block"] for action in declared["actions"] if "block" in action]
     lacking = [name for name in named if name not in blocks]
@@ -32,7 +32,10 @@ def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> s
 
 
 def _with_block(action: dict[str, Any], blocks: Mapping[str, UUID]) -> dict[str, Any]:
-    """Return an action with its block's id for the name; one that does nothing where the block is missing."""
+    """Return an action with its block's id, or one that does nothing.
+
+    It does nothing where the block is missing.
+    """
     name = action.get("block")
     if name is None:
         return action

@@ -26,7 +26,7 @@ def cave_tables(
 
 
 def rewards(file: Path, home: Home = None) -> None:
-    """Write every finished episode of CaveAgent's suites as a JSON line: its messages, and the reward of each turn."""
+    """Write each episode of CaveAgent's suites as JSON, with rewards per turn."""
     from carryover.flows.cli.exchange import write_rewards
 
     with open_warehouse(home) as warehouse:
@@ -34,7 +34,10 @@ def rewards(file: Path, home: Home = None) -> None:
 
 
 def costs(folder: Path, home: Home = None, plan: Comparison = None) -> None:
-    """Write what each arm costs in tokens, by turns and by size of data: cave_costs.svg and cave_costs.md."""
+    """Write each arm's tokens, by turn and by size of data.
+
+    The files are cave_costs.svg and cave_costs.md.
+    """
     from carryover.flows.cli.tables import choose_comparison, read_table
     from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 

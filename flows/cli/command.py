@@ -1,4 +1,4 @@
-"""A flow as a command: the same parameters, defaults and descriptions that the Prefect UI shows."""
+"""Flows as commands, with the parameters that the Prefect UI shows."""
 
 import atexit
 import inspect
@@ -96,7 +96,10 @@ def read_options(file: Path, known: Sequence[str]) -> dict[str, Any]:
 
 
 def flow_options(flow: Flow[..., Any]) -> tuple[list[inspect.Parameter], dict[str, list[str]]]:
-    """Return a flow's parameters as options, and the options that are fields of one parameter, by its name."""
+    """Return a flow's parameters as options, and nested ones by name.
+
+    An option may be a field of one parameter.
+    """
     schema = parameter_schema(flow.fn)
     groups: dict[str, list[str]] = {}
     options: list[inspect.Parameter] = []
@@ -161,7 +164,7 @@ def _option(name: str, field: dict[str, Any], definitions: dict[str, Any], *, is
 
 
 def _resolve(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of the value proper: a reference followed, `null` left out."""
+    """Return a value's schema, references followed and `null` left out."""
     if "$ref" in field:
         return definitions[field["$ref"].rsplit("/", 1)[1]]
     for alternative in field.get("anyOf", field.get("allOf", ())):
@@ -171,7 +174,10 @@ def _resolve(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, An
 
 
 def _is_nullable(field: dict[str, Any]) -> bool:
-    """Tell whether a field may be left as the plan has it, so that true and false both say something."""
+    """Tell whether a field may be left to the plan.
+
+    Such a flag has both forms, for true and for false.
+    """
     return any(alternative.get("type") == "null" for alternative in field.get("anyOf", ()))
 
 

@@ -1,4 +1,4 @@
-"""The state of the installation, the warehouse, the landed files and a Prefect server."""
+"""The state of the installation, warehouse, landed files and Prefect server."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ COUNTED = ("runs", "instances", "episodes", "steps", "training_runs", "statistic
 
 
 def print_health(home: Path | None) -> None:
-    """Print versions, the sandbox level, and the state of the warehouse and of a configured Prefect server."""
+    """Print versions, sandbox level, and the state of warehouse and server."""
     console = screen()
     environment = describe_environment()
     machine = "Python {python} on {system}, {processor_count} cores, GPU ".format(**environment)
@@ -108,7 +108,7 @@ def _home_lines(home: Path | None) -> list[str]:
 
 
 def _warehouse_lines(path: Path, landed: set[str]) -> list[str]:
-    """Return what a warehouse holds and lacks; raise `UserError` if it is unreadable."""
+    """Return lines on a warehouse; raise `UserError` if it is unreadable."""
     with Warehouse.open(path) as warehouse:
         counts = [f"{table} {warehouse.sql(f'select count(*) from {table}').rows()[0][0]:,}" for table in COUNTED]
         waiting = landed - {row[0] for row in warehouse.sql(command_sql("merged_bundles")).rows()}

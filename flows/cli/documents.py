@@ -24,7 +24,7 @@ CELLS_CAPTION = (
 
 
 def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[Path]:
-    """Write the 2x2 and Figures 2 and 3 of every group of a plan as SVG, each with its caption.
+    """Write the 2x2 and Figures 2 and 3 as captioned SVG.
 
     Return the files.
     """
@@ -77,7 +77,10 @@ def draw_cells(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
 
 
 def _report_tables(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> list[ReportTable]:
-    """Return a table, and the claims as three: those that hold or cannot be verified are many and say little."""
+    """Return a table; of the claims, three by verdict.
+
+    Those that hold or cannot be verified are many and say little.
+    """
     frame = read_table(warehouse, query, plan_digest)
     if query.name != "claims":
         return [ReportTable(query.name, query.title, frame)]

@@ -1,4 +1,4 @@
-"""Errors as one line on standard error: what failed, the value, and the way out."""
+"""Errors as one line on standard error."""
 
 import re
 import sys
@@ -101,6 +101,9 @@ def _name_extra(error: ModuleNotFoundError) -> str:
 
 
 def _module_of(requirement: str) -> str:
-    """Return the module that a requirement such as `great-expectations>=1.8; extra == "study"` installs."""
+    """Return the module that a requirement installs.
+
+    A requirement is, for example, `great-expectations>=1.8; extra == "study"`.
+    """
     distribution = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
     return distribution.replace("-", "_").lower()

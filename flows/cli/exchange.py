@@ -15,7 +15,7 @@ from carryover.tasks.traces.vocabulary import ExportFormat
 
 
 def export_episodes(warehouse: Warehouse, folder: Path, format_name: ExportFormat, where: str, plan: str | None) -> int:
-    """Write a plan's counted episodes that fulfil a SQL condition and return their count.
+    """Write a plan's counted episodes under a condition; return their count.
 
     Raise `UserError` if there is none, or for the authors' layout without the name of one of several plans.
     """
@@ -32,7 +32,10 @@ def export_episodes(warehouse: Warehouse, folder: Path, format_name: ExportForma
 
 
 def default_plan(warehouse: Warehouse, plan: str | None) -> str | None:
-    """Return the plan that was named, else the latest finished one, else `None` for every plan."""
+    """Return the named plan, else the latest finished one, else `None`.
+
+    `None` stands for every plan.
+    """
     if plan is None:
         return warehouse.latest_plan()
     return choose_plan(warehouse, plan)

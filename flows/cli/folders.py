@@ -31,7 +31,7 @@ def find_folders(home: Path | None) -> Folders:
 
 @contextmanager
 def open_warehouse(home: Path | None, results: str | None = None) -> Iterator["Warehouse"]:
-    """Yield the data folder's warehouse for reading, or kept results: a folder, or the name of one of our own.
+    """Yield a warehouse for reading: the data folder's, or kept results.
 
     Raise `UserError` if it is missing or holds no run; the message says how to fill it.
     """
@@ -60,7 +60,7 @@ def open_warehouse(home: Path | None, results: str | None = None) -> Iterator["W
 
 
 def find_results(name_or_folder: str) -> Path:
-    """Return kept results by folder, or by a name that comes with Carryover.
+    """Return kept results by folder or by installed name.
 
     Raise `UserError` if there are none.
     """

@@ -1,4 +1,4 @@
-"""The command `lint`: what the code of traces assumes about its interpreter, as a sentence, a table or a page."""
+"""The command `lint`: findings as a sentence, a table or a page."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,10 @@ FAILING = 2
 
 
 def lint_files(files: list[Path], contract: str | None, tally: Tally) -> Iterator[TraceLint]:
-    """Yield the findings about foreign files and folders, with a progress bar; `tally` counts what was not read."""
+    """Yield findings about foreign files, with a progress bar.
+
+    `tally` counts what was not read.
+    """
     declared = contract_name(contract)
     if declared is not None and declared not in set(ContractName):
         raise UserError(f"unknown contract {contract!r}; choose from {', '.join(ContractName)}")
@@ -79,7 +82,10 @@ class LintOutput(NamedTuple):
 
 
 def report_lint(found: Iterable[TraceLint], tally: Tally, against: str | None, output: LintOutput) -> int:
-    """Print what was found and return the exit code; raise `UserError` where no code was read."""
+    """Print the findings and return the exit code.
+
+    Raise `UserError` where no code was read.
+    """
     runtime = against or "stateless"
     summary = LintSummary(lost=lost_channels(runtime))
     page = PageRows()
@@ -102,7 +108,7 @@ def report_lint(found: Iterable[TraceLint], tally: Tally, against: str | None, o
 
 
 def _count(found: Iterable[TraceLint], page: PageRows, output: LintOutput) -> list[dict[str, Any]]:
-    """Go through the findings, write the rows to save, and return those to print."""
+    """Count the findings, save their rows, and return those to print."""
     rows = []
     with ExitStack() as files:
         writers = [files.enter_context(open_rows(path)) for path in output.save if path.suffix != PAGE]

@@ -26,7 +26,7 @@ def serve(
     max_concurrent: Annotated[int, typer.Option(help="Requests decoded at the same time.")] = 16,
     threads: Annotated[int, typer.Option(help="Threads of a CPU server.")] = 1,
 ) -> None:
-    """Serve a model and its adapters by OpenAI's API until stopped; requests choose one by name."""
+    """Serve a model and its adapters by OpenAI's API until stopped."""
     from carryover.flows.cli.serve import start_server
 
     start_server(
@@ -60,7 +60,7 @@ def worker(
     name: Annotated[str | None, typer.Option(help="Name; default: the machine's, the pool's and the GPU's.")] = None,
     home: Home = None,
 ) -> None:
-    """Start a Prefect worker whose name says which GPU and memory its machine has."""
+    """Start a Prefect worker that is named after its GPU and memory."""
     from carryover.flows.cli.worker import start_worker
 
     start_worker(pool, name, home)
@@ -70,7 +70,7 @@ def doctor(
     home: Home = None,
     verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,
 ) -> None:
-    """Report the installation, the sandbox level, the warehouse, and the runs of a configured Prefect server."""
+    """Report installation, sandbox level, warehouse, and a configured server's runs."""
     from carryover.flows.cli.doctor import print_damage, print_health
 
     print_health(home)

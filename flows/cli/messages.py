@@ -17,7 +17,10 @@ console = Console(stderr=True, highlight=False)
 
 
 def say(text: str, level: int = logging.INFO) -> None:
-    """Tell the person one line: in the run's log, and on standard error unless Prefect prints that log there."""
+    """Print one line in the run's log or on standard error.
+
+    Prefect may print the log there; then it is said once.
+    """
     try:
         get_run_logger().log(level, "%s", text)
     except MissingContextError:
@@ -49,7 +52,10 @@ def _is_not_prefects(record: logging.LogRecord) -> bool:
 
 
 def silence_exit() -> None:
-    """Close standard error while the interpreter ends: DuckDB lists every object there that a run left alive."""
+    """Close standard error while the interpreter ends.
+
+    DuckDB lists every object there that a run left alive.
+    """
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 

@@ -1,4 +1,4 @@
-"""The command `paired`: two imported runs, or two files of traces, compared by instance."""
+"""The command `paired`: two runs or files of traces, by instance."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from carryover.tasks.traces.vocabulary import TableFormat
 
 
 def print_paired(a: str, b: str, home: Path | None, where: str, format: TableFormat) -> None:
-    """Print the comparison of two runs, each the plan of an import or a path of traces."""
+    """Print the comparison of two imports or two paths of traces."""
     rows = pair_runs(_episodes(a, home, where), _episodes(b, home, where))
     frame = pl.DataFrame(rows, schema=list(PairedMetric._fields), infer_schema_length=None, orient="row")
     typer.echo(_sentence(rows), err=format == "csv")
@@ -51,7 +51,10 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _metrics(found: ImportedRows) -> dict[str, object]:
-    """Return an episode's metrics as `marts.episode_metrics` counts them; tokens that nobody counted are null."""
+    """Return an episode's metrics as `marts.episode_metrics` counts them.
+
+    Tokens that nobody counted are null.
+    """
     episode = found.episode
     values = {
         "score": episode.score,

@@ -32,7 +32,7 @@ SERVER_PASSWORD = "PREFECT_SERVER_API_AUTH_STRING"
 
 @contextmanager
 def prefect_server() -> Iterator[None]:
-    """Use the configured Prefect API, or run a server of our own for as long as the block lasts.
+    """Use the configured Prefect API, or run a server meanwhile.
 
     Raises:
         UserError: The configured server does not answer.
@@ -53,7 +53,10 @@ def prefect_server() -> Iterator[None]:
 
 @contextmanager
 def own_server(home: Path, log: Path) -> Iterator[str]:
-    """Yield the address of a server with a data folder of its own; raise `ServerError` with its log where it fails."""
+    """Yield the address of a server with its own data folder.
+
+    Raise `ServerError` with its log where it fails.
+    """
     environment = os.environ | QUIET | {"PREFECT_HOME": str(home)}
     environment.pop(SERVER_PASSWORD, None)
 
@@ -77,7 +80,7 @@ def _address(port: int) -> str:
 
 
 def unavailable_server() -> str | None:
-    """Return why no configured Prefect server can be used; `None` if one answers."""
+    """Return why the configured Prefect server is unavailable, or `None`."""
     url = PREFECT_API_URL.value()
     if url is None:
         local = _address(4200)  # the port of `prefect server start`
@@ -92,7 +95,10 @@ def unavailable_server() -> str | None:
 
 
 def _refusal(client: SyncPrefectClient) -> Exception | None:
-    """Return what keeps this client from the API of a healthy server, which tells its health to everyone."""
+    """Return why a healthy server refuses this client.
+
+    Such a server reports its health without a password.
+    """
     try:
         client.api_version()
     except httpx.HTTPError as error:

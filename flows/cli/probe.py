@@ -1,4 +1,4 @@
-"""The command `probe`: what a runtime keeps between blocks, and whether it keeps its claim."""
+"""The command `probe`: what a runtime keeps, and whether as claimed."""
 
 import typer
 
@@ -14,7 +14,7 @@ BROKEN = 2
 
 
 def report_probe(wanted: str, claim: Claim | None, layout: ProbeFormat) -> int:
-    """Probe a runtime, print what it keeps and the verdict, and return the exit code."""
+    """Probe a runtime, print findings and verdict, and return the exit code."""
     report = probe(choose_runtime(wanted), wanted)
     found = breaches(report, claim) if claim else []
     match layout:

@@ -1,4 +1,4 @@
-"""A run described and an episode replayed, found by the first digits of their ids."""
+"""A run described and an episode replayed, by prefixes of their ids."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ from carryover.tasks.services.errors import UserError
 
 
 def describe_run(warehouse: Warehouse, start: str) -> dict[str, object]:
-    """Return a run's plan, its environment and the servers that answered for its models, as JSON values.
+    """Return a run's plan, environment and servers, as JSON values.
 
     Raise `UserError` if no run's id starts so, which names the latest, or several do.
     """
@@ -37,7 +37,7 @@ def describe_run(warehouse: Warehouse, start: str) -> dict[str, object]:
 
 
 def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
-    """Print the episode whose id starts with the given digits, of the named plan or of the latest finished one.
+    """Print an episode by the first digits of its id.
 
     Raise `UserError` if no episode of the plan starts so, or several do.
     """
@@ -89,7 +89,7 @@ def _ending(episode: dict[str, Any]) -> str:
 
 
 def _who_played(episode: dict[str, Any]) -> str:
-    """Return the contract that a model was trained on, or who else played."""
+    """Return the contract of a model's training, or another player."""
     contract = episode["train_contract"]
     if episode["base"] == "teacher":
         if contract:

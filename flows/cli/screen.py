@@ -1,4 +1,7 @@
-"""Console for results: as wide as the terminal or `COLUMNS`, or wide enough for every table without either."""
+"""Console for results, as wide as the terminal or its tables.
+
+`COLUMNS` gives a width too.
+"""
 
 import shutil
 

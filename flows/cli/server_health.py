@@ -1,4 +1,4 @@
-"""The state of a Prefect server: which runs are running, waiting, late or failed, and why."""
+"""The state of a Prefect server: its runs, pools and schedules."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -64,7 +64,10 @@ class RunLine(NamedTuple):
 
 
 def server_lines(width: int) -> list[str]:
-    """Return lines about the configured server, each at most `width` wide; none without a server."""
+    """Return lines on the configured server, each at most `width` wide.
+
+    None without a server.
+    """
     url = PREFECT_API_URL.value()
     if url is None:
         return []
@@ -107,7 +110,7 @@ def read_state(client: SyncPrefectClient, now: datetime) -> ServerState:
 
 
 def describe_server(url: str, state: ServerState) -> list[str]:
-    """Return the lines of a server: a headline, its runs by kind, its pools and its schedules."""
+    """Return a server's headline, runs by kind, pools and schedules."""
     found = [line for run in state.runs if (line := describe_run(run, state)) is not None]
     counts = ", ".join(f"{sum(line.kind == kind for line in found)} {kind}" for kind in SHOWN)
     lines = [f"Prefect {url.removesuffix('/api')}: {counts}"]
@@ -120,7 +123,10 @@ def describe_server(url: str, state: ServerState) -> list[str]:
 
 
 def describe_run(run: FlowRun, state: ServerState) -> RunLine | None:
-    """Return a run's line; None for a stage of a study, which has one."""
+    """Return a run's line; None for a stage of a study.
+
+    The study has a line already.
+    """
     deployment = None
     if run.deployment_id:
         deployment = state.deployments.get(run.deployment_id)
@@ -156,7 +162,10 @@ def _how_long(run: FlowRun, state: State, now: datetime) -> str:
 
 
 def _is_late(run: FlowRun, state: State, now: datetime) -> bool:
-    """Tell whether nobody took a run in time, also where no service of the server has marked it."""
+    """Tell whether nobody took a run in time.
+
+    A server without its late-runs service marks none.
+    """
     if state.type is not StateType.SCHEDULED or (state.name or "").startswith("Awaiting"):
         return False
     return state.name == "Late" or now - (run.expected_start_time or now) > GRACE

@@ -1,4 +1,4 @@
-"""Commands that print or write what the warehouse holds: queries, tables, verdicts, figures, the report."""
+"""Commands on the warehouse: queries, tables, verdicts, figures, the report."""
 
 from functools import partial
 from pathlib import Path
@@ -58,7 +58,7 @@ def tables(
 
 
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:
-    """Print what the laptop study claimed beforehand, what it measured, and whether each claim holds."""
+    """Print each claim of the study with measurement and verdict."""
     from carryover.flows.cli.tables import print_verdicts
 
     with open_warehouse(home, results) as warehouse:
@@ -76,7 +76,7 @@ def keep(
         bool, typer.Option("--recompute", help="Only compute the statistics of the kept rows again.")
     ] = False,
 ) -> None:
-    """Keep a study's rows per episode, without any text, in a small folder that `--results` reads."""
+    """Keep a study's rows per episode, without text, for `--results`."""
     from carryover.tasks.analysis.compute import kept_statistics
     from carryover.tasks.stages.results import keep_results, write_statistics
 
@@ -103,7 +103,7 @@ def questions(
     plan: Plan = None,
     results: Results = None,
 ) -> None:
-    """Ask the ten questions of sql/questions.md: each with its query and its answer."""
+    """Ask the ten questions of sql/questions.md, with query and answer."""
     from carryover.flows.cli.tables import print_questions, write_answers
     from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 
@@ -124,7 +124,7 @@ def figures(
     ] = None,
     results: Results = None,
 ) -> None:
-    """Draw the 2x2 and Figures 2 and 3 from SQL as SVG, each with its caption."""
+    """Draw the 2x2 and Figures 2 and 3 as captioned SVG."""
     from carryover.flows.cli.documents import write_figures
 
     target = folder or find_folders(home).documents / "figures"

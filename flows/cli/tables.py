@@ -51,7 +51,7 @@ def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.
 
 
 def choose_comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
-    """Return the plan that was named, by default that of CaveAgent's latest comparison; empty if there is none."""
+    """Return the named plan, or CaveAgent's latest comparison; empty without one."""
     found = warehouse.sql(command_sql("latest_comparison")).rows() if plan_digest is None else [(plan_digest,)]
     if found:
         return found[0][0]
@@ -59,7 +59,7 @@ def choose_comparison(warehouse: Warehouse, plan_digest: str | None) -> str:
 
 
 def print_verdicts(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:
-    """Print one row per hypothesis and group of a plan's episodes, and the count of distinct claims."""
+    """Print a row per hypothesis and group, and count distinct claims."""
     verdicts = read_verdicts(warehouse, plan_digest)
     frame = pl.DataFrame(verdicts, schema=_VERDICT_SCHEMA, orient="row")
     ordered = frame.sort(("variant", "base", "visibility", "header", "bucket"), maintain_order=True)
@@ -91,7 +91,10 @@ def _read_evidence(warehouse: Warehouse, plan_digest: str) -> Evidence:
 
 
 def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) -> None:
-    """Print one question or all, each with its query and answer; raise `UserError` for an unknown one."""
+    """Print one question or all, with query and answer.
+
+    Raise `UserError` for an unknown one.
+    """
     console = screen()
     questions = read_questions(questions_text())
     chosen = [question for question in questions if number in (None, question.number)]
@@ -104,7 +107,10 @@ def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) 
 
 
 def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
-    """Write answers into a copy of `sql/questions.md` and return their numbers; raise `UserError` if it asks none."""
+    """Write answers into a copy of `sql/questions.md`; return their numbers.
+
+    Raise `UserError` if it asks none of the questions.
+    """
     text = path.read_text(encoding="utf-8")
     asked = [question for question in read_questions(text) if question.number in numbers]
     if not asked:

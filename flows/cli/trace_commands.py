@@ -1,4 +1,4 @@
-"""Commands on traces: replay, comparison, lint, the probe of a runtime, exchange with others."""
+"""Commands on traces: replay, comparison, lint, probe, import, export."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ from carryover.tasks.traces.vocabulary import ExportFormat, Purpose, Split
 
 
 def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
-    """Replay an episode turn by turn: reflection, code, observation, live names. An unambiguous id prefix is enough."""
+    """Replay an episode turn by turn; the start of its id suffices."""
     from carryover.flows.cli.replay import print_episode
 
     with open_warehouse(home) as warehouse:
@@ -33,7 +33,7 @@ def view(
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
 ) -> None:
-    """Look at the study and its traces in a browser: cells, episodes turn by turn, names by step, pairs."""
+    """Look at the study and its traces in a browser."""
     from carryover.flows.cli.view import serve_viewer, write_viewer
 
     if out is not None:
@@ -43,7 +43,7 @@ def view(
 
 
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
-    """Say what differs between two runs: plan, source, environment, servers. An unambiguous id prefix is enough."""
+    """Compare two runs: plan, source, environment, servers."""
     from carryover.flows.cli.replay import describe_run
     from carryover.tasks.plans.difference import describe_difference
 
@@ -72,7 +72,7 @@ def lint(
     ] = None,
     format: Annotated[LintFormat, typer.Option("--format", help="How the findings are printed.")] = "rich",
 ) -> None:
-    """Report what the code of agent traces assumes about its interpreter, without a model.
+    """Report what agents' code assumes about its interpreter, without a model.
 
     Tokens are words and symbols of the code; foreign traces name no tokenizer.
     """
@@ -99,7 +99,7 @@ def probe(
     ] = None,
     format: Annotated[ProbeFormat, typer.Option("--format", help="How the report is printed.")] = "rich",
 ) -> None:
-    """Measure what a Python runtime keeps after a block, an error and a reset, channel by channel."""
+    """Measure what a Python runtime keeps after blocks, errors and resets."""
     from carryover.flows.cli.probe import report_probe
 
     raise typer.Exit(report_probe(runtime, claims, format))
@@ -112,7 +112,7 @@ def paired(
     where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, for plans.")] = "true",
     format: Format = "rich",
 ) -> None:
-    """Compare two imported runs by instance: signed-rank tests after Holm, bootstrap intervals, ratio of tokens."""
+    """Compare two imported runs by instance, with tests and intervals."""
     from carryover.flows.cli.paired import print_paired
 
     print_paired(a, b, home, where, format)
@@ -125,7 +125,7 @@ def export_traces(
     where: Annotated[str, typer.Option(help="SQL condition on the table episodes.")] = "true",
     plan: Plan = None,
 ) -> None:
-    """Write the finished episodes for others: the authors' JSON, chat JSON lines, Hugging Face Parquet, or ATIF."""
+    """Export finished episodes: the authors' JSON, chat lines, Parquet, or ATIF."""
     from carryover.flows.cli.exchange import export_episodes
 
     with open_warehouse(home) as warehouse:
@@ -153,7 +153,7 @@ def import_traces(
     ] = "import",
     plan: Annotated[str, typer.Option(help="Name under which `tables --plan` shows the rows.")] = "import",
 ) -> None:
-    """Land and merge foreign episodes of any known layout; options supply missing columns."""
+    """Land and merge foreign episodes; options supply missing columns."""
     from carryover.tasks.stages.imports import import_episodes
 
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}

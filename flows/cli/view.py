@@ -1,4 +1,4 @@
-"""The command `view`: the warehouse's traces in a browser, served or as a file."""
+"""The command `view`: traces in a browser, served or as a file."""
 
 import secrets
 import socket

@@ -1,4 +1,4 @@
-"""A worker of a work pool: Prefect's own, under a name that says what its machine has."""
+"""A Prefect worker, named after its machine's GPU and memory."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ def start_worker(pool: str, name: str | None, home: Path | None) -> NoReturn:
 
 
 def worker_command(pool: str, name: str | None, variables: Mapping[str, str]) -> list[str]:
-    """Return the arguments of Python; a worker of the pool `gpu` takes one run at a time.
+    """Return Python's arguments; a `gpu` worker takes one run at a time.
 
     The name is all that Prefect's API keeps of a worker, so it says what the machine has.
     """

@@ -95,7 +95,7 @@ def _opening_error(path: Path, error: duckdb.Error) -> WarehouseError:
 
 
 def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) -> None:
-    """Deny the connection's SQL every file but attached ones and those below `folder`.
+    """Deny SQL every file but attached ones and those below `folder`.
 
     It cannot be undone.
     """
@@ -106,7 +106,9 @@ def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) ->
 
 
 def require_query(connection: DuckDBPyConnection, sql: str) -> None:
-    """Raise `QueryError` for any other statement than a query: attaching anew would evade a read-only attachment.
+    """Raise `QueryError` for any statement but a query.
+
+    Attaching anew would evade a read-only attachment.
 
     Raises `duckdb.Error` for SQL that cannot be parsed.
     """
@@ -130,7 +132,7 @@ def query_error(error: duckdb.Error) -> QueryError:
 
 
 def _why_no_query(kind: str) -> str:
-    """Return the refusal of a statement that is not a query, with the way out.
+    """Return why a statement is refused, with the way out.
 
     `kind` names it.
     """
@@ -141,7 +143,7 @@ def _why_no_query(kind: str) -> str:
 
 
 def _without_asides(statement: str) -> str:
-    """Return a statement with a space for every comment and every text in quotes."""
+    """Return a statement with spaces for comments and quoted text."""
     source = statement.encode()  # the tokens begin at bytes
     tokens = duckdb.tokenize(statement)
     ends = [start for start, _ in tokens[1:]] + [len(source)]

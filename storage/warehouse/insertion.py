@@ -26,7 +26,7 @@ def insert_bundles(
     refusals: Sequence[Refusal],
     open_bar: OpenBar = no_bar,
 ) -> dict[str, int]:
-    """Insert the bundles' new rows, remember the bundles and note the refusals, all in one transaction.
+    """Insert bundles' new rows and note refusals, in one transaction.
 
     Return the number of rows by table, tables without new rows left out. `open_bar` shows the rows, a table at a time.
     """
@@ -56,7 +56,10 @@ def _row_count(shares: Sequence[Share], table: str) -> int:
 
 
 def _note_reuse(connection: DuckDBPyConnection, shares: Sequence[Share]) -> None:
-    """Note that every plan whose execution of an episode lost to another plan's reuses that one."""
+    """Note each plan whose execution of an episode lost to another's.
+
+    It reuses the execution that won.
+    """
     connection.register("losing_plans", losing_plans(shares))
     connection.execute(
         """
@@ -93,7 +96,7 @@ def _insert_new(connection: DuckDBPyConnection, table: str, source: str) -> int:
 
 
 def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> int:
-    """Insert the rows that landed later than the one held under their key, in its place.
+    """Replace rows by those of equal key that landed later.
 
     Return their number.
     """

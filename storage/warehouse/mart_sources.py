@@ -1,4 +1,4 @@
-"""Sources of published tables, macros, staging views and marts: the files of `sql`."""
+"""Sources of published tables, macros, staging views and marts."""
 
 import hashlib
 from importlib.resources import files
@@ -37,11 +37,11 @@ class MartSource(NamedTuple):
 
     @property
     def relation(self) -> str:
-        """Name of the relation in the database: views for readers are in `main`."""
+        """Name in the database: views for readers are in `main`."""
         return f"{'main' if self.schema == 'views' else self.schema}.{self.name}"
 
     def creation(self, kind: str) -> str:
-        """Return the statement that makes the relation a table or a view, or that creates the macro."""
+        """Return the statement that creates the table, view or macro."""
         if self.schema == "macros":
             return self.statement
         return f"create or replace {kind} {self.relation} as {self.statement}"
@@ -69,7 +69,10 @@ def _queries(schema: str) -> list[MartSource]:
 
 
 def sources_digest(sources: list[MartSource]) -> str:
-    """Return a digest of what decides the marts: the files, the tables and the migrations."""
+    """Return a digest of what decides the marts.
+
+    Files, tables and migrations decide them.
+    """
     contents = [(source.schema, source.name, source.content) for source in sources]
     migrations = [migration.digest for migration in read_migrations()]
     tables = [create_table(table) for table in TABLES]

@@ -23,7 +23,7 @@ where table_catalog = current_database() and table_schema in ('published', 'stag
 def refresh_marts(
     connection: DuckDBPyConnection, *, is_materialized: bool = True, open_bar: OpenBar = no_bar
 ) -> Literal["nothing", "increment", "rebuild"]:
-    """Make published tables, macros, staging views and marts from their files; return how.
+    """Make published tables, macros, views and marts from files; return how.
 
     `published.NAME` is a table of a CSV file, `staging.NAME` a view or a macro, `marts.NAME` a table. They are made in
     this order, those of a schema in the order of their names. Where the files are those
@@ -49,12 +49,12 @@ def refresh_marts(
 
 
 def are_of_this_sql(connection: DuckDBPyConnection) -> bool:
-    """Return whether a warehouse's marts were computed by the SQL files that are installed here."""
+    """Tell whether the installed SQL computed a warehouse's marts."""
     return _computed_from(connection)[0] == sources_digest(read_mart_sources())
 
 
 def _computed_from(connection: DuckDBPyConnection) -> tuple[str | None, int]:
-    """Return the digest of the SQL that computed the marts last, and the number of bundles then."""
+    """Return the digest of the marts' SQL, and the bundles then."""
     rows = connection.sql("select sql_digest, bundle_count from main.refreshed_marts").fetchall()
     if rows:
         return rows[0]

@@ -49,7 +49,7 @@ def merge(
     grace: timedelta = GRACE,
     open_bar: OpenBar = no_bar,
 ) -> MergeReport:
-    """Insert every new bundle into the warehouse, refresh the marts and replace the readers' copy.
+    """Insert new bundles, refresh the marts, replace the readers' copy.
 
     Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
     why, and the rest goes on. `open_bar` shows rows and marts as they come. Raise `WarehouseBusyError` while another

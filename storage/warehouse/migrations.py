@@ -1,4 +1,4 @@
-"""Schema of the warehouse: tables follow the row models, and numbered migrations do the rest.
+"""The warehouse's schema: row models declare tables, migrations the rest.
 
 A warehouse of any version is brought to the row models of this one: a missing table is created, a missing column is
 added with its default. Numbered migrations, with a ledger of the ones applied, change what no row model declares.
@@ -71,7 +71,7 @@ def read_migrations(folder: Traversable | Path | None = None) -> list[Migration]
 
 
 def migrate(connection: DuckDBPyConnection, folder: Traversable | Path | None = None) -> int:
-    """Bring a database to the newest schema, keeping its rows, and return the number of migrations applied.
+    """Bring a database to the newest schema; return the migrations applied.
 
     An empty database becomes an empty warehouse. Raise `WarehouseError` for a database that is no warehouse, and for
     one of a newer version.

@@ -1,4 +1,4 @@
-"""Reading the warehouse from Python: SQL as Arrow or Polars, tables as lazy frames.
+"""Reading the warehouse: SQL as Arrow or Polars, tables lazily.
 
 A reader never waits.
 """
@@ -72,7 +72,7 @@ class Result:
 
 
 class Warehouse:
-    """A warehouse for reading: the readers' copy of a file, or a landing zone seen as one.
+    """A warehouse for reading: a readers' copy, or a landing zone.
 
     ```python
     with Warehouse.open("study.duckdb") as warehouse:
@@ -87,7 +87,7 @@ class Warehouse:
 
     @classmethod
     def open(cls, path_or_url: str | Path, storage_options: Mapping[str, Any] | None = None) -> Self:
-        """Open a warehouse file through its readers' copy, or the landing zone at a folder or URL by scanning it.
+        """Open a warehouse file, or scan a landing zone's folder or URL.
 
         `storage_options` are those of the landing zone.
         Raise `WarehouseError` where there is neither, and for a file that is no warehouse or of another version;
@@ -130,7 +130,9 @@ class Warehouse:
             raise query_error(error) from error
 
     def latest_plan(self) -> str | None:
-        """Return the digest of the plan whose study finished last, of the last import without a study.
+        """Return the digest of the latest finished study's plan.
+
+        Of the latest import where there is no study.
 
         Else `None`.
         """
@@ -140,7 +142,9 @@ class Warehouse:
         return None
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """Return a table as a lazy Polars frame over what `sql` reads: a file's copy, or the landed Parquet of a zone.
+        """Return a table as a lazy Polars frame.
+
+        It reads what `sql` reads: a file's copy, or the landed Parquet of a zone.
 
         Raise `ValueError` for a table that does not exist.
         """
@@ -233,7 +237,7 @@ def _refuse_damage(landing: LandingZone, error: Exception) -> None:
 
 
 def _may_become_a_zone(store: FileStore) -> bool:
-    """Tell whether a folder without a manifest holds files of a landing zone alone.
+    """Tell whether a folder without manifests holds landing-zone files alone.
 
     A bundle's files are written before its manifest.
     """
@@ -242,7 +246,7 @@ def _may_become_a_zone(store: FileStore) -> bool:
 
 
 def _landed_source(store: FileStore, table: str, shares: Sequence[Share]) -> str | None:
-    """Return a query for a table's landed rows, and for the reuse that no plan has noted itself."""
+    """Return a query for a table's landed rows and unnoted reuse."""
     source = table_source(store, table, shares)
     if table != ReusedEpisodeRow.TABLE:
         return source

@@ -1,4 +1,4 @@
-"""The readers' copy of a warehouse: what readers open while the merger owns the live file."""
+"""The readers' copy of a warehouse, while the merger owns the file."""
 
 import os
 import shutil
@@ -10,12 +10,12 @@ from carryover.tasks.services.whole_files import written_whole
 
 
 def readers_copy_path(warehouse_path: Path) -> Path:
-    """Return where the readers' copy of a warehouse file lies: that of `study.duckdb` is `study.readers.duckdb`."""
+    """Return the readers' copy's path: `study.readers.duckdb` of `study.duckdb`."""
     return warehouse_path.with_name(f"{warehouse_path.stem}.readers{warehouse_path.suffix}")
 
 
 def has_current_copy(warehouse_path: Path) -> bool:
-    """Tell whether the readers' copy is one of the live file as it is.
+    """Tell whether the readers' copy is of the live file.
 
     A copy bears its original's time.
     """

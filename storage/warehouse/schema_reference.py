@@ -1,4 +1,4 @@
-"""The schema of a warehouse, described by the comments that every relation and column bears."""
+"""The schema of a warehouse, described by its comments."""
 
 import polars as pl
 
@@ -27,7 +27,7 @@ order by column_index
 
 
 def describe_schema(relation: str | None = None) -> pl.DataFrame:
-    """Return the relations of a warehouse with their meanings, or the columns of one.
+    """Return a warehouse's relations with meanings, or one's columns.
 
     A relation of the schema `main` goes by its bare name too. Raise `UserError` for an unknown one.
     """

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 def stoppable(connection: DuckDBPyConnection, ask: Callable[[], Result]) -> Result:
-    """Return what `ask` returns, which works on the connection in a thread of its own.
+    """Run `ask` on the connection in a stoppable thread.
 
     Raise `KeyboardInterrupt` once the connection has stopped working on it, where the keyboard interrupts.
     """

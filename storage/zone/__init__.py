@@ -1,4 +1,4 @@
-"""The landing zone: immutable bundles of Parquet files, appended by any number of workers.
+"""The landing zone: immutable Parquet bundles that any worker appends.
 
 Read `landing.py` first: one write is one bundle, and its manifest (`bundles.py`) commits it last. `files.py` writes
 whole files on a folder or on object storage, `objects.py` keeps models and datasets by their content, `scans.py` and

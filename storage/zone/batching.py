@@ -55,7 +55,9 @@ class BatchedLanding:
                 self.flush()
 
     async def land_regularly(self, pause: Callable[[], Awaitable[None]] = _SECOND) -> None:
-        """Land an old batch after every pause, until cancelled: the next episode may end much later.
+        """Land an old batch after every pause, until cancelled.
+
+        The next episode may end much later.
 
         What cannot be landed is tried again, and its error raised, with the next episode or at the end.
         """

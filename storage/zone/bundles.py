@@ -28,7 +28,7 @@ class BundleFile(FrozenModel):
 
 
 class BundledEpisode(FrozenModel):
-    """An episode of a bundle: enough to know, without opening a Parquet file, what is done."""
+    """An episode of a bundle, known without opening a Parquet file."""
 
     episode_id: str
     plan_digest: str
@@ -36,7 +36,7 @@ class BundledEpisode(FrozenModel):
 
 
 class Manifest(FrozenModel):
-    """The commit of a bundle, written last: files without a manifest do not count."""
+    """The commit of a bundle, written last; files without one don't count."""
 
     format_version: Literal[1] = 1
     bundle_id: str
@@ -88,12 +88,15 @@ class Share(NamedTuple):
 
 
 def checksum(content: bytes | memoryview) -> str:
-    """Return the CRC-32 of a content: fast enough for every merge, and no single flipped bit has the same one."""
+    """Return the CRC-32 of a content.
+
+    It is fast enough for every merge, and differs for every single flipped bit.
+    """
     return f"{zlib.crc32(content):08x}"
 
 
 def new_bundle_id(now: datetime) -> str:
-    """Return a name that no other writer chooses and that sorts by time."""
+    """Return a unique name that sorts by time."""
     return f"{now.astimezone(UTC):%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:12]}"
 
 
@@ -103,12 +106,12 @@ def manifest_path(run_id: str, bundle_id: str) -> str:
 
 
 def data_path(table: str, run_id: str, bundle_id: str) -> str:
-    """Return where a bundle's rows of a table lie in the landing zone."""
+    """Return the path of a bundle's rows of a table."""
     return f"{table}/run_id={run_id}/{bundle_id}.parquet"
 
 
 def share_episodes(manifests: Iterable[Manifest], taken: Collection[str] = ()) -> list[Share]:
-    """Decide which bundle every episode is taken from: the earliest, unless it is `taken` before.
+    """Decide every episode's bundle: the earliest, unless it is `taken` before.
 
     An episode that ran twice, because its worker was killed after landing it, is in two bundles with different
     rows. All its rows come from one of them, so that two executions are never mixed.

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, on a local folder or on anything fsspec opens."""
+"""Files that appear whole or not at all, local or fsspec's."""
 
 import os
 import shutil
@@ -154,7 +154,7 @@ class FileStore:
         return f"{self.root}/{path}"
 
     def relative(self, name: str) -> str:
-        """Return the path below the root of a name that the filesystem gave."""
+        """Return a filesystem's name as a path below the root."""
         if name.startswith(self.root):
             return name[len(self.root) :].lstrip("/")
         return name

@@ -43,7 +43,7 @@ class Manifests(NamedTuple):
 
 
 class LandingZone:
-    """A folder or bucket where workers land rows, and from which they are merged or read."""
+    """A folder or bucket of landed rows, to merge or read."""
 
     def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
         """Open a landing zone at a folder or fsspec URL.
@@ -126,7 +126,7 @@ class LandingZone:
         return unreadable
 
     def landed_episodes(self, plan_digest: str | None = None, run_id: str | None = None) -> dict[str, FinishReason]:
-        """Return how each landed episode ended, by its id and from the manifests alone.
+        """Return landed episodes' endings by id, from the manifests alone.
 
         Of one plan or run if given.
         """

@@ -36,7 +36,10 @@ class KeptFolder(FrozenModel):
 
 
 def keep_folder(folders: Folders, folder: Path) -> KeptFolder:
-    """Return a folder as other workers find it: of a data folder, the files directly in it, without hidden ones."""
+    """Store a folder's visible files for other workers.
+
+    Only files directly in the folder count.
+    """
     if not folder.is_relative_to(folders.home):
         return KeptFolder(path=folder)
     named = {file.name: file for file in sorted(folder.iterdir()) if file.is_file() and not file.name.startswith(".")}
@@ -109,7 +112,10 @@ def fetch_files(folders: Folders, files: Mapping[Path, str]) -> None:
 
 
 def begin_generation(folders: Folders) -> None:
-    """Give the data folder, or its shared landing zone, a new identity: results cached for another one are stale."""
+    """Give the data folder or shared landing zone a new identity.
+
+    Results that are cached for another one are stale.
+    """
     store, name = _generation_file(folders)
     store.write(name, secrets.token_hex(8).encode())
 

@@ -1,4 +1,4 @@
-"""Quarantine: damaged, foreign and abandoned files of a landing zone are moved aside with a reason."""
+"""Quarantine of damaged, foreign and abandoned files, with a reason."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ class Refusal(NamedTuple):
 def inspect_landing(
     files: Sequence[FoundFile], manifests: Manifests, merged: Collection[str], left_behind_before: datetime
 ) -> list[Refusal]:
-    """Return the files that belong to no bundle: foreign ones, unreadable manifests, leftovers of killed writers."""
+    """Return files of no bundle: foreign ones, unreadable manifests, leftovers."""
     committed = {*merged, *(manifest.bundle_id for manifest in manifests.bundles)}
     refusals = [Refusal(path, reason) for path, reason in manifests.unreadable.items()]
     for file in files:
@@ -136,7 +136,10 @@ def _why_unfit(manifest: Manifest, sizes: dict[str, int]) -> str | None:
 
 
 def _why_file_unfit(file: BundleFile, sizes: dict[str, int]) -> str | None:
-    """Return why a file cannot be read into its table: an unknown table or column, a lost size, a missing key."""
+    """Return why a file cannot be read into its table.
+
+    An unknown table or column, a lost size, or a missing key.
+    """
     if file.table not in TABLES:
         return f"table {file.table!r} is unknown to this version; upgrade Carryover"
     if file.path not in sizes:

@@ -1,4 +1,4 @@
-"""Lazy scans of landed Parquet, deduplicated as a merge would, and of a warehouse's tables."""
+"""Lazy scans of landed Parquet, deduplicated, and of warehouse tables."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -15,7 +15,7 @@ from carryover.tasks.traces.rows import EPISODE_TABLES
 
 
 def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:
-    """Return a table's rows as a lazy frame, deduplicated: what a merge of the bundles would hold."""
+    """Return a table's rows lazily, as a merge would hold them."""
     model = row_model(table)
     bundles = [manifest for manifest in manifests if manifest.file(table)]
     if not bundles:
@@ -41,7 +41,7 @@ def _scan_episodes(store: FileStore, manifests: Sequence[Manifest], table: str) 
 
 
 def scan_relation(begin: Callable[[], DuckDBPyRelation]) -> pl.LazyFrame:
-    """Return a relation as a lazy frame that a query may read several times at once.
+    """Return a relation as a lazy frame that queries may reread.
 
     `begin` makes it each time.
 
@@ -52,7 +52,10 @@ def scan_relation(begin: Callable[[], DuckDBPyRelation]) -> pl.LazyFrame:
 
 
 class _FreshRelation:
-    """A relation made anew at every use: a DuckDB connection holds one open result at a time."""
+    """A relation made anew at every use.
+
+    A DuckDB connection holds one open result at a time.
+    """
 
     def __init__(self, begin: Callable[[], DuckDBPyRelation]) -> None:
         self._begin = begin
@@ -79,7 +82,7 @@ def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl
 
 
 def _defaults(table: str, files: Sequence[BundleFile]) -> list[pl.Expr]:
-    """Return the columns that some of the files lack, with their defaults in place of null."""
+    """Return columns that some files lack, filled with their defaults."""
     held = set.intersection(*(set(file.columns) for file in files))
     filled = []
     for name in nullable_schema(table).names:

@@ -1,4 +1,4 @@
-"""Arrow schemas of the tables, derived from the row models: the models are the one place where columns are declared."""
+"""Arrow schemas of the tables, derived from the row models."""
 
 import types
 from collections.abc import Sequence
@@ -50,14 +50,20 @@ def row_model(table: str) -> type[Row]:
 
 @cache
 def arrow_schema(table: str) -> pa.Schema:
-    """Return the Arrow schema of a table, columns in the order of the model, required ones not nullable."""
+    """Return a table's Arrow schema in the model's order.
+
+    Required columns are not nullable.
+    """
     return pa.schema(
         [_arrow_field(table, name, field.annotation) for name, field in row_model(table).model_fields.items()]
     )
 
 
 def nullable_schema(table: str) -> pa.Schema:
-    """Return the Arrow schema of rows that an older version may have landed: any column but a key's may be null."""
+    """Return the schema of rows that an older version may have landed.
+
+    Any column but a key's may be null.
+    """
     fields = [field.with_nullable(field.name not in row_model(table).KEY) for field in arrow_schema(table)]
     return pa.schema(fields)
 
@@ -69,7 +75,7 @@ def duckdb_columns(table: str) -> list[Column]:
 
 
 def column_default(table: str, name: str) -> Any:
-    """Return the value of a column that a row landed without: the model's default, else `None`."""
+    """Return a missing column's value: the model's default, else `None`."""
     field = row_model(table).model_fields[name]
     if field.is_required():
         return None

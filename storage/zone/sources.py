@@ -1,4 +1,4 @@
-"""SQL over the Parquet files of bundles, also of files that lack columns which came later."""
+"""SQL over bundles' Parquet files, also of older columns."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -13,7 +13,7 @@ from carryover.tasks.traces.rows import EPISODE_TABLES
 
 
 def table_source(store: FileStore, table: str, shares: Sequence[Share]) -> str | None:
-    """Return a query for a table's rows in the bundles, with `bundle_id` as last column.
+    """Return a query for a table's rows in the bundles.
 
     `None` without files.
 
@@ -30,7 +30,10 @@ def table_source(store: FileStore, table: str, shares: Sequence[Share]) -> str |
 
 
 def each_once(table: str, source: str) -> str:
-    """Return a query for a source's rows without `bundle_id`, deduplicated by key: the first or latest wins."""
+    """Return a query for a source's rows, deduplicated by key.
+
+    The first or the latest row wins; `bundle_id` is left out.
+    """
     columns = ", ".join(arrow_schema(table).names)
     model = row_model(table)
     if model in EPISODE_TABLES:
@@ -42,13 +45,13 @@ qualify row_number() over (partition by {", ".join(model.KEY)} order by bundle_i
 
 
 def lost_episodes(shares: Sequence[Share]) -> pa.Table:
-    """Return the episodes of the bundles whose rows are taken from another bundle."""
+    """Return the bundles' episodes whose rows come from another bundle."""
     lost = [(share.manifest.bundle_id, episode_id) for share in shares for episode_id in share.lost_episode_ids]
     return _text_table(("bundle_id", "episode_id"), lost)
 
 
 def losing_plans(shares: Sequence[Share]) -> pa.Table:
-    """Return the plans whose execution of an episode is taken from another bundle, with one of their runs.
+    """Return the plans whose execution comes from another bundle.
 
     Two studies that land an episode at the same time do not see each other's; only a reader of both bundles can choose.
     """
@@ -63,7 +66,7 @@ def losing_plans(shares: Sequence[Share]) -> pa.Table:
 
 
 def _text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> pa.Table:
-    """Return rows as a table of text, which holds its columns without rows as well."""
+    """Return rows as a table of text, with columns even if empty."""
     texts = zip(*rows, strict=True) if rows else ((),) * len(columns)
     return pa.table([pa.array(column, pa.string()) for column in texts], names=list(columns))
 
@@ -71,7 +74,7 @@ def _text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> pa.Tab
 def _select(
     store: FileStore, table: str, files: Sequence[BundleFile], held: Collection[str], has_lost_episodes: bool
 ) -> str:
-    """Return a query for the rows of files that hold the same columns.
+    """Return a query for rows of files with the same columns.
 
     The table's others have their defaults.
     """

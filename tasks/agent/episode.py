@@ -62,7 +62,7 @@ class EpisodeContext:
 
 
 async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> RecordedEpisode:
-    """Play one episode to its end and return everything that happened as rows.
+    """Play one episode to its end and return its rows.
 
     Errors of agent code, of tools and of the model are observations or endings, never exceptions here. Bindings are
     verified before every step; a `ContractViolationError` must stop the run, and the episode is not recorded. Of the

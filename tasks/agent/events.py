@@ -16,7 +16,7 @@ class Asked(NamedTuple):
 
 
 class Replied(NamedTuple):
-    """The model replied; if the reply holds a block or calls, they run next."""
+    """A reply of the model; its block or calls run next."""
 
     reply: Reply
     completion: Completion
@@ -103,7 +103,7 @@ class Answer:
 
 
 def retryable(answer: Answer) -> Answer:
-    """Return an end with a time limit as an error, which is retried.
+    """Return an end by time limit as an error, to retry.
 
     Else the load of the machine would decide a result of a study.
     """

@@ -1,4 +1,7 @@
-"""The task family as an episode needs it; `tasks/knapsack/family.py` is the study's own."""
+"""The task family that an episode needs, as protocols.
+
+`tasks/knapsack/family.py` is the study's own.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -31,7 +34,7 @@ class Environment(Protocol):
         ...
 
     def known(self) -> dict[str, Any]:
-        """Return the objects that a contract with injection binds before each block, by name."""
+        """Return objects that a contract with injection binds, by name."""
         ...
 
     def score(self) -> Score:
@@ -65,11 +68,11 @@ class Family(Protocol):
         ...
 
     def goal_values(self, instance: Any) -> Mapping[str, object]:
-        """Return the values of the goal's `$names`: all that the model may know."""
+        """Return the goal's `$names`: all that the model may know."""
         ...
 
     def usual_tool_call_cap(self, instance: Any) -> int | None:
-        """Return the cap per turn that needs no mention in a compact prompt."""
+        """Return the cap per turn that compact prompts need not mention."""
         ...
 
     def open_teacher(

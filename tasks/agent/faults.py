@@ -52,7 +52,7 @@ class FailingTools:
         self._failing = tool
 
     def disarm(self) -> bool:
-        """Take back a failure that no call has met; return whether there was one."""
+        """Take back an unmet failure; tell whether there was one."""
         was_armed = self._failing is not None
         self._failing = None
         return was_armed
@@ -83,7 +83,7 @@ class FaultInjector:
     def before_step(
         self, step: int, code: str, active_globals: tuple[str, ...], drop_name: Callable[[str], bool]
     ) -> str | None:
-        """Arm a step's fault if one is due, and return a dropped name.
+        """Arm a step's fault if due; return a dropped name.
 
         `active_globals` are the user names alive when the step starts; `drop_name` removes one, and tells whether it
         was there.
@@ -102,7 +102,7 @@ class FaultInjector:
         return None
 
     def after_step(self, result: BlockResult) -> str | None:
-        """Return the fault that the step met as `drop:NAME` or `fail:TOOL`, or none."""
+        """Return the met fault as `drop:NAME` or `fail:TOOL`, or none."""
         armed = self._armed
         self._armed = None
         if armed is None:
@@ -126,7 +126,7 @@ class FaultInjector:
 
 
 def _names_read(events: Iterable[NameEvent], active_globals: tuple[str, ...]) -> list[str]:
-    """Return the living names that a block reads before it binds them, in order."""
+    """Return the living names that a block reads before binding."""
     bound: set[str] = set()
     names: dict[str, None] = {}
     for event in events:

@@ -63,7 +63,7 @@ class EpisodeMachine:
         return self._answer
 
     async def play(self) -> AsyncIterator[Event]:
-        """Yield what happens until the episode ends; the last event is the `Answer`.
+        """Yield events until the episode ends; the last is the `Answer`.
 
         Errors of agent code, of tools, of the model and of the runtime are observations or ends, never exceptions.
         """
@@ -124,7 +124,7 @@ class EpisodeMachine:
         return await self._speaker.shorten(self._complete)
 
     async def _ask(self) -> Replied:
-        """Return the model's next reply, kept in the conversation; raise `Stopped` without one."""
+        """Return the model's next reply; raise `Stopped` without one."""
         limit = self._limits.context_tokens
         if limit is not None and self._speaker.token_count() >= limit:
             raise Stopped(FinishReason.CONTEXT_LENGTH, error="the conversation is longer than the context window")
@@ -136,7 +136,7 @@ class EpisodeMachine:
         return Replied(reply, completion, request.seed)
 
     async def _complete(self, request: CompletionRequest) -> Completion:
-        """Ask the model once, within the time that is left, and charge the tokens."""
+        """Ask the model once, within the time left, and charge tokens."""
         started = time.perf_counter()
         try:
             async with asyncio.timeout_at(self._deadline):
@@ -158,7 +158,7 @@ class EpisodeMachine:
         return completion._replace(text=encodable(completion.text))
 
     async def _respond(self, replied: Replied) -> Observed:
-        """Let a reply act and tell the model; raise `Stopped` for an answer."""
+        """Run a reply and answer the model; raise `Stopped` for an answer."""
         reply = replied.reply
         completion = replied.completion
         refusal = self._refusal(reply, completion)

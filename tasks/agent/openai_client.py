@@ -61,7 +61,7 @@ class OpenAIClient:
         )
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Continue the conversation; raise a `ModelError` with the reason if all retries fail."""
+        """Continue the conversation; raise `ModelError` after all retries."""
         body: dict[str, Any] = {
             "model": self.model_name,
             "messages": [message.wire() for message in request.messages],
@@ -85,7 +85,7 @@ class OpenAIClient:
         await self._client.close()
 
     async def _ask(self, body: dict[str, Any], episode_id: str) -> Completion:
-        """Post a body as it is, and read the answer as it came.
+        """Post a body unchanged, and read the answer.
 
         `chat.completions.create` first holds every message against every type that a message may have: up to some
         milliseconds of the event loop per request, in which no other episode moves. And the client builds a

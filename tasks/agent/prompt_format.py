@@ -149,7 +149,7 @@ class CompactWire:
 
 
 def open_wire(prompt_set: PromptSet, texts: Mapping[str, str], variation: Variation = PLAIN) -> StudyWire | CompactWire:
-    """Return the format of a prompt set in the wording of an episode."""
+    """Return a prompt set's format in an episode's wording."""
     if prompt_set == "full":
         return StudyWire(texts, variation)
     return CompactWire(texts, variation)
@@ -172,7 +172,7 @@ def read_prompts(prompt_set: str, of_family: Mapping[str, str]) -> Mapping[str, 
 
 
 def find_prompt(texts: Mapping[str, str], name: str) -> str:
-    """Return a prompt; raise `ValueError` naming the prompts there are for a missing one."""
+    """Return a prompt; raise `ValueError` naming the known ones."""
     if name not in texts:
         raise ValueError(f"no prompt {name!r} in the set; it has {', '.join(sorted(texts)) or 'none'}")
     return texts[name]

@@ -1,4 +1,4 @@
-"""Protocol between the agent loop and a model: one completion for one conversation."""
+"""Protocol between the agent and a model: one completion."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -87,7 +87,7 @@ class NoReplyError(ModelError):
 
 
 class ContextOverflowError(ModelError):
-    """The server refused the conversation as too long; the episode ends with `context_length`."""
+    """The conversation is too long for the server; ends with `context_length`."""
 
 
 class ReplyNotKeptError(UserError):
@@ -110,5 +110,8 @@ class ModelClient(Protocol):
     token_source: TokenSource
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Continue the conversation; raise `ModelError` without an answer, `ReplyNotKeptError` if it cannot be kept."""
+        """Continue the conversation.
+
+        Raise `ModelError` without an answer, `ReplyNotKeptError` if it cannot be kept.
+        """
         ...

@@ -124,7 +124,7 @@ class EpisodeRecorder:
                 self._record_compaction(event)
 
     def finish(self, fields: Mapping[str, Any], stop: Exception | None = None) -> RecordedEpisode:
-        """Return the episode with its row, made of the counts and of `fields`."""
+        """Return the episode with its row: counts and given `fields`."""
         self._record_turn()
         self.record_runtime_events()
         step_count = self.counts["step_count"]
@@ -242,7 +242,10 @@ class EpisodeRecorder:
         return ToolCallRow(**self._ids, step=step, call=number, is_injected=is_injected, **call._asdict())
 
     def _record_call_error(self, call: ToolCallRow) -> None:
-        """Record an error that the block caught; an uncaught error is the block's own."""
+        """Record an error that the block caught.
+
+        An uncaught error is the block's own.
+        """
         if call.error_type is None or not call.is_caught:
             return
         is_cap = call.error_type == "ToolCallLimitError"
@@ -329,7 +332,7 @@ class EpisodeRecorder:
 
 
 def _failing_tool(injected_fault: str | None) -> str | None:
-    """Return the tool that the harness made fail, of a fault as `fail:TOOL`."""
+    """Return the tool of a fault `fail:TOOL`."""
     kind, _, target = (injected_fault or "").partition(":")
     if kind == "fail":
         return target

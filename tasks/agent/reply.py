@@ -54,7 +54,7 @@ class Reply(NamedTuple):
 
 
 def read_reply(text: str, fences: Fences = ANY_FENCE) -> Reply:
-    """Return the first block of a reply, with the number of its blocks.
+    """Return a reply's first block, with the number of blocks.
 
     A block inside a thought (`<think>`) does not count. The history keeps the text as the model wrote it; the code has
     plain line ends.
@@ -100,7 +100,7 @@ def _find_blocks(text: str, fences: Fences) -> Iterator[_Block]:
 
 
 def _start_of_speech(text: str) -> int:
-    """Return where a thought ends that the chat template has opened; 0 without one."""
+    """Return the end of a thought that the template opened, or 0."""
     closed = _CLOSED_THOUGHT.search(text)
     if closed is None or "<think>" in text[: closed.start()]:
         return 0

@@ -1,4 +1,4 @@
-"""A scripted model: a function of the conversation behind the protocol of a client."""
+"""A scripted model: a function of the conversation."""
 
 from collections.abc import Callable, Mapping, Sequence
 

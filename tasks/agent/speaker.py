@@ -52,7 +52,7 @@ class Speaker(ABC):
 
     @abstractmethod
     def refuse(self, text: str) -> str:
-        """Add why nothing of a reply ran to the conversation, and return the message."""
+        """Append and return a message on why nothing ran."""
 
     @abstractmethod
     def fill(self, name: str, /, **values: object) -> str:

@@ -94,7 +94,10 @@ class StudySpeaker(Speaker):
         opening_threads: Executor | None,
         block_threads: Executor | None,
     ) -> None:
-        """Begin to start the interpreter; the sandbox learns the tools' names and documentation alone."""
+        """Begin to start the interpreter.
+
+        The sandbox learns the tools' names and documentation alone.
+        """
         tools = self._environment.tools if self._injector is None else self._tools.tools
 
         def open_stream() -> RuntimeStream:
@@ -111,7 +114,7 @@ class StudySpeaker(Speaker):
         self._opening = _begin(open_stream, opening_threads)
 
     async def close(self, recorder: EpisodeRecorder, threads: Executor | None) -> None:
-        """End the interpreter, if it was started, and record what has happened to it."""
+        """End the interpreter, if started, and record its last events."""
         if self._opening is None:
             return
         with suppress(*RUNTIME_FAULTS):  # the episode has ended with it, where a block was to run
@@ -177,7 +180,7 @@ class StudySpeaker(Speaker):
         return self._tell(Feedback(is_success=False, error=text))
 
     def fill(self, name: str, /, **values: object) -> str:
-        """Return one of the protocol's texts; an end's is the episode's error message."""
+        """Return a protocol text; an end's is the error message."""
         return Template(_TEXTS[name]).substitute(seconds=f"{self._spec.timeout_seconds:g}", **values)
 
     def _tell(self, feedback: Feedback) -> str:

@@ -59,7 +59,7 @@ class Variation(NamedTuple):
     header_form: HeaderForm
 
     def instruction(self, standard: str) -> str:
-        """Return the runtime instruction in this wording; empty where it is left out."""
+        """Return the runtime instruction in this wording, or empty."""
         if self.wording is None:
             return standard
         return self.wording

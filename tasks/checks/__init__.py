@@ -1,4 +1,4 @@
-"""Data checks that gate a stage: declared once, evaluated by Great Expectations, shown in Data Docs.
+"""Data checks that gate a stage, by Great Expectations.
 
 `suites.py` is the room: a suite is a frame with its checks, and a run of suites returns one row per check. Great
 Expectations loads inside functions: importing it takes seconds.

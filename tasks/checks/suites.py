@@ -1,4 +1,4 @@
-"""Evaluate suites with Great Expectations, render Data Docs, and stop a stage whose data fail."""
+"""Evaluation of suites by Great Expectations, with Data Docs."""
 
 import json
 import logging
@@ -44,7 +44,7 @@ class Check(FrozenModel):
     """Share of the non-null rows that must keep the bound."""
 
     def is_broken(self) -> pl.Expr:
-        """Return the expression that is true for the rows that break the check.
+        """Return the expression that is true for rows breaking the check.
 
         None do for `row_count`.
         """
@@ -82,7 +82,7 @@ class FailedChecksError(UserError):
 def run_suites(
     suites: Sequence[Suite], docs_folder: Path, *, run_id: str, checked_at: datetime, open_bar: OpenBar = no_bar
 ) -> list[CheckResultRow]:
-    """Evaluate every suite, write Data Docs to `docs_folder/index.html`, and return one row per check.
+    """Evaluate every suite, write Data Docs, and return check rows.
 
     `open_bar` shows the checks, a suite at a time. Raise `UserError` where one could not be evaluated.
     """
@@ -199,7 +199,7 @@ def _first_offenders(suite: Suite, check: Check) -> list[str]:
 
 
 def _expectation(check: Check, shown_ids: Sequence[str]) -> "Expectation":
-    """Return a check as an expectation, whose description in Data Docs shows the ids, if there are any."""
+    """Return a check as an expectation that shows ids in Data Docs."""
     from great_expectations.expectations import core
 
     # without a description, Great Expectations' own words

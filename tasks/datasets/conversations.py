@@ -1,4 +1,4 @@
-"""Training data on disk: one conversation per line, with a training weight on every message."""
+"""Training data on disk: a conversation per line, weighted messages."""
 
 from collections.abc import Iterable
 from pathlib import Path

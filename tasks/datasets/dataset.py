@@ -1,4 +1,4 @@
-"""Training data of both contracts from recorded episodes: validated, extracted, truncated, kept or not, and why."""
+"""Training data of both contracts, from recorded episodes."""
 
 import hashlib
 import io
@@ -60,7 +60,9 @@ class PreparedDataset:
     content and `weight`."""
 
     def jsonl(self, contract: str) -> bytes:
-        """Return a contract's examples, one JSON object per line, in ASCII: no reader sees a line end in a text.
+        """Return a contract's examples as ASCII JSON lines.
+
+        No reader sees a line end in a text.
 
         They hold no ids of episodes: equal traces give equal bytes, also where they were played twice.
         """
@@ -68,7 +70,7 @@ class PreparedDataset:
         return b"".join(json.dumps(record).encode() + b"\n" for record in kept)
 
     def parquet(self, contract: str) -> bytes:
-        """Return a contract's examples as a Parquet file whose `messages` column Hugging Face `datasets` reads."""
+        """Return a contract's examples as Parquet for Hugging Face `datasets`."""
         buffer = io.BytesIO()
         pyarrow.parquet.write_table(pa.Table.from_pylist(self.records[contract]), buffer)
         return buffer.getvalue()

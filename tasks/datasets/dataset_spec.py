@@ -13,7 +13,7 @@ OPTIONS = ("text_format", "retention", "matching", "labels", "fault_weight")
 
 
 class ValidationSpec(FrozenModel):
-    """Thresholds of the data checks (arXiv 2603.01209, appendix C.1.1, Table 5) and of the gate behind them."""
+    """Thresholds of data checks and their gate (appendix C.1.1, Table 5)."""
 
     minimum_score: float = Field(default=0.5, ge=0, le=1)
     """Traces below this normalized optimality are rejected."""
@@ -32,7 +32,7 @@ class ValidationSpec(FrozenModel):
 
 
 class DatasetSpec(FrozenModel):
-    """Selection of valid traces as training text, and its form (arXiv 2603.01209, appendix C.1)."""
+    """Selection and form of training text (arXiv 2603.01209, appendix C.1)."""
 
     variant: str = "main"
     """Arm of an ablation; `main` for the study itself."""
@@ -64,7 +64,7 @@ class DatasetSpec(FrozenModel):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of the dataset by name, as every example of it bears them."""
+        """Options by name, as every example of the dataset bears them."""
         return {name: getattr(self, name) for name in OPTIONS}
 
     @model_validator(mode="after")

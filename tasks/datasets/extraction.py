@@ -1,4 +1,4 @@
-"""From recorded turns and steps to the text of training (arXiv 2603.01209, appendix C.1.2)."""
+"""Training text from recorded turns and steps (appendix C.1.2)."""
 
 import json
 from collections.abc import Collection
@@ -77,7 +77,7 @@ def extract_conversations(
 
 
 def paper_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> list[TrainingMessage]:
-    """Return a trace in the paper's form: no header, no wrapper, no turn without a step."""
+    """Return a trace as the paper does: without headers, wrappers, stepless turns."""
     messages = _paper_opening(recorded)
     executed = [turn for turn in recorded if turn.step is not None]
     for turn in executed:
@@ -91,7 +91,7 @@ def paper_messages(recorded: list[RecordedTurn], fault_weight: Weight = 0) -> li
 
 
 def _paper_opening(recorded: list[RecordedTurn]) -> list[TrainingMessage]:
-    """Return the system messages as one, and the task, where there are any."""
+    """Return the system messages as one, and the task."""
     opening = _opening(recorded)
     systems = "\n\n".join(message.content for message in opening if message.role == "system")
     tasks = [_task(message.content) for message in opening if message.role == "user"]

@@ -1,4 +1,4 @@
-"""Training data of the common base: plain code and tool use, with no contract's idiom in it."""
+"""Training data of the common base, without any contract's idiom."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +13,10 @@ from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 def write_plain_corpus(
     path: Path, bucket: str, seeds: Iterable[int], contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
 ) -> int:
-    """Write a conversation per instance seed, in the words of the teachers of `contracts`, and return their count."""
+    """Write a conversation per instance seed, and return the count.
+
+    The words are those of the teachers of `contracts`.
+    """
     spec = open_bucket(bucket)
     written = (write_plain_conversation(sample_instance(spec, seed), contracts) for seed in seeds)
     return write_conversations(

@@ -1,4 +1,4 @@
-"""Selection of a dataset's traces: one shuffled order of instances for every arm, walked until enough are good.
+"""Selection of traces: one shuffled order of instances for every arm.
 
 The order is arXiv 2603.01209's (appendix C.1): shuffle once, keep valid traces until the limit, leave the rest
 unprocessed. `paired` retention and equal tokens are the ablations beside it.
@@ -60,7 +60,7 @@ class Candidate:
         return None
 
     def skip(self, reason: str) -> None:
-        """Leave the trace out, for its own reason or else the given one."""
+        """Leave the trace out, for its own reason or the given."""
         self.status = "skipped"
         self.reason = self.reason or reason
         self.truncation = None
@@ -71,7 +71,7 @@ Prepare = Callable[[Sequence[Candidate]], None]
 
 
 def order_candidates(verdicts: pl.DataFrame, contracts: Sequence[str], seed: int) -> list[Candidate]:
-    """Return the traces of the contracts in the order in which they are considered, arm by arm."""
+    """Return the contracts' traces in shuffled order, arm by arm."""
     frame = verdicts.filter(pl.col("contract").is_in(list(contracts)))
     keys = sorted(set(frame.select("instance_id", "replicate").iter_rows()))
     random.Random(seed).shuffle(keys)
@@ -135,7 +135,10 @@ def _arms(candidates: Sequence[Candidate], contracts: Sequence[str]) -> list[lis
 
 
 def _keep(groups: list[list[Candidate]], limit: int, prepare: Prepare) -> None:
-    """Walk groups that are kept or skipped as one until `limit` are kept, preparing no more text than that takes."""
+    """Walk groups until `limit` traces are kept.
+
+    A group is kept or skipped as one, and no more text is prepared than that takes.
+    """
     kept = 0
     for start, group in enumerate(groups):
         if kept == limit:

@@ -1,4 +1,4 @@
-"""The gate before training: the data checks as expectations on what was measured, with yield, pairing and lengths."""
+"""The gate before training: data checks as expectations."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def gate_traces(
     checked_at: datetime,
     open_bar: OpenBar = no_bar,
 ) -> list[CheckResultRow]:
-    """State the data checks as expectations, one suite per contract, and stop when too few traces pass.
+    """Gate traces with one suite per contract; stop if few pass.
 
     `verdicts` are what `judge_traces` returned. Data Docs in `docs_folder` show thresholds, shares and ids of the
     traces that break each rule. All `contracts` must have traces, on the same instances. Raise `FailedChecksError`,
@@ -82,7 +82,7 @@ def gate_examples(
     checked_at: datetime,
     open_bar: OpenBar = no_bar,
 ) -> list[CheckResultRow]:
-    """Check what became training data: something is kept, within the token budget, and paired where it must be.
+    """Check training data: not empty, within budget, and paired.
 
     Arguments, errors and Data Docs as for `gate_traces`; `rows` are those of `prepare_dataset`.
     """

@@ -1,4 +1,4 @@
-"""Tokens of messages as measured with the training tokenizer and its chat template, in batches and each text once."""
+"""Token counts of messages, measured in batches, each text once."""
 
 import copy
 import hashlib
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TokenCosts:
-    """Tokens of messages: as the paper counts them (content and a fixed overhead), and as the training sees them.
+    """Tokens of messages, as the paper counts and as training sees.
 
     Texts that traces share (prompts, demonstrations, repeated replies) are tokenized once.
     """
@@ -49,7 +49,7 @@ class TokenCosts:
         return CostedMessage(message, self._token_counts[message.content] + self._overhead, self.length(message))
 
     def length(self, message: TrainingMessage) -> int:
-        """Return the tokens that a measured message takes in the training text, control tokens included.
+        """Return a measured message's tokens in the training text.
 
         Control tokens keep messages apart, so the lengths of a conversation add up.
         """
@@ -57,7 +57,10 @@ class TokenCosts:
         return self._token_counts[shown] + (0 if _merges(message) else self._around[message.role])
 
     def _shown(self, message: TrainingMessage) -> str:
-        """Return the text whose tokens decide a message's length: what our templates show of the content."""
+        """Return the part of a text that decides a message's length.
+
+        Our templates show no more of it.
+        """
         if _merges(message):
             return self._written(message.role, message.content)
         if message.role == "assistant":
@@ -75,7 +78,7 @@ class TokenCosts:
 
 
 def _merges(message: TrainingMessage) -> bool:
-    """Tell whether a content's first tokens may merge with the line end that the template writes before it."""
+    """Tell whether a content may merge with a template's line end."""
     return message.role != "assistant" and message.content[:1].isspace()
 
 

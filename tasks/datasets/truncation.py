@@ -1,4 +1,4 @@
-"""Head-tail-backfill truncation of a trace to a token budget (arXiv 2603.01209, appendix C.1.3)."""
+"""Head-tail-backfill truncation to a token budget (appendix C.1.3)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class CostedMessage(NamedTuple):
 
 
 class TokenBudget(NamedTuple):
-    """Token budget of all messages: cost, as the paper counts, and length, as the training does."""
+    """Budget of all messages, in the paper's tokens and the training's."""
 
     cost: int
     length: int
@@ -51,7 +51,7 @@ class Truncation(NamedTuple):
 
 
 def truncate(messages: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage) -> Truncation:
-    """Fit a trace into a budget: keep its opening and its end, then fill with what came before the end.
+    """Fit a trace into a budget: opening, end, then newest messages.
 
     The opening is the system messages at the start (one in the paper's text) and the task. The end is the last reply
     with the message before it. What lies between is taken from newest to oldest; an observation that does not fit is

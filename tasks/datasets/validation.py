@@ -1,4 +1,4 @@
-"""Data checks on traces: what each rule measures, and one verdict per trace (arXiv 2603.01209, appendix C.1.1)."""
+"""Data checks on traces: measurements, and one verdict each (C.1.1)."""
 
 import hashlib
 from collections import Counter
@@ -136,7 +136,7 @@ def _loop_similarity(steps: pl.LazyFrame, turns: pl.LazyFrame, spec: ValidationS
 
 
 def smallest_similarity(texts: Sequence[str], threshold: float) -> float:
-    """Return the smallest `difflib` ratio between the last text and each text before it, in [0, 1].
+    """Return the smallest `difflib` ratio of the last text to others.
 
     The value is exact where it exceeds `threshold`. Elsewhere it is an upper bound that `threshold` is not below: one
     dissimilar text settles the check, and the multiset bound finds most of those in a hundredth of the time.

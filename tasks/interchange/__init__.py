@@ -1,1 +1,1 @@
-"""Traces in and out in the formats of others, with the contract declared in each."""
+"""Traces in others' formats, in and out, with declared contracts."""

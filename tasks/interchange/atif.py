@@ -1,4 +1,4 @@
-"""Export in the Agent Trajectory Interchange Format (ATIF v1.7, Harbor RFC 0001), a document per episode.
+"""Export as Agent Trajectory Interchange Format (ATIF v1.7), a document per episode.
 
 The tests hold documents against models of our own, written from the format's specification: harbor, which has the
 reference models, needs Python 3.12.
@@ -28,7 +28,10 @@ def write_atif(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
 
 
 def atif_document(trace: RecordedTrace) -> dict[str, Any]:
-    """Return an episode as an ATIF trajectory; the declared contract is in `agent.extra` and in `extra`."""
+    """Return an episode as an ATIF trajectory, with its contract.
+
+    The contract is in `agent.extra` and in `extra`.
+    """
     episode = trace.episode
     contract = {
         "runtime_contract": episode.runtime_contract,
@@ -100,7 +103,10 @@ def _call(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> dict[str, Any]:
 
 
 def _results(turn: TurnRow, steps: list[StepRow]) -> list[dict[str, Any]]:
-    """Return what came back: the message that was sent, or the outcome of a block where none or several were sent."""
+    """Return the message that was sent, or a block's outcome.
+
+    The latter where no message or several were sent.
+    """
     if len(steps) < 2 and turn.observation is not None:
         source = {}
         if steps:

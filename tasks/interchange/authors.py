@@ -1,4 +1,4 @@
-"""Export in the format of arXiv 2603.01209's repository: a trace file and a result file per episode.
+"""Export as arXiv 2603.01209's repository: trace and result per episode.
 
 Layout and names are those of the repository (mrcabbage972/agents-learn-runtime at 5ba1133; 0a90eba differs in its
 benchmark configurations, which set `max_tool_calls: 25`). The declared contract stands under `contract`, which the
@@ -46,7 +46,7 @@ class AuthorsDocuments(NamedTuple):
 
 
 def write_authors(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
-    """Write `X.trace.json` and `X.json` per episode, `summary.json` per condition, and return the trace files.
+    """Write `X.trace.json` and `X.json` per episode, and `summary.json`.
 
     `X` is `FOLDER/PLAN/MODEL/CONDITION/knapsack-TASK`; raise `UserError` where two episodes share it.
     """

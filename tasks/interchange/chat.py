@@ -1,4 +1,4 @@
-"""Chat data sets, one conversation per record: JSON lines, and Parquet as Hugging Face `datasets` reads it."""
+"""Chat data sets, a conversation per record: JSON lines and Parquet."""
 
 import json
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _SCHEMA = pa.schema(
 
 
 def chat_record(trace: RecordedTrace) -> dict[str, Any]:
-    """Return an episode as the conversation that took place, with its contract; the last reply ends it."""
+    """Return an episode's conversation with its contract, to the last reply."""
     episode = trace.episode
     opening = [message.model_dump() for message in trace.opening]
     steps_of = trace.steps_by_turn()
@@ -48,7 +48,7 @@ def chat_record(trace: RecordedTrace) -> dict[str, Any]:
 
 
 def _with_code(text: str, steps: list[StepRow]) -> str:
-    """Return a reply with the code that ran: that of an imported tool call stands in no text."""
+    """Return a reply with its code, which an imported call lacks."""
     missing = [step.code for step in steps if step.code.strip() not in text]
     if missing:
         return "\n".join([text, *(f"```python\n{code}\n```" for code in missing)])
@@ -56,7 +56,7 @@ def _with_code(text: str, steps: list[StepRow]) -> str:
 
 
 def conversation(opening: list[dict[str, Any]], replies: Iterable[tuple[str, str | None]]) -> list[dict[str, Any]]:
-    """Return an episode's messages: the opening ones, then each reply with the observation that followed it, if any."""
+    """Return an episode's messages: opening, replies and observations."""
     messages = list(opening)
     for text, observation in replies:
         messages.append({"role": "assistant", "content": text})

@@ -13,7 +13,7 @@ from carryover.tasks.traces.vocabulary import ExportFormat
 
 
 def export_traces(traces: Iterable[RecordedTrace], folder: Path, format_name: ExportFormat) -> int:
-    """Write episodes under a folder and return their count; files appear there once all are written.
+    """Write episodes under a folder, all or none; return their count.
 
     `authors` and `atif` write files per episode, `jsonl` and `parquet` one file `traces.jsonl` or `traces.parquet`.
 

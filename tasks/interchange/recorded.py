@@ -44,11 +44,11 @@ class RecordedTrace(NamedTuple):
 
     @property
     def condition(self) -> dict[str, Any]:
-        """Columns that tell the episode's cell, for an import that takes them over."""
+        """Columns of the episode's cell, for an import."""
         return self.episode.model_dump(mode="json", include=set(CONDITION_COLUMNS))
 
     def steps_by_turn(self) -> dict[int, list[StepRow]]:
-        """Return the executed blocks of each turn; an imported turn may have several."""
+        """Return each turn's executed blocks; an imported turn has several."""
         steps: dict[int, list[StepRow]] = {}
         for step in self.steps:
             steps.setdefault(step.turn, []).append(step)
@@ -81,7 +81,10 @@ class RecordedTrace(NamedTuple):
 def recorded_traces(
     episodes: Frame, turns: Frame, steps: Frame, instances: Frame | None = None
 ) -> Iterator[RecordedTrace]:
-    """Yield the episodes with their rows, ordered by id; `instances` give task ids and reference values."""
+    """Yield episodes with their rows, ordered by id.
+
+    `instances` give task ids and reference values.
+    """
     turns_of, steps_of = (
         lazy(frame).sort(order).collect().rows_by_key("episode_id", named=True, include_key=True)
         for frame, order in ((turns, "turn"), (steps, "step"))
@@ -101,7 +104,10 @@ def recorded_traces(
 def with_paths(
     traces: Iterable[RecordedTrace], folder: Path, prefix: str, ending: str
 ) -> Iterator[tuple[RecordedTrace, Path]]:
-    """Yield every episode with the path of its file, in a folder that exists; raise `UserError` where two share one."""
+    """Yield every episode with its file's path, in an existing folder.
+
+    Raise `UserError` where two share one.
+    """
     episode_of: dict[Path, str] = {}
     for trace in traces:
         path = folder / trace.folder / f"{prefix}{trace.name}{ending}"

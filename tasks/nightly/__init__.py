@@ -1,1 +1,1 @@
-"""A nightly re-evaluation: what it plays, and its verdict on each model against the study's own episodes."""
+"""A nightly re-evaluation: its episodes, and its verdicts on each model."""

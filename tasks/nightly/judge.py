@@ -208,7 +208,10 @@ def _without_digests(declared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_paths(server: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a server's description without folders and models, which lie elsewhere on another machine."""
+    """Return a server's description without folders and models.
+
+    They lie elsewhere on another machine.
+    """
     return {**server, "command": [word for word in server.get("command", ()) if "/" not in word]}
 
 
@@ -222,7 +225,7 @@ def _differing_parts(identity: Identity, baseline: Identity) -> tuple[str, ...]:
 
 
 def _describe_parts(names: Sequence[str], identity: Identity, baseline: Identity) -> str | None:
-    """Return differences in words, for the parts that are more than a digest."""
+    """Describe the differences of parts that are kept whole."""
     described = [name for name in names if name in DESCRIBED_PARTS]
     before = {name: baseline[name] for name in described}
     after = {name: identity[name] for name in described}
@@ -270,7 +273,7 @@ def _judge_change(cell: Mapping[str, Any], thresholds: Thresholds) -> str:
 
 
 def _score_change(cell: Mapping[str, Any]) -> float:
-    """Return the difference of the mean scores; a missing mean counts as 0."""
+    """Return the difference of mean scores; missing ones are 0."""
     return (cell["mean_score"] or 0.0) - (cell["baseline_mean_score"] or 0.0)
 
 
@@ -282,7 +285,10 @@ def _token_rise(cell: Mapping[str, Any]) -> float:
 
 
 def _is_rounding(cell: Mapping[str, Any]) -> bool:
-    """Tell whether most replies are equal, and all that decides the others is known and equal."""
+    """Tell whether most replies are equal, and every part else.
+
+    A part that is unknown does not count as equal.
+    """
     has_weights = json.loads(cell["identity_json"])["weights"] is not None
     is_complete = cell["unpaired_count"] == 0
     return has_weights and is_complete and not cell["differing"] and _share_identical(cell) >= LEAST_SHARE
@@ -312,7 +318,7 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
 
 
 def _describe_equal_parts(verdicts: Sequence[NightVerdictRow]) -> str:
-    """Name the parts that equal the baseline's, and those that nobody could compare."""
+    """Name parts that equal the baseline's, and unknown ones."""
     unknown = set().union(*map(_unknown_parts, verdicts))
     equal = [name for name in PARTS if name not in unknown]
     words = f", and nothing else differs: {', '.join(equal)} are the baseline's"

@@ -16,12 +16,15 @@ SERIES = "reevaluation"
 
 
 def study_variant(plan: StudyPlan) -> str:
-    """Return the variant of the study itself, without ablations and controls: that of its first part."""
+    """Return the study's own variant, without ablations and controls.
+
+    It is that of the first part.
+    """
     return plan.parts[0].variant
 
 
 class Thresholds(FrozenModel):
-    """When a significant difference is a regression, or an improvement the other way round."""
+    """When a significant difference is a regression or an improvement."""
 
     score_drop: float = Field(
         default=0.05, ge=0, le=1, description="Smallest drop of the mean score that is a regression."
@@ -33,7 +36,7 @@ class Thresholds(FrozenModel):
 
 
 class NightObject(FrozenModel):
-    """Episodes of a night: the study's models, served here or elsewhere, or any model behind an endpoint."""
+    """Episodes of a night: the study's models, or an endpoint's."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -71,13 +74,16 @@ class NightObject(FrozenModel):
         return f"{SERIES}-seeds-{self.seeds}"
 
     def serving(self, own: ServingSpec) -> ServingSpec:
-        """Return how the models are served: as the study says, or at the endpoint."""
+        """Return the serving of the study, or of the endpoint."""
         if self.endpoint_url is None:
             return own
         return own.elsewhere(self.endpoint_url, self.endpoint_key_variable)
 
     def part(self, part: StudyPart) -> StudyPart:
-        """Return a part of the study as the night plays it: its own evaluations, without arms of other rules."""
+        """Return a part as the night plays it.
+
+        Its own evaluations, without arms of other rules.
+        """
         base = part.base
         rows = {}
         if self.endpoint_model is not None:
@@ -97,7 +103,7 @@ class NightObject(FrozenModel):
         return StudyModel(name=self.endpoint_model, kind="base", path="", identity=identity)
 
     def shard(self, shard: ShardSpec) -> ShardSpec:
-        """Return a shard of the study in the night's series, with its decoding seeds."""
+        """Return a shard in the night's series, with its decoding seeds."""
         condition = shard.condition.model_copy(update={"variant": self.series})
         first = self.seeds * shard.replicates
         return shard.model_copy(update={"condition": condition, "first_replicate": first})

@@ -1,4 +1,4 @@
-"""Services of every room: places on disk, errors, limits, progress bars and digests of source.
+"""Services of every room: places, errors, limits, progress, digests.
 
 Nothing here knows a problem, a plan or a row. Start with `errors.py` (a `UserError` is one line with the way out) and
 `folders.py` (where a data folder and its landing zone lie).

@@ -68,7 +68,10 @@ def render_conversation(
 
 
 def can_train(tokenizer: "PreTrainedTokenizerBase") -> bool:
-    """Tell whether a template ends its replies, and shows each the prompt that it is served with."""
+    """Tell whether a template ends replies and shows them as served.
+
+    Training on another prompt than the served one would teach nothing.
+    """
     try:
         text, replies = render_conversation(tokenizer, PROBE)
     except (UserError, TemplateError):
@@ -78,7 +81,10 @@ def can_train(tokenizer: "PreTrainedTokenizerBase") -> bool:
 
 
 def message_text(tokenizer: "PreTrainedTokenizerBase", role: str, content: str) -> str:
-    """Return the text of a message within a conversation, without a system message that a template adds to open it."""
+    """Return a message's text within a conversation.
+
+    A system message that a template adds by itself is left out.
+    """
     message = {"role": role, "content": content}
     if role == "system":
         return _write(tokenizer, [message])

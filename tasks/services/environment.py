@@ -29,7 +29,7 @@ DRIVER = Path("/proc/driver/nvidia/gpus")
 
 
 def describe_environment() -> dict[str, Any]:
-    """Return command line, Python, operating system, processor, memory, packages and accelerator as JSON-able values.
+    """Return command line, Python, system, hardware and packages as JSON values.
 
     No key is on a command line of ours: keys come from environment variables.
     """
@@ -78,7 +78,7 @@ def _first_value(description: Path, field: str) -> str | None:
 
 @cache
 def package_versions() -> Mapping[str, str]:
-    """Return the installed versions of the packages that can change a result, by name."""
+    """Return installed versions of packages that can change a result."""
     versions = {}
     for name in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
@@ -87,7 +87,7 @@ def package_versions() -> Mapping[str, str]:
 
 
 def command_line(words: list[str]) -> str:
-    """Return the command line as typed: a script without its interpreter, and the program without its folder."""
+    """Return the command line as typed, without interpreter and folders."""
     program, *arguments = words[1:] if len(words) > 1 and not words[1].startswith("-") else words
     return shlex.join([Path(program).name, *arguments])
 

@@ -61,7 +61,7 @@ class Folders:
 
 
 def name_folders(home: Path | None = None) -> Folders:
-    """Return the folders of a data folder without touching the disk, for readers.
+    """Return a data folder's paths without touching the disk.
 
     Raise `UserError` where a worker names another landing zone than the deployment that it runs.
     """
@@ -76,7 +76,7 @@ def name_folders(home: Path | None = None) -> Folders:
 
 
 def _named_place(variable: str) -> str | None:
-    """Return the folder or URL that a variable names, a folder as an absolute path."""
+    """Return the folder or URL in a variable, folders absolute."""
     where = os.environ.get(variable)
     if not where or "://" in where:
         return where
@@ -84,7 +84,7 @@ def _named_place(variable: str) -> str | None:
 
 
 def use_home(home: Path) -> None:
-    """Make a data folder that of this process and of the processes that it starts."""
+    """Make a data folder that of this process and its children."""
     os.environ[HOME_VARIABLE] = str(home.absolute())
 
 

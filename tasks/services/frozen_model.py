@@ -6,13 +6,13 @@ from pydantic import BaseModel, ConfigDict
 
 
 class FrozenModel(BaseModel):
-    """A model that never changes and refuses fields that it does not know."""
+    """An immutable model that refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def needs(field: str, needed: str, rule: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a clause for `dependentSchemas`: a field that is given needs another one, which keeps a rule.
+    """Return a clause for `dependentSchemas`: one field needs another.
 
     Prefect's API refuses what breaks it when a run is submitted.
     """

@@ -27,7 +27,7 @@ _loading = threading.Lock()
 
 
 def is_local(source: str) -> bool:
-    """Tell whether a source is meant as a folder: it exists, or it is written as a path."""
+    """Tell whether a source is a folder or written as a path."""
     return source.startswith(("/", ".", "~")) or Path(source).is_dir()
 
 
@@ -63,7 +63,7 @@ def find_file(source: str, name: str, revision: str | None) -> Path:
 
 
 def import_bitsandbytes() -> None:
-    """Import bitsandbytes, as PEFT does when it is imported itself, without a download or a notice."""
+    """Import bitsandbytes as PEFT does, without a download or notice."""
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # offers an optional package on every import
     # With `kernels` installed its import downloads a kernel for CPUs from the hub, and goes on where that fails.
     modules: dict[str, Any] = sys.modules
@@ -79,7 +79,7 @@ def import_bitsandbytes() -> None:
 
 @contextmanager
 def explained(source: str, what: str) -> Iterator[None]:
-    """Turn the library's errors about a missing, gated or unreachable source into a `UserError` with the way out."""
+    """Raise hub errors as a `UserError` with the way out."""
     from huggingface_hub.errors import GatedRepoError
 
     if is_local(source) and not Path(source).is_dir():
@@ -116,7 +116,7 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerBase":
 
 
 def fetch_tokenizer(source: str, revision: str) -> Path:
-    """Return the folder with the tokenizer of a commit of the hub, downloaded where it is not.
+    """Return the tokenizer's folder of a hub commit, downloaded if missing.
 
     A folder as it is.
 
@@ -131,7 +131,7 @@ def fetch_tokenizer(source: str, revision: str) -> Path:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error and what it was raised from, to the first cause."""
+    """Return an error and its causes, to the first."""
     chain = [error]
     while cause := chain[-1].__cause__ or chain[-1].__context__:
         chain.append(cause)

@@ -83,7 +83,7 @@ class Meter:
                 self.billed = self.billed.plus(spent)
 
     def stop(self, failure: Exception) -> None:
-        """Let no further episode start, here or beside: the study ends with this failure."""
+        """Stop the study with this failure: no further episode starts."""
         with self._lock:
             self._failure = self._failure or failure
 
@@ -109,7 +109,10 @@ class Meter:
 
 
 class InterruptedRunError(UserError):
-    """The run is interrupted: its work ends as it would at a limit, and the next start resumes."""
+    """The run is interrupted, and resumes at the next start.
+
+    Its work ends as it would at a limit.
+    """
 
 
 def interrupt(run_id: str) -> None:

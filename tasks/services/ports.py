@@ -50,7 +50,7 @@ def _find_listener(port: int) -> _Listener | None:
 
 
 def _find_process(socket: str) -> Path | None:
-    """Return the folder in `/proc` of a process that holds a socket, unless it is hidden from this user."""
+    """Return the `/proc` folder of a socket's holder, if visible."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if any(str(descriptor.readlink()) == socket for descriptor in (process / "fd").iterdir()):

@@ -31,7 +31,10 @@ class Advance(Protocol):
 
 
 class OpenBar(Protocol):
-    """Opens a bar for a stage inside a plain function: `progress_bar` if a person waits."""
+    """Open a stage's bar inside a plain function.
+
+    `progress_bar` does if a person waits.
+    """
 
     def __call__(self, label: str, total: int, unit: str) -> AbstractContextManager[Advance]:
         """Open a bar of `total` units, closed with the block."""
@@ -56,7 +59,7 @@ class StageProgress:
             self.detail = detail or self.detail
 
     def describe(self, seconds: float) -> tuple[float, str]:
-        """Return the share done after so long, in percent, and a line with the rate and the time left."""
+        """Return the percentage done, and a line with the time left."""
         with self.lock:
             done = self.done
             detail = self.detail
@@ -71,7 +74,7 @@ class StageProgress:
 
 
 def pace(rate: float, unit: str) -> str:
-    """Return units per second, or the seconds of a unit where these say more.
+    """Return units per second, or seconds per unit for slow ones.
 
     `unit` is their plural.
     """
@@ -94,10 +97,13 @@ class RateColumn(ProgressColumn):
 
 
 class TimeLeftColumn(TimeRemainingColumn):
-    """Time left, once enough units are done to tell it, and at the end the time that it took."""
+    """Time left once it can be told; at the end, time taken."""
 
     def render(self, task: Task) -> Text:
-        """Show the time, or dashes: of units played side by side the first tells little."""
+        """Show the time, or dashes before it can be told.
+
+        Of units played side by side the first tells little.
+        """
         is_early = task.completed < UNITS_BEFORE_ESTIMATE and not task.finished
         if is_early:
             return Text("-:--:--", style="progress.remaining")
@@ -121,7 +127,7 @@ display = _Display()
 
 @contextmanager
 def progress_bar(label: str, total: int, unit: str) -> Iterator[Advance]:
-    """Show a bar while a stage runs and yield the function that advances it.
+    """Show a bar while a stage runs; yield its advance function.
 
     Several bars may be open at once, from several threads. Where there is nothing to do, nothing is shown.
     """

@@ -1,4 +1,4 @@
-"""Digests of source code, so that an edit behind a stage counts as another stage."""
+"""Digests of source: an edit behind a stage is another stage."""
 
 import ast
 import hashlib
@@ -63,7 +63,7 @@ def source_digest(entries: Sequence[str], *, by_value: Sequence[str] = ()) -> st
 
 
 def folder_digest(folder: str) -> str:
-    """Return a digest of the files that a folder of the source ships."""
+    """Return a digest of a source folder's shipped files."""
     digest = hashlib.sha256()
     for file in sorted(_shipped(ROOT / folder)):
         digest.update(file.name.encode())
@@ -72,7 +72,10 @@ def folder_digest(folder: str) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """Return JSON that is equal for equal values: keys sorted, models by their fields, no spaces."""
+    """Return JSON that is equal for equal values.
+
+    Keys are sorted, models stand by their fields, and no spaces.
+    """
     return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
 
 
@@ -102,7 +105,7 @@ def _path(name: str) -> Path:
 
 
 def _followed(names: Iterable[str]) -> Iterator[tuple[Path, str]]:
-    """Yield the modules, or the names of modules, that count with their importer."""
+    """Yield the modules, or names of them, that count with an importer."""
     for dotted in names:
         module, _, name = dotted.rpartition(".")
         for file, wanted in ((_path(dotted).with_suffix(".py"), _WHOLE), (_path(module).with_suffix(".py"), name)):
@@ -170,7 +173,7 @@ def _is_constant(statement: ast.stmt) -> bool:
 
 
 def _defined(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
-    """Yield the names that a statement at the top of a module defines, each with what defines it.
+    """Yield a top-level statement's names with what defines them.
 
     Of an import of several names that is the import of one; a statement that has effects counts as `_EFFECTS`.
     """

@@ -2,7 +2,10 @@
 
 
 def encodable(text: str) -> str:
-    """Return the text with lone surrogates, which UTF-8 cannot hold, replaced by question marks."""
+    """Return text with lone surrogates replaced by question marks.
+
+    UTF-8 cannot hold them.
+    """
     if text.isascii():
         return text
     return text.encode("utf-8", "replace").decode()

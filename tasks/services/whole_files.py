@@ -57,7 +57,10 @@ def folder_written_whole(folder: Path, *, replaces: bool = False) -> Iterator[Pa
 
 @contextmanager
 def folder_filled_whole(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder whose files move below `folder` when the block ends, and go when it raises."""
+    """Yield a temporary folder whose files move to `folder` at the end.
+
+    They go where the block raises.
+    """
     with _temporary(folder) as temporary:
         temporary.mkdir(parents=True)
         yield temporary
@@ -93,7 +96,10 @@ def _temporary(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: str | bytes | memoryview) -> None:
-    """Write a file, and its folders, durably: after a crash there is the former file or the new one, never a part."""
+    """Write a file durably: after a crash it is old or new.
+
+    Its folders are made, too.
+    """
     _make_folder(path.parent)
     with written_whole(path) as temporary, temporary.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -104,7 +110,7 @@ def write_whole(path: Path, content: str | bytes | memoryview) -> None:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[str | None]:
-    """Hold a lock file for the block and yield `None`, or the current holder if it is another process.
+    """Hold a lock file and yield `None`, or the other holder.
 
     The system frees the lock when its holder ends, however it ends.
     """
@@ -124,7 +130,7 @@ def file_lock(path: Path) -> Iterator[str | None]:
 
 @contextmanager
 def file_lock_when_free(path: Path, check: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """Hold a lock file for the block, once no other process holds it.
+    """Hold a lock file, once no other process holds it.
 
     `check` is told the holder at every look, and may raise.
     """

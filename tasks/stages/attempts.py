@@ -14,7 +14,10 @@ from carryover.tasks.traces.vocabulary import FinishReason
 
 
 class EpisodePlace(NamedTuple):
-    """An episode of the plan, without its instance: a plan may hold many thousand."""
+    """An episode of the plan without its instance, to save memory.
+
+    A plan may hold many thousand.
+    """
 
     instance_id: str
     replicate: int
@@ -22,7 +25,7 @@ class EpisodePlace(NamedTuple):
 
 
 def missing_episodes(run: Run, zone: LandingZone, shard: ShardSpec, *, plays_again: bool = False) -> list[EpisodePlace]:
-    """Return the episodes that have not landed, or whose last attempt ended with `error` and may be followed.
+    """Return episodes that have not landed, or may follow an `error`.
 
     An attempt that met an endpoint that was down counts towards no maximum. With `plays_again`, every episode is to be
     played once more in this run.
@@ -43,18 +46,18 @@ def missing_episodes(run: Run, zone: LandingZone, shard: ShardSpec, *, plays_aga
 
 
 def landed_episode_ids(run: Run, zone: LandingZone, shard: ShardSpec) -> list[str]:
-    """Return the ids of a shard's landed episodes, every attempt, whichever plan played them."""
+    """Return a shard's landed episode ids, every attempt, of any plan."""
     return [name for _, _, attempts in _landed_attempts(run, zone, shard) for name in attempts]
 
 
 def unheard_attempts(zone: LandingZone) -> frozenset[str]:
-    """Return the ids of the episodes that ended because nobody answered at their endpoint."""
+    """Return the episodes whose endpoint never answered."""
     errors = zone.scan("errors").filter(pl.col("error_type") == EndpointDownError.__name__)
     return frozenset(errors.select("episode_id").collect()["episode_id"])
 
 
 def _landed_attempts(run: Run, zone: LandingZone, shard: ShardSpec) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield instance and replicate of every episode of a shard, with the ids of its landed attempts in order."""
+    """Yield instance, replicate and landed attempts of a shard's episodes."""
     landed = zone.landed_episodes()
     for instance_id in instance_ids(run, zone, shard.instances):
         for replicate in range(shard.first_replicate, shard.first_replicate + shard.replicates):

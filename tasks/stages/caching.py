@@ -43,7 +43,10 @@ class StageIdentity(CachePolicy):
 
 
 def refreshing_once(run: Run, stage: Stage, identity: str) -> Run:
-    """Return the run, without its wish to refresh a result that it has refreshed already, for another part or flow."""
+    """Return the run without its wish to refresh a refreshed result.
+
+    Another part or flow of this run may have refreshed it already.
+    """
     if stage not in run.limits.refresh:
         return run
     with _lock:

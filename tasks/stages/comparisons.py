@@ -46,7 +46,7 @@ def open_comparison(plan: SuitePlan) -> Iterator[str]:
 
 
 def missing_case_episodes(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> list[CaseEpisode]:
-    """Return the episodes of a suite that have not landed, or whose last attempt ended with `error`."""
+    """Return a suite's episodes that have not landed or ended with `error`."""
     landed = LandingZone(open_folders().landing).landed_episodes()
     episodes = []
     for case in suite_cases(suite, plan.case_seed, plan.data)[: plan.case_limit]:

@@ -16,7 +16,7 @@ from carryover.tasks.traces.vocabulary import FinishReason
 
 
 def is_finished(plan: StudyPlan) -> bool:
-    """Tell whether the latest run of the whole study finished and no episode is left to be tried again.
+    """Tell whether the study's latest run finished with nothing to retry.
 
     An earlier one does not count: the latest may have been stopped in the middle of a refresh. One with other minor
     versions of the packages behind it has to run again.
@@ -33,7 +33,10 @@ def is_finished(plan: StudyPlan) -> bool:
 
 
 def has_these_versions(packages: Mapping[str, str]) -> bool:
-    """Tell whether packages that are here, too, and decide episodes or models have the same minor versions here."""
+    """Tell whether decisive packages have the same minor versions here.
+
+    Packages that are not installed here are not compared.
+    """
     producing = [stage for stage in Stage if stage is not Stage.ANALYSIS]
     here = {name: version for stage in producing for name, version in minor_versions(stage).items()}
     there = {name: version for stage in producing for name, version in minor_versions(stage, packages).items()}
@@ -41,7 +44,7 @@ def has_these_versions(packages: Mapping[str, str]) -> bool:
 
 
 def is_analysed(plan: StudyPlan) -> bool:
-    """Tell whether the plan's statistics were computed last by the source that is here.
+    """Tell whether this source computed the plan's statistics last.
 
     Also where there are none.
     """

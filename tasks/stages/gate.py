@@ -1,4 +1,4 @@
-"""The gate over merged tables: the files of `sql/checks` as expectations, with Data Docs."""
+"""The gate over merged tables: `sql/checks` as expectations."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ _OF_EVERY_TABLE = {
 
 
 class CheckFile(NamedTuple):
-    """A query for the rows that break a rule, mostly a file of `sql/checks`."""
+    """A query for rows that break a rule, mostly of `sql/checks`."""
 
     name: str
     query: str
@@ -91,7 +91,7 @@ def gate_warehouse(
 
 
 def check_files() -> list[CheckFile]:
-    """Return the files of `sql/checks`, and the checks that are the same for every table, sorted by name."""
+    """Return the files of `sql/checks` and the generated checks, sorted."""
     sources = [file for file in (files("carryover.sql") / "checks").iterdir() if file.name.endswith(".sql")]
     checks = [CheckFile(file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")) for file in sources]
     for name, template in _OF_EVERY_TABLE.items():
@@ -104,7 +104,7 @@ def check_files() -> list[CheckFile]:
 
 
 def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow]) -> None:
-    """Raise `UserError` if the results disagree with the frames about who breaks a check."""
+    """Raise `UserError` if expectations and frames disagree on a check."""
     counted = {(row.suite, row.check_name): row for row in rows}
     for suite in suites:
         for check in suite.checks:
@@ -120,7 +120,7 @@ def require_same_counts(suites: Sequence[Suite], rows: Sequence[CheckResultRow])
 def _find_offenders(
     warehouse: Warehouse, plan_digest: str | None, open_bar: OpenBar
 ) -> dict[str, dict[str, pl.DataFrame]]:
-    """Return, by id column and check, how many rows of each id break the check."""
+    """Return the broken rows' count by id column, check and id."""
     offenders: dict[str, dict[str, pl.DataFrame]] = defaultdict(dict)
     checks = [*check_files(), CheckFile(PLAN_CHECK, PLAYED)]
     with open_bar("checks on the merged tables", len(checks), "checks") as advance:
@@ -151,7 +151,7 @@ def _table_suite(warehouse: Warehouse, offenders: dict[str, pl.DataFrame]) -> Su
 
 
 def _suite(name: str, subjects: pl.DataFrame, id_column: str, offenders: dict[str, pl.DataFrame]) -> Suite:
-    """Return a suite over one row per subject, with the number of rows that break each check.
+    """Return a suite over one row per subject.
 
     An offender that is no subject has a row as well.
     """

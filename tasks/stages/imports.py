@@ -1,4 +1,4 @@
-"""Import of foreign episodes into the warehouse, with the statistics that our own episodes get."""
+"""Import of foreign episodes, with the statistics of our own."""
 
 import json
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class ImportReport(NamedTuple):
 
 
 def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any]) -> ImportReport:
-    """Land foreign episodes under a run of their own, merge them, and compute their plan's statistics.
+    """Land and merge foreign episodes, and compute their statistics.
 
     `setting` holds fields of `ImportSetting`; the data folder is made where there is none.
 
@@ -150,7 +150,7 @@ def _check_flow(warehouse: Warehouse, plan: str) -> None:
 
 
 def _check_models(warehouse: Warehouse, plan: str, cells: Mapping[_Cell, set[str]]) -> None:
-    """Raise `UserError` when a plan holds another model's rows in the cells of an import."""
+    """Raise `UserError` when an import's cells hold another model's rows."""
     for cell, models in cells.items():
         found = warehouse.sql(command_sql("other_models"), plan=plan, model=min(models), **cell._asdict()).rows()
         others = {name for (name,) in found} - models

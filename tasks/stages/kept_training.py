@@ -1,4 +1,4 @@
-"""The training sets of kept results, without text: which teachers' traces they take. Table 5 reads them.
+"""Training sets of kept results, without text, for Table 5.
 
 Beside the episodes lie `training_examples.parquet` and `training_overlaps.parquet`. A folder without them has an empty
 Table 5.
@@ -22,7 +22,7 @@ _NAMES = ("run_id", "dataset_id")
 
 
 def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, episode_ids: pl.Series) -> None:
-    """Add the training examples on a warehouse's traces to a folder of results.
+    """Add training examples on a warehouse's traces to kept results.
 
     `kept_ids` tells under which `kept_id` the folder holds a trace `episode_id`: of parts that ran apart and played the
     same ones, it holds the first part's traces. Of sets that hold the same it holds one, that of the run that began
@@ -47,7 +47,7 @@ def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, ep
 
 
 def insert_training(connection: DuckDBPyConnection, folder: Path) -> None:
-    """Insert what a folder of results holds of the training sets, nothing where it holds nothing."""
+    """Insert the training sets of a folder of results, if any."""
     for table in (TrainingExampleRow.TABLE, TrainingOverlapRow.TABLE):
         if (path := _path(folder, table)).exists():
             connection.execute(f"insert into main.{table} by name select * from read_parquet({quoted(str(path))})")

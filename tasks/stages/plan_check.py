@@ -1,4 +1,4 @@
-"""The check that every condition of a plan has played the instances that the plan names."""
+"""The check that conditions played the instances of their plan."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _KEY = {"plan_digest": pl.String, **_CONDITION, "replicate": pl.Int64}
 
 
 def miscounted_conditions(plans: pl.DataFrame, played: pl.DataFrame) -> pl.DataFrame:
-    """Return the conditions that played other instances than their plan names, with the counts.
+    """Return conditions that played other instances than planned, with counts.
 
     They played too few, none, too many or unplanned ones, or one twice. A purpose counts once one of its conditions
     has played. Plans of another version are left out, and so are variants that a plan does not name: those of a

@@ -19,7 +19,7 @@ UPDATE_SECONDS = 5.0
 
 @contextmanager
 def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
-    """Show a bar and, inside a Prefect task, a progress artifact with the rate and the time left.
+    """Show a bar and, inside a task, a progress artifact.
 
     A thread of its own keeps the artifact up to date: episodes are played on an event loop that must not wait.
     """

@@ -40,7 +40,7 @@ class NoStudyError(UserError):
 
 @contextmanager
 def join_run(flow: str, run_id: str, limits: Limits, *, is_of_plans_source: bool = True) -> Iterator[Run]:
-    """Yield a run of the plan of the run that another flow opened.
+    """Yield a run of another flow's plan, found by its run.
 
     A stage that joins a run of its own process is part of that run. In another process, on a worker say, it is a run
     with an environment of its own. With `is_of_plans_source` it must have the source of the plan: its rows would be
@@ -71,7 +71,7 @@ def start_run(
     joined_run: str | None = None,
     environment: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Run]:
-    """Yield a run whose start and end land with its plan and environment.
+    """Yield a run that lands its start, end, plan and environment.
 
     Its environment names the source that is here, which is another one than the plan's where models are evaluated
     again after an update; `environment` adds to it what only the caller knows.
@@ -106,7 +106,10 @@ def start_run(
 
 @contextmanager
 def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
-    """Land a run's start, and its end: finished, stopped by a limit or a signal, or failed."""
+    """Land a run's start and end.
+
+    It ends finished, stopped by a limit or a signal, or failed.
+    """
     zone.write({RunRow.TABLE: [row]}, row.run_id)
     ending: tuple[RunStatus, str] = ("failed", "ended before its reason was known")
     try:
@@ -122,7 +125,10 @@ def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
 
 
 def finished_runs(flow: str, plan_name: str) -> list[str]:
-    """Return the ids of a flow's finished runs of a plan's name, earliest first."""
+    """Return the ids of a flow's finished runs, earliest first.
+
+    They are runs of plans of one name.
+    """
     zone = LandingZone(name_folders().landing)
     runs = zone.scan("runs").filter(pl.col("flow") == flow, pl.col("plan_name") == plan_name)
     ends = zone.scan("run_ends").filter(pl.col("status") == "finished")
@@ -171,7 +177,7 @@ def landed_plan(run_id: str) -> StudyPlan:
 
 
 def new_run_id() -> str:
-    """Return a new run's id: its time in UTC, so that ids sort, and six random digits."""
+    """Return a new run's id: sortable UTC time and random digits."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 

@@ -1,4 +1,4 @@
-"""Spending of a plan's landed episodes, as a meter that continues from there."""
+"""Spending of a plan's landed episodes, as a meter to continue."""
 
 import threading
 from typing import get_args
@@ -16,7 +16,7 @@ _lock = threading.Lock()
 
 
 def share_meter(run: Run, zone: LandingZone) -> Meter:
-    """Return the run's meter, opened with what the plan has spent in earlier runs.
+    """Return the run's meter, opened with the plan's earlier spending.
 
     Read only where a limit is set.
     """
@@ -40,7 +40,10 @@ def share_meter(run: Run, zone: LandingZone) -> Meter:
 
 
 def close_meter(run: Run) -> None:
-    """Forget the run's meter: conditions that are played from now on are counted anew, and no failure stops them."""
+    """Forget the run's meter.
+
+    Conditions that are played from now on are counted anew, and no failure stops them.
+    """
     with _lock:
         for opened in [key for key in _meters if key[0] == run.run_id]:
             del _meters[opened]

@@ -1,4 +1,4 @@
-"""Stage results of a plan: made by its runs, or found made for another plan.
+"""Stage results of a plan, made by its runs or reused.
 
 First its instances.
 """
@@ -29,7 +29,7 @@ class NotedStage(NamedTuple):
 
 
 def note_stage(run: Run, stage: Stage, name: str, digest: str, result: BaseModel | None = None) -> None:
-    """Land which result the plan has of a stage, unless that has landed already."""
+    """Land a stage's result for the plan, unless it has landed."""
     row = PlanStageRow(
         run_id=run.run_id,
         plan_digest=run.plan.digest,
@@ -44,7 +44,7 @@ def note_stage(run: Run, stage: Stage, name: str, digest: str, result: BaseModel
 
 
 def stage_result(run: Run, stage: Stage, name: str) -> str | None:
-    """Return the JSON of the result that the plan has of a stage.
+    """Return the JSON of the plan's result of a stage.
 
     `None` if it has none.
     """
@@ -55,7 +55,7 @@ def stage_result(run: Run, stage: Stage, name: str) -> str | None:
 
 
 def note_reuse(run: Run, zone: LandingZone, episode_ids: Sequence[str]) -> int:
-    """Land which episodes the plan reuses from other plans, and return how many."""
+    """Land the episodes that a plan reuses, and return their count."""
     own = zone.landed_episodes(run.plan.digest)
     reused = [episode_id for episode_id in episode_ids if episode_id not in own]
     noted = zone.scan(ReusedEpisodeRow.TABLE).filter(pl.col("plan_digest") == run.plan.digest)
@@ -83,12 +83,12 @@ def noted_stage(zone: LandingZone, run: Run, stage: Stage, name: str) -> NotedSt
 
 
 def note_instances(run: Run, instances: InstanceSetSpec, ids: list[str]) -> None:
-    """Land which instances the plan has of a set: their ids in the order of the set's seeds."""
+    """Land a set's instance ids in the order of its seeds."""
     note_stage(run, Stage.INSTANCES, _set_name(instances), stage_digest(Stage.INSTANCES, instances), _Ids(ids))
 
 
 def instance_ids(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> list[str]:
-    """Return the ids of a set's instances in the order of its seeds.
+    """Return a set's instance ids in the order of its seeds.
 
     Raise `UserError` if none have landed.
     """
@@ -102,7 +102,10 @@ def instance_ids(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> lis
 
 
 def read_instances(zone: LandingZone, ids: Sequence[str]) -> Iterator[Instance]:
-    """Yield landed instances by their ids, one at a time, since there may be many thousand."""
+    """Yield landed instances by their ids, one at a time.
+
+    There may be many thousand.
+    """
     is_asked = pl.col("instance_id").is_in(sorted(set(ids)))
     items = zone.scan("items").filter(is_asked).group_by("instance_id").agg(items=pl.struct(*Item.model_fields))
     rows = zone.scan("instances").filter(is_asked).unique("instance_id").join(items, on="instance_id").collect()

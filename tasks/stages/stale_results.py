@@ -1,4 +1,4 @@
-"""Kept results whose plan is another one in this checkout: its source or its settings have changed since."""
+"""Kept results whose source or settings have changed since."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ from carryover.tasks.stages.results import KeptPlan, read_plans
 
 
 class StalePlan(NamedTuple):
-    """A plan that kept rows are of, beside the one of its name and parts that is here."""
+    """A plan behind kept rows, beside its present version."""
 
     plan_name: str
     kept_digest: str
@@ -21,7 +21,7 @@ class StalePlan(NamedTuple):
 
 
 def stale_plans(folder: Path) -> list[StalePlan]:
-    """Return the plans of a folder of results that would get another digest here."""
+    """Return kept plans that would get another digest here."""
     found = ((kept, _plan_here(kept)) for kept in read_plans(folder))
     return [
         StalePlan(kept.plan_name, kept.plan_digest, None if here is None else here.digest)
@@ -31,7 +31,7 @@ def stale_plans(folder: Path) -> list[StalePlan]:
 
 
 def describe_stale(stale: Iterable[StalePlan]) -> str | None:
-    """Return a sentence about the first stale plan and the count of the others.
+    """Describe the first stale plan, and count the others.
 
     None without one.
     """

@@ -1,4 +1,4 @@
-"""Training data of a part: its landed teacher traces checked, gated, written and landed.
+"""Training data of a part: teacher traces checked, written and landed.
 
 And read back for training.
 """
@@ -56,19 +56,24 @@ class TrainingData(FrozenModel):
         return self.model_copy(update={"paths": paths})
 
     def changed_files(self) -> list[Path]:
-        """Return the files that are gone or no longer hold what was written."""
+        """Return files that are gone or changed since they were written."""
         kept = ((path, self.digests[contract]) for contract, path in self.paths.items())
         return [path for path, digest in kept if not path.is_file() or digest_of_file(path) != digest]
 
 
 def trace_ids(run: Run, part: StudyPart, tokenizer: Path) -> list[str]:
-    """Return the ids of a part's landed teacher traces, whichever plan played them, sorted."""
+    """Return the ids of a part's landed teacher traces, sorted.
+
+    Any plan may have played them.
+    """
     zone = LandingZone(run.landing)
     return sorted(name for each in teacher_shards(run, part, tokenizer) for name in landed_episode_ids(run, zone, each))
 
 
 def gate_and_land(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
-    """Check a part's teacher traces, land verdicts, examples and checks, and write one dataset per contract.
+    """Check a part's teacher traces and write one dataset per contract.
+
+    Verdicts, examples and checks land.
 
     Raise `UserError` where traces are missing or the data checks fail; what these found lands, passed or not.
     """
@@ -118,7 +123,7 @@ def gate_and_land(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
 
 
 def _refuse_missing_traces(run: Run, part: StudyPart, tokenizer: Path, zone: LandingZone) -> None:
-    """Raise `UserError` unless every teacher episode has ended without `error` or is given up.
+    """Raise `UserError` for teacher episodes that may still be retried.
 
     A model belongs to its traces: one of half of them could not give way to that of all.
     """

@@ -1,4 +1,4 @@
-"""Name, import and call-site events of a block of agent code, by `ast` and `symtable`.
+"""Name, import and call-site events of a block's code.
 
 The rules are those that Appendix F of arXiv 2603.01209 needs and does not spell out: a *user name* is bound by agent
 code at module scope (assignment, `for`, `with` and `match` targets, walrus, `def`, `class`, or declared `global` in a

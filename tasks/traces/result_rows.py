@@ -1,4 +1,4 @@
-"""Rows about results: checks, statistics, verdicts of nights, published claims, turns of suites."""
+"""Rows of results: checks, statistics, verdicts, claims, turns of suites."""
 
 from datetime import datetime
 from typing import Literal, Self
@@ -30,7 +30,7 @@ IntervalKind = Literal["percentile", "BCa", "t", "t over seeds", "exact binomial
 
 
 class StatisticRow(Row, table="statistics", key=("statistic_id",), latest_wins=True):
-    """A statistic with its method; maths with a name is computed by SciPy and lands here."""
+    """A statistic with its method, as SciPy computed it."""
 
     statistic_id: str
     """Digest of plan, analysis, metric, arms and method."""
@@ -79,7 +79,7 @@ class NightVerdictRow(
     table="night_verdicts",
     key=("run_id", "base", "model_name", "runtime_contract", "visibility", "header", "bucket"),
 ):
-    """What a night's re-evaluation says of one cell: its newest episodes against a baseline of equal decoding seeds."""
+    """A night's verdict on one cell, against a baseline of equal seeds."""
 
     plan_digest: str
     series: str
@@ -138,7 +138,7 @@ class NightVerdictRow(
 
 
 class ClaimRow(Row, table="claims", key=("paper", "claim", "place"), latest_wins=True):
-    """A published value of one of the papers, with our recomputation from its own tables."""
+    """A value that a paper published, with our recomputation from its tables."""
 
     paper: str
     claim: str
@@ -161,7 +161,7 @@ class ClaimRow(Row, table="claims", key=("paper", "claim", "place"), latest_wins
 
 
 class CaveTurnRow(Row, table="cave_turns", key=("episode_id", "question")):
-    """A turn of a case under one arm, checked by program (arXiv 2601.01569, section 4)."""
+    """A turn of a case under one arm (arXiv 2601.01569, section 4)."""
 
     episode_id: str
     plan_digest: str

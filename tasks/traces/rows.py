@@ -1,4 +1,4 @@
-"""Rows of one recorded episode: one frozen model per table of the trace warehouse.
+"""Rows of a recorded episode: one frozen model per table.
 
 A row model is the only place where a table's columns are declared: the landing zone derives its Arrow schemas from
 it (`storage/zone/schemas.py`), and a merge brings an older warehouse to it. A column that is added later is nullable or
@@ -26,7 +26,7 @@ from carryover.tasks.traces.vocabulary import (
 
 
 class Row(FrozenModel):
-    """A row of one table; every row names the run that landed it."""
+    """A row of one table, landed by the run it names."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -51,7 +51,7 @@ HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
 
 
 class InstanceRow(Row, table="instances", key=("instance_id", "split")):
-    """An Opaque Knapsack instance with its reference solution; never shown to an agent."""
+    """An Opaque Knapsack instance with its solution; never shown to an agent."""
 
     instance_id: str
     """Content hash of the instance."""
@@ -274,7 +274,7 @@ class StepRow(Row, table="steps", key=("episode_id", "step")):
 
 
 class NameEventRow(Row, table="name_events", key=("episode_id", "step", "sequence")):
-    """A name bound or read, a module imported, a tool's call site: parsed once, when the step is recorded."""
+    """A name bound or read, an import, or a tool's call site."""
 
     episode_id: str
     step: int
@@ -338,7 +338,7 @@ class ErrorRow(Row, table="errors", key=("episode_id", "turn", "error_index")):
 
 
 class RuntimeEventRow(Row, table="runtime_events", key=("episode_id", "sequence")):
-    """A change of an interpreter's state other than a step, in the words of the runtime's `RuntimeEvent`.
+    """A change of an interpreter's state other than a step.
 
     Also a place in a block that the static policy forbids (`policy_violation`): the block was not run.
     """

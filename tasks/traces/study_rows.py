@@ -23,7 +23,7 @@ class RunRow(Row, table="runs", key=("run_id",)):
 
 
 class RunEndRow(Row, table="run_ends", key=("run_id",)):
-    """How a run ended; a run without one was killed or is still going."""
+    """How a run ended; without one it was killed or goes on."""
 
     status: RunStatus
     message: str
@@ -31,7 +31,7 @@ class RunEndRow(Row, table="run_ends", key=("run_id",)):
 
 
 class PlanStageRow(Row, table="plan_stages", key=("plan_digest", "stage", "name"), latest_wins=True):
-    """What a plan has of a stage: the result that its run made, or found made for another plan."""
+    """A plan's result of a stage, made by its run or reused."""
 
     plan_digest: str
     stage: str
@@ -45,7 +45,7 @@ class PlanStageRow(Row, table="plan_stages", key=("plan_digest", "stage", "name"
 
 
 class ReusedEpisodeRow(Row, table="reused_episodes", key=("plan_digest", "episode_id")):
-    """An episode that a plan takes from another plan of the same stage identity."""
+    """An episode that a plan takes from another of equal stage identity."""
 
     plan_digest: str
     """The plan that reuses it; the episode's own row names the plan that played it."""

@@ -7,7 +7,7 @@ from carryover.tasks.traces.vocabulary import KeptStatus, Labels, Matching, Rete
 
 
 class TraceVerdictRow(Row, table="trace_verdicts", key=("validation_digest", "episode_id")):
-    """What the data checks measured on a trace, and the first rule that it fails (arXiv 2603.01209, appendix C.1.1)."""
+    """A trace's data checks, and the first rule that it fails (C.1.1)."""
 
     validation_digest: str
     """Digest of the thresholds."""

@@ -5,7 +5,7 @@ from typing import Literal
 
 
 class ContractName(StrEnum):
-    """Contracts of the runtime about bindings, as plans, traces and tables name them."""
+    """Contracts on the lifetime of bindings."""
 
     PERSISTENT = "persistent"
     STATELESS = "stateless"
@@ -72,7 +72,7 @@ EPISODE_HEADER = "x-episode-id"
 
 
 class FinishReason(StrEnum):
-    """How an episode ended (arXiv 2603.01209, Table 6, and a wall-clock timeout as a category of its own).
+    """How an episode ended (arXiv 2603.01209, Table 6).
 
     The study's harness records the first five; `answer`, `timeout`, `max_tokens` and `max_steps` end a CaveAgent's
     episodes (arXiv 2601.01569, algorithm 1); the others come with imported traces.

@@ -1,4 +1,4 @@
-"""A walk over the syntax tree of a block, in order of evaluation, that notes names of the module scope."""
+"""A walk over a block's syntax tree, in order of evaluation."""
 
 import ast
 import builtins
@@ -65,7 +65,7 @@ def walk_block(code: str, tools: Collection[str]) -> ParsedBlock:
 
 
 class _Walker(ast.NodeVisitor):
-    """Visits nodes in order of evaluation and notes what happens to names of the module scope."""
+    """Visitor in order of evaluation that notes module-scope names."""
 
     def __init__(self, code: str, tools: frozenset[str]) -> None:
         self.import_count = 0
