@@ -28,10 +28,10 @@ sandbox:  ## Install Debian's bubblewrap where that needs no sudo, or say how to
 viewer:  ## Build the viewer's front end anew (needs Node 20.19 or newer; its built files are part of the checkout)
 	@cd tasks/viewer/web && npm ci --no-audit --no-fund && npm run build
 
-browser:  ## Install Chromium and echarts for the tests marked browser, where that needs no sudo, or say how to get them
-	@sh deployments/install_package.sh chromium chromium "the tests that look at the report, 250 MB" \
+browser:  ## Install Chromium, echarts and axe-core for the tests marked browser, or say how to get them
+	@sh deployments/install_package.sh chromium chromium "the tests that look at pages, 250 MB" \
 		"the tests marked browser are left out"
-	@sh deployments/install_echarts.sh
+	@sh deployments/install_npm_packages.sh
 
 # The runtime's tests flood processors and processes on purpose: no other tests run beside them.
 test: $(VENV)/.installed-dev sandbox  ## Install and run the unmarked tests

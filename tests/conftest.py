@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from tests.benchmarks.control_group import can_make_control_group, control_group
+from tests.flows.cli.axe_core import AXE
 from tests.flows.compose_programs import compose_command, postgres_programs
 from tests.tasks.cave.suites.echarts import ECHARTS
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
@@ -75,6 +76,7 @@ NEEDS = (
     Need("marked `gpu`", marked("gpu"), has_gpu, "a GPU that torch sees"),
     Need("marked `browser`", marked("browser"), has_chromium, "Debian's Chromium: `apt-get install chromium`"),
     Need("of rendered charts", using("echarts"), ECHARTS.exists, "echarts: `make browser`, or `npm install echarts@5`"),
+    Need("of accessibility", using("axe"), AXE.exists, "axe-core: `make browser`, or `npm install axe-core@4`"),
     Need(
         "of processor time",
         using("processor_seconds"),

@@ -73,17 +73,20 @@ def test_what_cannot_be_installed_stops_nothing(tmp_path, programs, is_debian):
 @pytest.mark.parametrize(
     ("npm", "said"),
     [
-        (None, ["npm is missing: the test that renders charts is left out; 'sudo apt-get install npm' gives it"]),
+        (None, ["npm is missing: {}; 'sudo apt-get install npm' gives it"]),
         ("exit 0", []),
-        ("exit 1", ["echarts could not be installed: the test that renders charts is left out"]),
+        ("exit 1", ["echarts and axe-core could not be installed: {}"]),
     ],
 )
-def test_echarts_comes_by_npm(tmp_path, programs, npm, said):
-    script = tmp_path / "deployments" / "install_echarts.sh"
+def test_npm_packages_come_by_npm(tmp_path, programs, npm, said):
+    without = "the tests that render charts and check accessibility are left out"
+    said = [line.format(without) for line in said]
+    script = tmp_path / "deployments" / "install_npm_packages.sh"
     script.parent.mkdir()
     script.write_text((DEPLOYMENTS / script.name).read_text())
     if npm is not None:
         programs("npm", npm)
-        said = ["installing echarts into node_modules (the test that renders charts, 60 MB)", *said]
+        what = "tests that render charts and check accessibility, 65 MB"
+        said = [f"installing echarts and axe-core into node_modules ({what})", *said]
     command, environment = ["/bin/sh", script], {"PATH": str(tmp_path / "bin")}
     assert subprocess.check_output(command, env=environment, text=True).splitlines() == said

@@ -15,7 +15,13 @@ from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
 STARTUP_SECONDS = 60.0
-SWITCHES = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-port=0")
+SWITCHES = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-port=0", "--disable-quic",
+    "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+KEY_CODES = {"Escape": 27, "Enter": 13}
+"""Keys that the browser itself acts on."""
 
 
 class Page:
@@ -41,9 +47,30 @@ class Page:
         """Show pages as on a screen that is set to `light` or `dark`."""
         self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
+    def press(self, key: str) -> None:
+        """Press a key, as a reader does."""
+        event: dict[str, Any] = {"key": key, "windowsVirtualKeyCode": KEY_CODES.get(key, 0)}
+        if len(key) == 1:
+            event["text"] = key
+        self._call("Input.dispatchKeyEvent", type="keyDown", **event)
+        self._call("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag the mouse from one place to another."""
+        for kind, (x, y) in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
+            self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
+    def wait(self, script: str) -> Any:
+        """Ask a JavaScript expression until its value is true, and return it."""
+        deadline = time.monotonic() + STARTUP_SECONDS
+        while not (value := self.ask(script)):
+            assert time.monotonic() < deadline, f"{script} stayed {value!r}"
+            time.sleep(0.02)
+        return value
+
     def ask(self, script: str) -> Any:
         """Return the value of a JavaScript expression."""
-        answer = self._call("Runtime.evaluate", expression=script, returnByValue=True)
+        answer = self._call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

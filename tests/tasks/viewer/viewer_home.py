@@ -110,3 +110,21 @@ def _step(episode_id: str, number: int, code: str, names: dict[str, Any], *, is_
         error = {"kind": "interpreter", "error_type": "NameError", "message": MISSING, "is_missing_name": True}
         rows.append(build_row(ErrorRow, **place, turn=number, error_index=0, **error))
     return rows
+
+
+def hostile_rows() -> list[Any]:
+    """Return an episode whose texts try to leave their place on a page."""
+    markup = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+    code = "\n".join(
+        [
+            f"text = {markup!r}",
+            "colour = '\x1b[31mred'",
+            "turned = '\u202ecba' + 'שלום'",
+            f"long = '{'x' * 1_000_000}'",
+        ]
+    )
+    rows = played("hostile", "persistent", "persistent", "hostile-instance", [code])
+    turn = next(row for row in rows if isinstance(row, TurnRow) and row.turn == 1)
+    observation = json.dumps({"output": f"{markup} \ud800", "x": "<b onclick='window.hacked = 1'>"})
+    rows[rows.index(turn)] = turn.model_copy(update={"observation": observation})
+    return rows

@@ -84,12 +84,15 @@ function End({ name, value, otherwise, set }: EndProps) {
   return <input type="text" inputMode="decimal" aria-label={name} placeholder={told(otherwise)} value={value === null ? "" : told(value).replaceAll(",", "")} onChange={change} />;
 }
 
-/** The range of values behind two places on the picture; a click without a drag chooses nothing. */
+/** The range of the bins that a drag touches; a click without a drag chooses nothing. */
 function rangeOf(found: Bins, [first, second]: [number, number]): [number, number] | null {
-  const [low, high] = [Math.min(first, second), Math.max(first, second)];
-  if (high - low < 0.02) return null;
-  const size = found.high - found.low;
-  return [rounded(found.low + low * size), rounded(found.low + high * size)];
+  const [start, end] = [Math.min(first, second), Math.max(first, second)];
+  if (end - start < 0.02) return null;
+  const lowBin = Math.floor(start * BINS);
+  const highBin = Math.ceil(end * BINS);
+  const low = lowBin === 0 ? found.low : rounded(found.low + lowBin * found.width);
+  const high = highBin === BINS ? found.high : rounded(found.low + highBin * found.width);
+  return [low, high];
 }
 
 function joined(found: Bins, low: number | null, high: number | null): [number, number] | null {

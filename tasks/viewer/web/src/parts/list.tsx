@@ -103,7 +103,7 @@ function Row({ episodes, row, index, top, isChosen }: RowProps) {
       <span role="cell" class="wide">{number("training_seed")}</span>
       <span role="cell" class="end">
         {partner !== null && (
-          <a href={link(["compare", episodes.id(row), episodes.id(partner)])} aria-label={`compare with ${arrow(episodes.text("condition", partner))}`}>
+          <a href={link(["compare", episodes.id(row), episodes.id(partner)])}>
             beside {arrow(episodes.text("condition", partner))}
           </a>
         )}

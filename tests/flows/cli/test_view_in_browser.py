@@ -1,0 +1,232 @@
+"""The viewer as a reader's browser shows it: headless Chromium, served and from a file."""
+
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+
+from carryover.flows.cli.view import warehouse_answer
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.viewer.server import viewer_app
+from tests.flows.cli.axe_core import AXE
+from tests.flows.cli.calling import run
+from tests.flows.cli.chromium import open_page
+from tests.tasks.viewer.viewer_home import hostile_rows, make_viewer_home
+
+pytestmark = pytest.mark.browser
+WIDE = 1280
+NARROW = 390
+ERRORS = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+PLACES = ("#/", "#/episode/ps1?turn=2", "#/compare/ps1/pp1", "#/run")
+
+
+@contextmanager
+def served(home):
+    """Serve a data folder in a thread; yield the address."""
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        app = viewer_app(warehouse_answer(warehouse, "plan"))
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        while not server.started:
+            thread.join(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return make_viewer_home(tmp_path_factory.mktemp("view"), more=hostile_rows())
+
+
+@pytest.fixture(scope="module")
+def address(home):
+    with served(home) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def bundles(home, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bundles")
+    run("view", "--home", home, "--out", folder / "study.html")
+    run("view", "--home", home, "--out", folder / "study")
+    return {"file": f"file://{folder}/study.html", "folder": f"file://{folder}/study/index.html"}
+
+
+@pytest.fixture(scope="module")
+def page():
+    with open_page() as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def axe():
+    return AXE.read_text(encoding="utf-8")
+
+
+def show(page, url, width=WIDE):
+    """Load a page anew, since a new fragment alone loads nothing, and wait until it is whole."""
+    page.show("about:blank", width)
+    page.show(url, width)
+    page.wait("!document.querySelector('.waiting') && document.querySelector('h1') !== null")
+
+
+def text(page, selector):
+    return page.ask(f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.textContent)")
+
+
+def count(page, selector):
+    return page.ask(f"document.querySelectorAll({json.dumps(selector)}).length")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("width", [NARROW, WIDE, 1920])
+def test_pages_ask_loopback_alone_and_report_no_error(page, address, place, width):
+    show(page, address + place, width)
+    asked = {request["request"]["url"] for request in page.reported("Network.requestWillBeSent")}
+    assert {url for url in asked if not url.startswith((address, "data:"))} == set()
+    assert page.reported(*ERRORS) == []
+    assert page.ask("document.documentElement.scrollWidth") <= width
+
+
+def test_a_number_leads_to_the_episodes_behind_it(page, address):
+    show(page, f"{address}#/")
+    page.ask("[...document.querySelectorAll('.cell')].find(e => e.textContent.includes('P→S')).id = 'chosen'")
+    page.ask("document.querySelector('#chosen .measure a').click()")
+    page.wait("document.querySelector('#episodes').textContent.startsWith('2 episodes')")
+    assert text(page, ".list .box [role=cell]:nth-child(2)") == ["P→S", "P→S"]
+    assert "condition=P-%3ES" in page.ask("location.hash")
+
+
+def test_filters_narrow_the_list_and_stand_in_the_url(page, address):
+    show(page, f"{address}#/?finish_reason=max_turns&score=0..0.6")
+    assert text(page, "#episodes")[0].startswith("2 episodes")
+    page.ask("[...document.querySelectorAll('button')].find(e => e.textContent === 'Clear').click()")
+    page.wait("document.querySelector('#episodes').textContent.startsWith('9 episodes')")
+    page.ask("[...document.querySelectorAll('.facets label')].find(e => e.textContent.startsWith('max turns')).click()")
+    page.wait("location.hash.includes('finish_reason=max_turns')")
+    assert text(page, "#episodes")[0].startswith("2 episodes")
+
+
+def test_an_sql_condition_filters_and_its_error_is_told(page, address):
+    show(page, f"{address}#/?where=missing_name_count%20%3E%200")
+    page.wait("document.querySelector('#episodes').textContent.startsWith('2 episodes')")
+    show(page, f"{address}#/?where=scor%20%3E%200")
+    page.wait("document.querySelector('.filters .failure') !== null")
+    assert "scor" in text(page, ".filters .failure")[0]
+
+
+def test_a_brush_over_a_distribution_selects(page, address):
+    show(page, f"{address}#/")
+    box = page.ask(
+        "(() => { const e = [...document.querySelectorAll('.histogram')].find(e => e.textContent.startsWith('score'))"
+        ".querySelector('svg'); e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect();"
+        "return [b.left, b.top, b.width, b.height]; })()"
+    )
+    left, top, width, height = box
+    page.drag((left + 1, top + height / 2), (left + width / 2, top + height / 2))
+    page.wait("location.hash.includes('score=')")
+    page.wait("document.querySelector('#episodes').textContent.startsWith('2 episodes')")
+
+
+def test_a_deep_link_opens_the_turn(page, address):
+    show(page, f"{address}#/episode/ps1?turn=2")
+    assert page.ask("document.querySelector('.turn.current').id") == "turn-2"
+    assert text(page, ".turn.current p.missing") == ["items is missing: it was lost at the end of step 1."]
+    page.wait("document.querySelector('h1').textContent === 'P→S · instance 1'")
+
+
+def test_the_state_lane_shows_what_became_of_the_name(page, address):
+    show(page, f"{address}#/episode/ps1")
+    assert text(page, ".lane tbody th") == ["items"]
+    assert page.ask("document.querySelectorAll('.lane td')[1].title") == (
+        "step 2: read, but missing; lost at the end of step 1"
+    )
+    assert count(page, ".lane td.missing") == 1
+
+
+def test_keys_move_through_an_episode(page, address):
+    show(page, f"{address}#/episode/ps1")
+    page.press("j")
+    page.press("j")
+    page.wait("document.querySelector('.turn.current')?.id === 'turn-2'")
+    page.press("k")
+    page.wait("document.querySelector('.turn.current')?.id === 'turn-1'")
+    page.press("m")
+    page.wait("document.querySelector('.turn.current')?.id === 'turn-2'")
+    page.press("?")
+    assert page.ask("document.querySelector('dialog').open")
+    page.press("Escape")
+    page.press("/")
+    assert page.ask("document.activeElement.type") == "search"
+    page.ask("document.activeElement.blur()")
+    page.press("r")
+    page.wait("document.querySelectorAll('pre.raw').length === 3")
+    page.press("c")
+    page.wait("location.hash === '#/compare/ps1/pp1'")
+
+
+def test_two_episodes_part_at_the_first_difference(page, address):
+    show(page, f"{address}#/compare/ps1/pp1")
+    page.wait("document.querySelector('nav.pairs') !== null")
+    assert text(page, "h1") == ["P→S beside P→P · instance 1"]
+    assert text(page, ".fold") == ["1 equal turn before"]
+    assert page.ask("document.querySelector('.pair.parting').id") == "row-1"
+    assert "1.45 times the tokens" in text(page, "p.lead")[0]
+    assert text(page, ".ended") == ["P→P has ended."]
+    page.press("n")
+    page.wait("location.hash === '#/compare/ps2/pp2'")
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_bundle_opens_from_the_disk(page, bundles, kind, place):
+    show(page, bundles[kind] + place)
+    assert page.reported(*ERRORS) == []
+    asked = {request["request"]["url"] for request in page.reported("Network.requestWillBeSent")}
+    assert {url for url in asked if not url.startswith(("file://", "data:"))} == set()
+    if kind == "file":
+        assert len(asked - {url for url in asked if url.startswith("data:")}) == 1
+
+
+@pytest.mark.parametrize("source", ["served", "file", "folder"])
+def test_hostile_text_is_shown_and_never_run(page, address, bundles, source):
+    root = address if source == "served" else bundles[source]
+    show(page, f"{root}#/episode/hostile")
+    assert page.ask("window.hacked") is None
+    shown = page.ask("document.querySelector('main').textContent")
+    for word in ("<script>window.hacked", "</script>", "<img src=x onerror", "␛[31m", "⟨U+202E⟩", "שלום"):
+        assert word in shown
+    assert "all 1,000,0" in shown  # the line of a megabyte is cut
+    assert count(page, "main img, main script, main b[onclick]") == 0
+    assert page.reported(*ERRORS) == []
+
+
+@pytest.mark.parametrize(("scheme", "is_dark"), [("light", False), ("dark", True)])
+def test_pages_follow_the_screen_and_the_button(page, address, scheme, is_dark):
+    page.prefer(scheme)
+    show(page, f"{address}#/")
+    shade = "Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])"
+    assert (page.ask(shade) < 60) == is_dark
+    page.ask("document.querySelector('button.theme').click()")
+    page.wait(f"({shade} < 60) === {json.dumps(not is_dark)}")
+    page.ask("localStorage.clear()")
+    page.prefer("light")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_pages_pass_axe_at_level_aa(page, address, axe, scheme, width):
+    page.prefer(scheme)
+    rules = json.dumps({"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]})
+    told = "v => v.id + ': ' + v.nodes.map(n => n.target.join(' ') + ' ' + n.failureSummary).join(' | ')"
+    found = {}
+    for place in PLACES:
+        show(page, address + place, width)
+        page.ask(f"{axe}; 0")
+        found[place] = page.ask(f"axe.run(document, {rules}).then(found => found.violations.map({told}))")
+    page.prefer("light")
+    assert found == {place: [] for place in PLACES}
