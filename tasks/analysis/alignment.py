@@ -1,4 +1,4 @@
-"""Episodes of several arms laid out on the same training seeds and instances."""
+"""Episodes of several arms on the same training seeds and instances."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,14 +26,17 @@ class ArmTable(NamedTuple):
     values: Values
 
     def of_replicate(self, replicate: int) -> "ArmTable":
-        """Return one replicate of every training seed, as if it were the only one."""
+        """Return one replicate of every training seed, as the only one."""
         rows = [row for row, draw in enumerate(self.draws) if draw[1] == replicate]
         draws = tuple((self.draws[row][0], 0) for row in rows)
         return ArmTable(draws, self.instance_ids, self.values[rows])
 
 
 class Aligned(NamedTuple):
-    """A metric of several arms on the same draws and instances; NaN in one arm is NaN in all."""
+    """A metric of several arms on the same draws and instances.
+
+    NaN in one arm is NaN in all.
+    """
 
     draws: tuple[Draw, ...]
     """Draw of each row; several rows share a training seed where there are replicates, which come in order."""
@@ -57,7 +60,10 @@ class Aligned(NamedTuple):
         return len(set(self.training_seeds))
 
     def per_instance(self) -> tuple[Values, ...]:
-        """Return each arm's mean per instance over seeds and replicates, for instances that have one."""
+        """Return each arm's mean per instance, over seeds and replicates.
+
+        Instances without a value are left out.
+        """
         present = ~np.isnan(self.arms[0]).all(axis=0)
         return tuple(np.nanmean(values[:, present], axis=0) for values in self.arms)
 
@@ -66,7 +72,10 @@ class Aligned(NamedTuple):
         return tuple(average_replicates(values, self.training_seeds) for values in self.arms)
 
     def seed_means(self) -> list[tuple[float, ...]]:
-        """Return the arms' means over instances under each training seed alone, for seeds that have values."""
+        """Return the arms' means over instances, by training seed.
+
+        Seeds without values are left out.
+        """
         return [
             tuple(float(np.nanmean(values)) for values in rows)
             for rows in zip(*self.per_seed(), strict=True)
@@ -75,7 +84,10 @@ class Aligned(NamedTuple):
 
 
 class Arms:
-    """One group's episodes by arm, laid out once per metric, beside what the plan plays of the group."""
+    """One group's episodes by arm, laid out once per metric.
+
+    Beside them stands what the plan plays of the group.
+    """
 
     def __init__(
         self,
@@ -83,7 +95,10 @@ class Arms:
         planned: PlannedGroup = PlannedGroup(),  # noqa: B008 - a tuple
         scripts: pl.DataFrame | None = None,
     ) -> None:
-        """Lay out episodes; `scripts` are those of the scripted teachers, found as the arms `script_of` a cell."""
+        """Lay out episodes and `scripts`, the scripted teachers' arms.
+
+        `script_of` names a cell's script.
+        """
         own = _by_arm(episodes)
         self._frames = own | _script_arms(scripts)
         instance_ids = pl.concat([frame["instance_id"] for frame in self._frames.values()]).unique().sort()
@@ -107,7 +122,10 @@ class Arms:
         return all(arm in self._frames for arm in arms)
 
     def table(self, metric: str, arm: ComparedArm) -> ArmTable:
-        """Return a metric of an arm by draw and instance; empty if it was not played."""
+        """Return a metric of an arm by draw and instance.
+
+        Empty if the arm was not played.
+        """
         if arm not in self._frames:
             return self._nothing
         if (arm, metric) not in self._tables:
@@ -115,7 +133,10 @@ class Arms:
         return self._tables[arm, metric]
 
     def on_draws(self, metric: str, arm: ComparedArm, draws: Sequence[Draw]) -> Values | None:
-        """Return a metric of an arm by draw and instance, rows as in `draws`; None if a draw was not played."""
+        """Return a metric of an arm, rows as in `draws`.
+
+        None if a draw was not played.
+        """
         table = self.table(metric, arm)
         rows = [row for row in (_row_of(table, draw) for draw in draws) if row is not None]
         if len(rows) == len(draws):
@@ -123,12 +144,12 @@ class Arms:
         return None
 
     def align(self, metric: str, *arms: ComparedArm) -> Aligned:
-        """Return a metric of the arms on the draws and instances that they share."""
+        """Return a metric of arms on their shared draws and instances."""
         return align([self.table(metric, arm) for arm in arms])
 
 
 def means(aligned: Aligned) -> dict[str, float | None]:
-    """Return two arms' means over instances as columns; None if they share no instance."""
+    """Return two arms' means by instance; None if they share none."""
     a, b = (float(values.mean()) if values.size else None for values in aligned.per_instance())
     return {"mean_a": a, "mean_b": b}
 
@@ -158,7 +179,7 @@ def align(tables: Sequence[ArmTable]) -> Aligned:
 
 
 def _shared_draws(tables: Sequence[ArmTable]) -> tuple[Draw, ...]:
-    """Return the draws of the first table that every table has, by training seed and replicate."""
+    """Return the draws (training seed, replicate) that every table has."""
     shared = []
     for draw in tables[0].draws:
         if all(_row_of(table, draw) is not None for table in tables):
@@ -167,7 +188,10 @@ def _shared_draws(tables: Sequence[ArmTable]) -> tuple[Draw, ...]:
 
 
 def average_replicates(values: Values, training_seeds: Sequence[int | None]) -> Values:
-    """Return values by training seed and instance, each the mean of the replicates that have a value."""
+    """Return values by training seed and instance, averaged over replicates.
+
+    Replicates without a value are left out.
+    """
     seeds = sorted(set(training_seeds), key=lambda seed: -1 if seed is None else seed)
     if not seeds:
         return np.empty((0, values.shape[1]))
@@ -180,7 +204,7 @@ def average_replicates(values: Values, training_seeds: Sequence[int | None]) -> 
 
 
 def script_of(arm: ComparedArm) -> ComparedArm:
-    """Return the name of the arm that a contract's scripted teacher plays where a model trained on it plays `arm`."""
+    """Return the arm of a contract's script beside a trained `arm`."""
     return ComparedArm(f"script {arm.train}", arm.runtime)
 
 
@@ -197,7 +221,7 @@ def _by_arm(episodes: pl.DataFrame) -> dict[ComparedArm, pl.DataFrame]:
 
 
 class _Layout(NamedTuple):
-    """Place of each episode of an arm: a row per draw, a column per instance."""
+    """Place of an arm's episodes: a row per draw, a column per instance."""
 
     draws: tuple[Draw, ...]
     instance_ids: pl.Series
@@ -228,7 +252,7 @@ def _fill(layout: _Layout, episodes: pl.DataFrame, metric: str) -> ArmTable:
 
 
 def _row_of(table: ArmTable, draw: Draw) -> int | None:
-    """Return the row of a draw; of an arm without training seeds, the row of its replicate."""
+    """Return a draw's row, or its replicate's in arms without seeds."""
     for wanted in (draw, (None, draw[1])):
         if wanted in table.draws:
             return table.draws.index(wanted)
@@ -236,7 +260,7 @@ def _row_of(table: ArmTable, draw: Draw) -> int | None:
 
 
 def _shared_columns(tables: Sequence[ArmTable]) -> list[NDArray[np.intp] | slice]:
-    """Return the columns of each table that hold the instances of all of them, in the same order."""
+    """Return each table's columns of the shared instances, in one order."""
     first = tables[0].instance_ids
     if all(table.instance_ids is first for table in tables):
         return [slice(None)] * len(tables)

@@ -1,4 +1,4 @@
-"""Published values of both papers, recomputed from their own tables, as rows of `claims`.
+"""Published values, recomputed from their papers' own tables.
 
 `sql/published/errata.csv` and `text_claims.csv` hold what needs a reader, Tables 4 and 6 among it; everything that is
 arithmetic on a published table is recomputed, value by value. What nothing published gives is `unverifiable`.
@@ -28,7 +28,10 @@ READ = {
 
 
 def published_claims(run_id: str) -> list[ClaimRow]:
-    """Return every claim with its verdict: errata, claims of the text, and each number of the published tables."""
+    """Return every published claim with its verdict.
+
+    Errata, claims of the text, and each number of the published tables.
+    """
     errata = published_table("errata", text=True).rows(named=True)
     told = published_table("text_claims", text=True).drop("unit", "source").rows(named=True)
     listed = [*errata, *({"paper": "S", **row} for row in told)]
@@ -46,7 +49,10 @@ def published_claims(run_id: str) -> list[ClaimRow]:
 
 
 def numbers_taken_as_printed() -> Iterator[tuple[Cell, str]]:
-    """Yield the printed numbers, with their cells, that nothing recomputes and no claim of a reader is about."""
+    """Yield printed numbers that nothing recomputes, with their cells.
+
+    No claim of a reader is about them either.
+    """
     verified = {cell for recomputation in recomputations() for cell in recomputation.cells}.union(READ)
     return ((cell, printed) for cell, printed in printed_numbers().items() if cell not in verified)
 

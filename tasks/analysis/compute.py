@@ -1,4 +1,4 @@
-"""Every statistic of a plan, from the rows of `marts.episode_metrics` to rows of `statistics`."""
+"""Every statistic of a plan: from `marts.episode_metrics` to `statistics`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -88,7 +88,7 @@ def compute_statistics(
 
 
 def scripts_beside(group: StatisticGroup, frames: Mapping[tuple[str, ...], pl.DataFrame]) -> pl.DataFrame | None:
-    """Return the scripted teachers' episodes of a group of models; None where they did not play."""
+    """Return the scripts' episodes beside a group of models, or None."""
     if group.base == SCRIPT_BASE:
         return None
     return frames.get((group.variant, SCRIPT_BASE, group.visibility, group.header, group.bucket))
@@ -97,13 +97,16 @@ def scripts_beside(group: StatisticGroup, frames: Mapping[tuple[str, ...], pl.Da
 def kept_statistics(
     episodes: pl.DataFrame, plan_digest: str, settings: dict[str, Any], open_bar: OpenBar = no_bar
 ) -> list[StatisticRow]:
-    """Return the statistics of kept episodes of one plan digest, by a plan's settings for its statistics."""
+    """Return the statistics of kept episodes of one plan digest.
+
+    A plan gives the settings.
+    """
     spec = StatisticsSpec.model_validate(settings)
     return compute_statistics(episodes, plan_digest=plan_digest, run_id=plan_digest, spec=spec, open_bar=open_bar)
 
 
 def group_analyses(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[Iterator[StatisticRow]]:
-    """Yield the analyses of one group; each is computed as it is read."""
+    """Yield the analyses of one group, each computed when read."""
     sample = GroupMeans(arms, spec)
     yield from _mean_analyses(group, sample)
     yield from _paired_analyses(group, sample)
@@ -122,7 +125,7 @@ def _mean_analyses(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iterat
 
 
 def _paired_analyses(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iterator[StatisticRow]]:
-    """Yield differences and ratios of the arms that are there, and of every trained arm to its script."""
+    """Yield differences and ratios of arms, and of arms to scripts."""
     arms = sample.arms
     for one in (*COMPARISONS, *COST_COMPARISONS, *INJECTION_COMPARISONS, *BASE_COMPARISONS):
         if arms.has(one.a, one.b):
@@ -154,7 +157,7 @@ def _interval_rows(
     compared: Sequence[ComparedArm],
     analyses: Iterable[tuple[str, str]],
 ) -> Iterator[StatisticRow]:
-    """Yield the intervals of each analysis and metric: of one arm's mean, of two arms, or of the 2x2's interaction."""
+    """Yield intervals of means, of two arms, and of the interaction."""
     named = ()
     if len(compared) < len(CELLS):
         named = compared
@@ -176,7 +179,7 @@ def _interval_rows(
 def _power_rows(
     group: StatisticGroup, arms: Arms, comparison: Comparison, spec: StatisticsSpec
 ) -> Iterator[StatisticRow]:
-    """Yield the smallest difference of scores that a comparison's sample could show, if it has pairs."""
+    """Yield the smallest detectable difference of scores, given pairs."""
     scores = arms.align("score", comparison.a, comparison.b)
     if not scores.instance_count:
         return

@@ -25,7 +25,10 @@ class Equivalence(NamedTuple):
     note: str | None
 
     def verdict(self, p_holm: float | None, alpha: float) -> str:
-        """Return what the corrected p-value allows one to say; without a test, only that all pairs are equal."""
+        """Return the verdict that the corrected p-value allows.
+
+        Without a test, only that all pairs are equal.
+        """
         if p_holm is None:
             if self.low == self.high == 0:
                 return "identical"
@@ -36,7 +39,10 @@ class Equivalence(NamedTuple):
 
 
 def two_one_sided_tests(differences: Values, *, margin: float, alpha: float) -> Equivalence:
-    """Test whether the mean of paired differences lies within +- `margin` (same unit), by paired t-tests (TOST)."""
+    """Test mean paired differences within +- `margin` by TOST.
+
+    Two one-sided paired t-tests; the margin has the differences' unit.
+    """
     method = f"two one-sided paired t-tests, margin {margin:g}, alpha {alpha:g}"
     if differences.size < 2:
         return Equivalence(None, None, None, method, f"no test: {differences.size} pairs, 2 are needed")
@@ -51,7 +57,7 @@ def two_one_sided_tests(differences: Values, *, margin: float, alpha: float) -> 
 
 
 def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float, drawn: str) -> Equivalence:
-    """Test whether a mean difference lies within +- `margin` by its bootstrap resamples, for which no t is known.
+    """Test a mean difference within +- `margin` by bootstrap resamples.
 
     `drawn` says in words what was resampled; resamples without a value are left out, and the note counts them. The
     one-sided p-values are the shares of resamples at or beyond each end of the margin, the sample itself counted as
@@ -75,7 +81,7 @@ def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float, draw
 def equivalence_rows(
     group: StatisticGroup, arms: Arms, comparisons: Sequence[Comparison], spec: StatisticsSpec
 ) -> Iterator[StatisticRow]:
-    """Yield a test of equal mean scores per comparison and margin; Holm's correction is over all comparisons.
+    """Yield a test of equal mean scores per comparison and margin.
 
     With one training seed it is a pair of t-tests over instances. With several, seeds and instances are resampled, as
     for every other interval. Margins other than `equivalence_margin` are a sensitivity analysis of their own.
@@ -110,7 +116,7 @@ class _Pair(NamedTuple):
     scores: Aligned
 
     def resample(self, spec: StatisticsSpec) -> Resamples | None:
-        """Return the difference under every resample where there are several training seeds; else None."""
+        """Return resampled differences with several training seeds; else None."""
         if self.scores.seed_count < 2 or self.scores.instance_count < 2:
             return None
         return resample(self.scores, difference, spec)
@@ -123,7 +129,7 @@ class _Pair(NamedTuple):
 
 
 def smallest_detectable_difference(differences: Values, *, alpha: float, power: float) -> float | None:
-    """Return the mean paired difference that this sample would have shown at `power`, by the normal approximation.
+    """Return the mean paired difference that this sample detects.
 
     (z(1 - alpha/2) + z(power)) times the standard deviation of the differences over the root of their number; None
     for fewer than two pairs, and for differences that are all equal: a sample without spread says nothing of it.
@@ -135,14 +141,14 @@ def smallest_detectable_difference(differences: Values, *, alpha: float, power: 
 
 
 def holm_family(tests: Iterable[StatisticRow]) -> Iterator[StatisticRow]:
-    """Yield the tests of one family, each with its p-value corrected by Holm."""
+    """Yield the tests of one family with Holm-corrected p-values."""
     rows = list(tests)
     for row, p_holm in zip(rows, holm([row.p_value for row in rows]), strict=True):
         yield row.model_copy(update={"p_holm": p_holm})
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return Holm's step-down p-values in the given order; an untestable comparison (None) stays in the family's count.
+    """Return Holm's step-down p-values in the given order.
 
     The plan fixes the family: how many of its tests turned out to have a spread is no reason to correct for fewer.
     """

@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of arXiv 2603.01209 drawn as SVG from the rows of `sql/tables/figure_2.sql` and `figure_3.sql`.
+"""Figures 2 and 3 of arXiv 2603.01209 as SVG.
 
 What the paper's text does not give, we chose, and the caption says so.
 """
@@ -74,12 +74,12 @@ class Drawing(NamedTuple):
 
 
 def draw_figure_2(points: pl.DataFrame) -> list[Drawing]:
-    """Draw tokens against score, one drawing per group; `points` are the rows of `figure_2`."""
+    """Draw tokens against score, a drawing per group of `figure_2`."""
     return list(_drawings("figure_2", FIGURE_2_CAPTION, points, _plot_costs, columns=2))
 
 
 def draw_figure_3(points: pl.DataFrame) -> list[Drawing]:
-    """Draw the behaviour of the trained cells, one drawing per group; `points` are the rows of `figure_3`."""
+    """Draw trained cells' behaviour, a drawing per group of `figure_3`."""
     return list(_drawings("figure_3", FIGURE_3_CAPTION, points, _plot_behaviour, columns=3))
 
 
@@ -106,7 +106,7 @@ def _drawings(name: str, caption: str, points: pl.DataFrame, plot: Any, *, colum
 
 
 def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None:
-    """Draw ours and, where the bucket has a published counterpart, the published values beside it."""
+    """Draw our values, and published ones where the bucket has them."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
     bucket = rows["bucket"][0]
@@ -139,7 +139,7 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
 
 
 def _name_points(axes: "Axes", points: list[tuple[float, float, str]]) -> None:
-    """Write every point's cell below or above it with a line to the point, side by side, so that none hides another."""
+    """Write every point's cell beside it, so that none overlap."""
     start, end = axes.get_xlim()
     lower = [point for point in points if point[1] < 50]
     lower_height = 0.2 + max((score for _, score, _ in lower), default=0.0) / 110
@@ -194,7 +194,7 @@ def _plot_behaviour(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> 
 
 
 def _draw_bars(axes: "Axes", rows: pl.DataFrame, column: str, measured_on: str) -> None:
-    """Draw a bar per cell: the contract of training is its colour, a filled one runs persistent."""
+    """Draw a bar per cell: colour by training, filled if persistent."""
     conditions = rows["condition"].to_list()
     positions = list(range(len(conditions)))
     colours = [COLOURS.get(condition.partition("->")[0], OTHER_COLOUR) for condition in conditions]
@@ -205,7 +205,7 @@ def _draw_bars(axes: "Axes", rows: pl.DataFrame, column: str, measured_on: str) 
 
 
 def _draw_published(axes: "Axes", values: pl.Series) -> bool:
-    """Mark the published values above the cells that have one; tell whether any has."""
+    """Mark published values above the cells; tell whether any exist."""
     published = [(position, value) for position, value in enumerate(values) if value is not None]
     if published:
         axes.plot(*zip(*published, strict=True), "D", color="black", markersize=5, label="Qwen3-8B (published)")

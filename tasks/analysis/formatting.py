@@ -40,7 +40,7 @@ CELL = re.compile(r"\b([ps]) on ([ps])\b")
 
 
 def heading(column: str, *, split: str | None = None) -> str:
-    """Return a column's name as words; a published one is headed with its model and split.
+    """Return a column's name as words.
 
     `split` names the split of published columns whose name does not say it.
     """
@@ -54,7 +54,10 @@ def heading(column: str, *, split: str | None = None) -> str:
 
 
 def describe_setting(*, variant: str, base: str, visibility: str, bucket: str, **_: object) -> str:
-    """Return a group of episodes in words, e.g. `scratch, small, as trained, half of the training`."""
+    """Describe a group of episodes.
+
+    For example, `scratch, small, as trained, half of the training`.
+    """
     words = [BASE_WORDS.get(base, base), bucket, visibility.replace("_", " ")]
     if variant != "main":
         words.append(VARIANT_WORDS.get(variant, variant.replace("-", " ")))
@@ -62,7 +65,7 @@ def describe_setting(*, variant: str, base: str, visibility: str, bucket: str, *
 
 
 def format_row(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return a row's values as a reader wants them, an interval beside its estimate: `0.40 [0.34, 0.48]`.
+    """Return a row's values as text: `0.40 [0.34, 0.48]`.
 
     A metric whose values are all whole, a count, has no decimals. A fraction is shown as a percentage, so that a
     column of several metrics holds no 0.94 beside 75.0.
@@ -80,7 +83,7 @@ def format_row(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _shared_decimals(values: Mapping[str, Any], measured: list[str]) -> int | None:
-    """Return the decimals of every measured value of a row: 1 of a share, none of a count, else no rule."""
+    """Return a row's decimals: 1 of shares, 0 of counts, else None."""
     if values.get("unit") == "percent":
         return 1
     is_count = "metric" in values and all(values[name].is_integer() for name in measured)
@@ -88,7 +91,7 @@ def _shared_decimals(values: Mapping[str, Any], measured: list[str]) -> int | No
 
 
 def _with_intervals(text: dict[str, str]) -> dict[str, str]:
-    """Return a row's texts with each interval beside its estimate, in place of the columns of its ends."""
+    """Return a row's texts with intervals beside their estimates."""
     told = dict(text)
     for low, low_end in text.items():
         if low != "low" and "_low" not in low:
@@ -105,7 +108,10 @@ def _with_intervals(text: dict[str, str]) -> dict[str, str]:
 
 
 def format_value(column: str, value: Any) -> str:
-    """Return a value as a reader wants it: percentages and hundreds to 0.1, thousands whole, p-values to 0.001."""
+    """Return a value as text, rounded to its magnitude.
+
+    Percentages and hundreds to 0.1, thousands whole, p-values to 0.001.
+    """
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Intervals of a statistic of means: bootstraps that keep pairs together, and a t interval over training seeds."""
+"""Intervals of statistics of means: paired bootstraps and t intervals."""
 
 import operator
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def itself(a: Any) -> Any:
 
 
 def contrast(pp: Any, ps: Any, sp: Any, ss: Any) -> Any:
-    """Return the train x runtime interaction, (P->P - P->S) - (S->P - S->S)."""
+    """Return the interaction (P->P - P->S) - (S->P - S->S)."""
     return (pp - ps) - (sp - ss)
 
 
@@ -40,7 +40,7 @@ def ratio_of_ratios(pp: Any, ps: Any, sp: Any, ss: Any) -> Any:
 
 
 class Interval(NamedTuple):
-    """An interval of a statistic of means; an end is None if it is undefined."""
+    """An interval of a statistic; an undefined end is None."""
 
     interval_kind: IntervalKind
     estimate: float | None
@@ -63,7 +63,7 @@ class Interval(NamedTuple):
 
 
 class Resamples(NamedTuple):
-    """A statistic under every bootstrap resample; NaN or infinite where it is undefined."""
+    """A statistic under every resample; NaN or infinite where undefined."""
 
     statistics: Values
     """One value per resample."""
@@ -75,7 +75,7 @@ class Resamples(NamedTuple):
     """Resampled unit, in words."""
 
     def interval(self, kind: IntervalKind, confidence: float) -> tuple[float | None, float | None, str | None]:
-        """Return both ends of an interval over the resamples that have a value, and a note about the others."""
+        """Return an interval's ends and a note on undefined resamples."""
         kept = self.statistics[np.isfinite(self.statistics)]
         if not kept.size:
             return None, None, "undefined in every resample"
@@ -92,7 +92,7 @@ class Resamples(NamedTuple):
         return float(low), float(high), note
 
     def _accelerated(self, kept: Values, shares: Values) -> Values:
-        """Return the shares of BCa: moved by the bias and the acceleration (Efron and Tibshirani 1993, section 14.3).
+        """Return BCa's shares, moved by bias and acceleration.
 
         With several training seeds, the acceleration sums over both factors, as that of a statistic of two samples.
         """
@@ -113,7 +113,7 @@ class Resamples(NamedTuple):
 def all_intervals(
     aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, resampled: ResampledMeans | None = None
 ) -> list[Interval]:
-    """Return the bootstrap intervals and, where there are several training seeds, the t interval over them.
+    """Return the bootstrap intervals, and the t interval over training seeds.
 
     `resampled` returns the arms' means under every resample; without it they are drawn for these arms alone.
     """
@@ -126,7 +126,7 @@ def all_intervals(
 def bootstrap_intervals(
     aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, resampled: ResampledMeans | None = None
 ) -> list[Interval]:
-    """Return a percentile and a BCa interval of `statistic(*means of the arms)`, in this order.
+    """Return a percentile and a BCa interval of `statistic(*means)`.
 
     With one training seed, instances are resampled; with several, seeds and instances as crossed factors, and the
     acceleration of BCa comes from leaving out each seed and each instance in turn. The point estimate is the statistic
@@ -155,7 +155,10 @@ def bootstrap_intervals(
 
 
 def seed_interval(aligned: Aligned, statistic: MeanStatistic, confidence: float) -> Interval:
-    """Return the t interval of a statistic over one value per training seed; ratios are averaged on the log scale."""
+    """Return the t interval over one value per training seed.
+
+    Ratios are averaged on the log scale.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.asarray(statistic(*np.reshape(aligned.seed_means(), (-1, len(aligned.arms))).T))
         is_ratio = statistic in (ratio, ratio_of_ratios)
@@ -173,7 +176,7 @@ def seed_interval(aligned: Aligned, statistic: MeanStatistic, confidence: float)
 
 
 def point_estimate(aligned: Aligned, statistic: MeanStatistic) -> float | None:
-    """Return the statistic of the arms' means, or None if it is undefined."""
+    """Return the statistic of the arms' means; None if undefined."""
     if aligned.instance_count == 0:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -183,7 +186,7 @@ def point_estimate(aligned: Aligned, statistic: MeanStatistic) -> float | None:
 def resample(
     aligned: Aligned, statistic: MeanStatistic, spec: StatisticsSpec, resampled: ResampledMeans | None = None
 ) -> Resamples:
-    """Resample the instances, at least two, and as a crossed factor the training seeds where there are several.
+    """Resample instances and, as a crossed factor, training seeds.
 
     All arms' values are taken at the same draws, so that pairs stay together. Replicates of a seed are averaged before,
     and means are over cells that have a value.

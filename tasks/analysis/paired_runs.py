@@ -1,4 +1,4 @@
-"""Two runs compared by instance: a signed-rank test per metric, intervals of the difference and of the ratio."""
+"""Two runs compared by instance: tests and intervals per metric."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ _RATIOS = ("total_tokens", "completion_tokens")
 
 
 class PairedMetric(NamedTuple):
-    """One metric of two runs on the instances that both have a value for."""
+    """One metric of two runs, on shared instances."""
 
     metric: str
     instance_count: int
@@ -42,7 +42,7 @@ class PairedMetric(NamedTuple):
 
 
 def pair_runs(a: pl.DataFrame, b: pl.DataFrame, spec: StatisticsSpec | None = None) -> list[PairedMetric]:
-    """Compare two runs, each a row per episode with `instance_id` and metrics; episodes of one instance are averaged.
+    """Compare two runs by instance, given a row per episode.
 
     Raise `UserError` where no instance is in both.
     """
@@ -61,7 +61,7 @@ def _aligned(metric: str, a: pl.DataFrame, b: pl.DataFrame) -> Aligned:
 
 
 def _per_instance(episodes: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Return one row per instance: the mean of its episodes that have a value."""
+    """Return one row per instance: the mean over its episodes."""
     seedless = {"training_seed": pl.lit(None, dtype=pl.Int64), "replicate": pl.lit(0)}
     return episodes.group_by("instance_id").agg(pl.col(metric).cast(pl.Float64).mean()).with_columns(**seedless)
 

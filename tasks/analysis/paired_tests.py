@@ -13,7 +13,7 @@ from carryover.tasks.traces.result_rows import StatisticRow
 
 
 class SignedRank(NamedTuple):
-    """Result of a signed-rank test; the test itself is None if fewer than two differences are nonzero."""
+    """Result of a signed-rank test; None with fewer than two differences."""
 
     pair_count: int
     nonzero_count: int
@@ -29,7 +29,7 @@ class SignedRank(NamedTuple):
 
 
 def signed_rank(differences: Values) -> SignedRank:
-    """Test paired differences, two-sided; zeros dropped, no continuity correction (arXiv 2603.01209, Tables 7 and 8).
+    """Test paired differences by signed ranks, two-sided, zeros dropped.
 
     Differences are rounded to nine decimals first, so that equal scores computed in different ways are ties. The
     distribution is SciPy's default, as in the authors' script: exact for up to 50 pairs without ties and zeros, all
@@ -72,7 +72,7 @@ class McNemar(NamedTuple):
 
 
 def mcnemar_exact(a: Values, b: Values) -> McNemar:
-    """Test whether two paired yes/no outcomes (1 and 0) differ, two-sided, by the binomial of the discordant pairs.
+    """Test whether paired yes/no outcomes differ, by exact binomial.
 
     `a` and `b` are by (training seed, instance), NaN where there is no pair. Pairs of several seeds on one instance
     are not independent, so every instance counts once, by the kind of which it has more discordant pairs: under one
@@ -89,7 +89,7 @@ def mcnemar_exact(a: Values, b: Values) -> McNemar:
 
 
 def rank_test(aligned: Aligned, statistic: MeanStatistic) -> dict[str, Any]:
-    """Return the columns of the signed-rank test of a statistic of the arms by instance.
+    """Return the columns of a signed-rank test by instance.
 
     Pairs of several models, one per training seed, on one instance are not independent, so the instance is the unit and
     its mean over the seeds its value. That says nothing about other seeds; the note counts those of the same sign.
@@ -107,7 +107,10 @@ def rank_test(aligned: Aligned, statistic: MeanStatistic) -> dict[str, Any]:
 
 
 def mcnemar_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comparison) -> StatisticRow:
-    """Return the exact test of a yes/no outcome, of the first replicate of each training seed; the others repeat it."""
+    """Return the exact test of a yes/no outcome.
+
+    It takes the first replicate of each training seed, as the others repeat it.
+    """
     pair = arms.align(metric, comparison.a, comparison.b)
     seeds = pair.training_seeds
     first = [row for row, seed in enumerate(seeds) if seed not in seeds[:row]]

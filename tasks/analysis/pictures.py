@@ -1,4 +1,4 @@
-"""The 2x2 of the study as a picture: contract of training by contract in force, for a terminal and as SVG."""
+"""The 2x2 of the study as a picture, in text and SVG."""
 
 from collections.abc import Mapping
 from textwrap import wrap
@@ -24,13 +24,13 @@ Cells = Mapping[str, Mapping[str, Any]]
 
 
 def cells_of(rows: pl.DataFrame) -> Cells:
-    """Return the rows of one group of the table `cells` that the picture has a place for, by condition."""
+    """Return a group's rows of the table `cells`, by condition."""
     shown = {f"{train}->{runtime}" for train, _ in ROWS for runtime, _ in COLUMNS}
     return {row["condition"]: row for row in rows.iter_rows(named=True) if row["condition"] in shown}
 
 
 def cells_text(cells: Cells, title: str) -> Group:
-    """Return the 2x2 for `rich.print`; a panel's colour is the contract of training."""
+    """Return the 2x2 for `rich.print`, coloured by contract of training."""
     most = _most_tokens(cells)
     grid = Table.grid(padding=(0, 1), pad_edge=False)
     grid.add_row(*(Text(words, style="bold", justify="center") for _, words in COLUMNS))
@@ -48,7 +48,7 @@ def cells_text(cells: Cells, title: str) -> Group:
 
 
 def cells_svg(cells: Cells, title: str) -> str:
-    """Return the 2x2 as a self-contained SVG that a telephone shows whole: bars with intervals, as in the figures."""
+    """Return the 2x2 as a self-contained SVG with bars and intervals."""
     rows = [
         [
             {
@@ -79,7 +79,7 @@ def _most_tokens(cells: Cells) -> float:
 
 
 def _words(cell: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the picture says about one cell; a number that nobody counted is unknown."""
+    """Return a cell's words; an uncounted number is unknown."""
     ratio = "" if cell["token_ratio"] is None else f", {cell['token_ratio']:.2f} x P→P"
     state = "unknown" if cell["state_utilization"] is None else f"{cell['state_utilization']:.2f}"
     return {

@@ -1,4 +1,4 @@
-"""The published tables of both papers: every printed number with its place, beside what other numbers give for it."""
+"""Published tables: every printed number, beside its recomputation."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -57,7 +57,10 @@ class Cell(NamedTuple):
 
 
 def published_table(name: str, *, text: bool = False) -> pl.DataFrame:
-    """Return a table of `sql/published`; with `text`, every column but a `tolerance` as it is printed."""
+    """Return a table of `sql/published`, as numbers or as printed.
+
+    With `text`, every column but a `tolerance` is as printed.
+    """
     source = (files("carryover.sql") / "published" / f"{name}.csv").read_bytes()
     frame = pl.read_csv(source, infer_schema=not text)
     return frame.with_columns(pl.col("^tolerance$").cast(pl.Float64))
@@ -70,7 +73,7 @@ def printed_cell(file: str, row: dict[str, Any], column: str) -> Cell:
 
 @cache
 def printed_numbers() -> dict[Cell, str]:
-    """Return every number of the files of `PRINTED` by its cell, as it is printed; blank cells have none."""
+    """Return every printed number of the `PRINTED` files, by cell."""
     return {
         printed_cell(file, row, name): row[name]
         for file in PRINTED
@@ -87,7 +90,7 @@ def half_last_digit(printed: str) -> float:
 
 
 def row_label(file: str, row: dict[str, Any]) -> str:
-    """Return what a row of a file of `PRINTED` is of, in words; no two rows of a file have one label."""
+    """Return a row's unique label within its `PRINTED` file."""
     if file in COMPARISONS:
         a, b = (arm_label(row[f"train_{arm}"], row[f"runtime_{arm}"]) for arm in "ab")
         return f"{a} against {b}, {row['split']}"
@@ -98,7 +101,7 @@ def row_label(file: str, row: dict[str, Any]) -> str:
 
 
 def cell_label(row: dict[str, Any]) -> str:
-    """Return the cell of a row of the study's tables, such as `P->S, hard`."""
+    """Return a row's cell in the study's tables: `P->S, hard`."""
     return f"{arm_label(row['train_semantics'] or 'base', row['runtime_semantics'])}, {row['split']}"
 
 
@@ -134,6 +137,6 @@ class Recomputation(NamedTuple):
 def of_rows(
     file: str, claim: str, rows: Sequence[dict[str, Any]], column: str, recomputed: float, *, within: float
 ) -> Recomputation:
-    """Return the recomputation of a number in one column of each of these rows of a published file."""
+    """Return the recomputation of one column's numbers in these rows."""
     cells = tuple(printed_cell(file, row, column) for row in rows)
     return Recomputation(*PRINTED[file], claim, rows[0][column], recomputed, within, cells)

@@ -1,4 +1,4 @@
-"""Queries as files, with `$named` parameters: the tables of the study, and what commands ask."""
+"""Queries as files with `$named` parameters: tables and commands."""
 
 import re
 from importlib.resources import files
@@ -20,14 +20,17 @@ class TableQuery(NamedTuple):
 
 
 def table_names(*, is_cave: bool = False) -> list[str]:
-    """Return the names of the study's tables, the paper's in their order, then ours; or of CaveAgent's studies."""
+    """Return the study's table names, the paper's first; or CaveAgent's."""
     names = [file.name for file in (files("carryover.sql") / "tables").iterdir()]
     stems = [name[:-4] for name in names if name.endswith(".sql") and name.startswith("cave_") == is_cave]
     return sorted(stems, key=_reading_order)
 
 
 def table_query(name: str) -> TableQuery:
-    """Return a table's query by name; `2` means `table_2`. Raise `UserError` for an unknown one."""
+    """Return a table's query by name or number.
+
+    `2` means `table_2`. Raise `UserError` for an unknown one.
+    """
     number = re.fullmatch(r"(?:table_?)?0*(\d+)", name)
     stem = f"table_{number[1]}" if number else name
     known = [*table_names(), *table_names(is_cave=True)]

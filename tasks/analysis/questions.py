@@ -32,7 +32,7 @@ class Question(NamedTuple):
     """The Markdown table that is printed under it."""
 
     def about(self, plan_digest: str) -> str:
-        """Return the query with the plan filled in, so that it can be asked again as printed."""
+        """Return the query with the plan's digest filled in."""
         return self.sql.replace("$plan_digest", f"'{plan_digest}'")
 
 
@@ -62,7 +62,7 @@ def replace_answers(text: str, answers: Mapping[int, pl.DataFrame]) -> str:
 
 
 def answer_table(frame: pl.DataFrame) -> str:
-    """Return rows as a Markdown table, numbers to the right, with all the digits that the query left."""
+    """Return rows as a Markdown table with all their digits."""
     rule = "|" + "|".join("---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes) + "|"
 
     def cell(value: Any) -> str:

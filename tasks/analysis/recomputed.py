@@ -39,7 +39,7 @@ def recomputations() -> Iterator[Recomputation]:
 
 
 def _study_scores() -> Iterator[Recomputation]:
-    """Yield what Table 2 repeats from Tables 7 to 10, and the differences of Tables 7 and 8."""
+    """Yield Table 2's repeats of Tables 7-10; differences of 7, 8."""
     yield from _study_turns()
     cells = {cell_label(row): row for row in _rows("table_2")}
     means: dict[str, float] = {}
@@ -60,7 +60,7 @@ def _study_scores() -> Iterator[Recomputation]:
 
 
 def _study_turns() -> Iterator[Recomputation]:
-    """Yield Table 2's scores per token and steps, and the turns of Tables 9 and 10."""
+    """Yield Table 2's ratios and steps, and Tables 9 and 10's turns."""
     turns = {cell_label(row): row["total_turns"] for file in ("table_9", "table_10") for row in _rows(file)}
     cells = {cell_label(row): row for row in _rows("table_2")}
     for label, row in cells.items():
@@ -84,7 +84,7 @@ class _PrintedMean(NamedTuple):
 
 
 def _means_by_cell(file: str, rows: list[dict[str, Any]]) -> dict[str, _PrintedMean]:
-    """Return the mean scores of Table 7 or 8 by cell, the first that is printed."""
+    """Return Table 7's or 8's mean scores by cell, as first printed."""
     found: dict[str, _PrintedMean] = {}
     for row in rows:
         for arm, column in zip(_compared(row), ("mean_a", "mean_b"), strict=True):
@@ -99,7 +99,7 @@ def _compared(row: dict[str, Any]) -> list[str]:
 
 
 def _study_counts() -> Iterator[Recomputation]:
-    """Yield the failure classes of Table 3 and their shares in section 4.3."""
+    """Yield Table 3's failure classes and their shares in section 4.3."""
     counts: dict[tuple[str, str], float] = {}
     for row in _rows("failure_analysis"):
         label = cell_label(row)
@@ -141,7 +141,7 @@ def _study_training() -> Iterator[Recomputation]:
 
 
 def _cave_benchmarks() -> Iterator[Recomputation]:
-    """Yield the means and gains of Table 1, and what Table 2 repeats."""
+    """Yield Table 1's means and gains, and Table 2's repeats."""
     for row in _rows("cave_table_1"):
         where = f"{row['model']}, {row['domain']}"
         for arm in ("fc", "cave"):
@@ -153,7 +153,7 @@ def _cave_benchmarks() -> Iterator[Recomputation]:
 
 
 def _cave_function_calls() -> Iterator[Recomputation]:
-    """Yield the sums of Table 2, its mean shares over three runs, and the gains in them."""
+    """Yield Table 2's sums, mean shares over three runs, and gains."""
     file = "cave_table_2"
     shares: dict[Any, float] = {}
     for (model, arm), group in published_table(file).group_by("model", "arm", maintain_order=True):
@@ -176,7 +176,7 @@ def _cave_sums(row: dict[str, Any], where: str) -> Iterator[Recomputation]:
 
 
 def _cave_states() -> Iterator[Recomputation]:
-    """Yield the nearest share that so many points of Table 3 can give, and the means over conditions."""
+    """Yield Table 3's nearest possible shares, and means over conditions."""
     for (model, dimension), group in published_table("cave_table_3").group_by(
         "model", "dimension", maintain_order=True
     ):
@@ -195,7 +195,7 @@ def _cave_states() -> Iterator[Recomputation]:
 
 
 def _cave_costs() -> Iterator[Recomputation]:
-    """Yield the sums and changes of tokens in Tables 4 and 5, and the gains over CodeAct."""
+    """Yield token sums and changes of Tables 4 and 5, with gains."""
     rows = {row["metric"]: row for row in _rows("cave_table_4")}
     for arm in ("caveagent", "function_calling"):
         total = rows["prompt_tokens"][arm] + rows["completion_tokens"][arm]
@@ -209,7 +209,7 @@ def _cave_costs() -> Iterator[Recomputation]:
 
 
 def _cave_data_tasks() -> Iterator[Recomputation]:
-    """Yield the sums of Table 5, and CaveAgent's gains over the best baseline, as its caption says.
+    """Yield Table 5's sums, and CaveAgent's gains over the best baseline.
 
     The best baseline is the one of most successes in one column, and of fewest tokens in the other.
     """

@@ -1,4 +1,4 @@
-"""A table's frame as text: for a terminal (Rich), Markdown, LaTeX or CSV."""
+"""A table's frame as text: Rich, Markdown, LaTeX or CSV."""
 
 import json
 import re
@@ -47,11 +47,11 @@ class Sheet(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
     def number_columns(self) -> list[bool]:
-        """Tell of each column whether it holds numbers, which stand to the right; words stand to the left."""
+        """Tell of each column whether it holds numbers."""
         return [style == "" for style in self.styles()]
 
     def styles(self) -> list[str]:
-        """Return how a page sets each column: `words`, `long words` where they want room to wrap, or nothing."""
+        """Return each column's style: `words`, `long words` or nothing."""
         styles = []
         for _, *cells in zip(self.header, *self.rows, strict=True):
             filled = [cell for cell in cells if cell]
@@ -61,7 +61,7 @@ class Sheet(NamedTuple):
         return styles
 
     def fitted(self, width: int) -> Iterator[tuple["Sheet", list[int]]]:
-        """Yield the sheet in parts that are no wider than `width`, each with its columns' widths.
+        """Yield the sheet in parts no wider than `width`.
 
         Every part begins with the first column, at most a third of the width where the table does not fit, and with the
         words after it that tell rows apart, as far as they leave a third. Headings and words wrap between words.
@@ -75,7 +75,7 @@ class Sheet(NamedTuple):
             yield self._columns(kept), [widths[column] for column in kept]
 
     def _wanted_widths(self, width: int) -> list[int]:
-        """Return the columns' widths: as wide as their cells, or where that is too wide, wrapped between words."""
+        """Return the columns' widths; too wide ones wrap between words."""
         columns = list(zip(self.header, *self.rows, strict=True))
         least = [max(_longest_word(cell) for cell in cells) for cells in columns]
         whole = [max(map(len, cells[1:]), default=0) for cells in columns]
@@ -87,7 +87,7 @@ class Sheet(NamedTuple):
         return wrapped
 
     def _key_count(self, widths: Sequence[int], width: int) -> int:
-        """Return how many of the first columns every part repeats, so that its rows can be told apart."""
+        """Return how many key columns every part repeats."""
         styles = self.styles()
         for count in range(1, len(widths) - 1):
             is_enough = len({row[:count] for row in self.rows}) == len(self.rows)
@@ -106,7 +106,7 @@ def _longest_word(cell: str) -> int:
 
 
 def _part_starts(widths: Sequence[int], keys: int, room: int) -> list[int]:
-    """Return the first column of each part, beside the key columns: as many columns as the room holds."""
+    """Return each part's first column beside the key columns."""
     starts = [keys]
     used = 0
     for column, own in enumerate(widths[keys:], start=keys):
@@ -151,7 +151,7 @@ def render_table(
     layout: Literal["study", "plain"] = "study",
     width: int = 160,
 ) -> str:
-    """Return a table as text; CSV keeps every column and all digits, lists as JSON; the others are laid out to be read.
+    """Return a table as text: CSV complete, other formats laid out.
 
     In the `study` layout there is one sheet per group (variant, base, ..., bucket), columns without any value are left
     out, published columns are headed with model and split, ours stand under the scale that they were measured at. The
@@ -191,12 +191,12 @@ def _terminal_text(table: TerminalTable, width: int) -> str:
 
 
 def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> TerminalTable:
-    """Return a table in the `study` layout for `rich.print`; an empty one says that it is empty."""
+    """Return a table in the `study` layout for `rich.print`."""
     return TerminalTable(title or name, sheets(frame, name))
 
 
 def plain_sheet(frame: pl.DataFrame) -> Sheet:
-    """Return any frame as one sheet, columns and words under their own names."""
+    """Return any frame as one sheet under its own names."""
     rows = (
         tuple(value if isinstance(value, str) else format_value(column, value) for column, value in row.items())
         for row in frame.iter_rows(named=True)
@@ -205,7 +205,7 @@ def plain_sheet(frame: pl.DataFrame) -> Sheet:
 
 
 def sheets(frame: pl.DataFrame, name: str = "") -> list[Sheet]:
-    """Return a table's groups as sheets of text, in the order of their rows."""
+    """Return a table's groups as sheets of text, in order."""
     if frame.is_empty():
         return []
     section_columns = [column for column in SECTION_COLUMNS if column in frame.columns]
@@ -229,7 +229,7 @@ def _sheet_of_settings(frame: pl.DataFrame, section_columns: Sequence[str]) -> S
 
 
 def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
-    """Lay out the rows of one group: a column per cell where the rows are cells or comparisons, else row by row."""
+    """Lay out a group: a column per cell, or row by row."""
     kept, split = _filled_columns(frame)
     rows = [format_row(row) for row in kept.iter_rows(named=True)]
     text = pl.DataFrame(rows, schema=dict.fromkeys(rows[0] if rows else kept.columns, pl.String))
@@ -243,7 +243,10 @@ def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
 
 
 def _filled_columns(frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Return the columns that have a value, and the split of the published ones; the split alone is no column."""
+    """Return the columns with values, and the published split.
+
+    The split alone is no column.
+    """
     kept = frame.select(column for column in frame.columns if frame[column].null_count() < frame.height)
     if "qwen3_8b_split" not in kept.columns:
         return kept, None
@@ -253,7 +256,7 @@ def _filled_columns(frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def _label_rows(kept: pl.DataFrame, text: pl.DataFrame, label_columns: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Return the text with the rows' cell or comparison as a label, and the columns that tell equal labels apart."""
+    """Return rows labelled by cell, and columns that distinguish equal labels."""
     named = [column for column in label_columns if column in kept.columns]
     labels = pl.Series("label", [_label(*row) for row in kept.select(named).rows()], pl.String)
     labelled = text.drop(named, "qwen3_8b_split", strict=False).with_columns(labels)
@@ -265,7 +268,7 @@ def _label_rows(kept: pl.DataFrame, text: pl.DataFrame, label_columns: Sequence[
 def _labelled_sheet(
     caption: str, measured_on: str, names: list[str], labelled: pl.DataFrame, split: str | None
 ) -> Sheet:
-    """Return a sheet with one column per cell: a row per number, or a block of rows, told apart by `names`.
+    """Return a sheet with one column per cell.
 
     A number of the cell as a whole, such as what its rows are shares of, is a single row.
     """

@@ -1,4 +1,4 @@
-"""The A/A control: one model played again with other decoding seeds, tested as if its replicates were two models."""
+"""The A/A control: a model's replicates tested against each other."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -16,7 +16,7 @@ from carryover.tasks.traces.result_rows import StatisticRow
 
 
 def replicate_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> Iterator[StatisticRow]:
-    """Yield a signed-rank test per trained arm, pair of replicates (0, 1) and metric, and the share that rejects.
+    """Yield signed-rank tests between replicates, and the share that rejects.
 
     Nothing comes of a group without replicates. Holm's correction is over all tests of the group; the share is of the
     raw p-values, about `alpha` where the null hypothesis holds by construction. Its interval is the exact binomial one,

@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a plan: pictures, figures, tables, claims, plan and environment."""
+"""One self-contained HTML page about a plan."""
 
 import json
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class ReportContent(NamedTuple):
 
 
 def render_report(content: ReportContent) -> str:
-    """Return the report as one HTML page without any reference to another file."""
+    """Return the report as an HTML page without external references."""
     return render_template(
         "report.html.jinja",
         content=content,
@@ -63,5 +63,5 @@ def render_report(content: ReportContent) -> str:
 
 
 def render_template(name: str, **values: Any) -> str:
-    """Return a template of `tasks/analysis/templates` with its values filled in; a missing value raises."""
+    """Return a filled-in template of `tasks/analysis/templates`; a missing value raises."""
     return _TEMPLATES.get_template(name).render(**values)

@@ -1,4 +1,7 @@
-"""Bootstrap resamples of means: every metric of a group under the same draws, as one matrix product per batch."""
+"""Bootstrap resamples of means, as matrix products.
+
+Every metric of a group is resampled under the same draws.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,7 +17,7 @@ BATCH_VALUES = 4_000_000
 
 
 class Cells(NamedTuple):
-    """Values of several arms by training seed and instance, on the cells where all of them have one."""
+    """Values of several arms by seed and instance, on shared cells."""
 
     arms: Values
     """By (arm, training seed, instance); 0 where there is no value."""
@@ -26,7 +29,7 @@ class Cells(NamedTuple):
         return self.arms.sum(axis=(1, 2)) / self.has_value.sum()
 
     def means_without_each_seed(self) -> Values:
-        """Return each arm's mean without each training seed in turn, by (arm, seed)."""
+        """Return each arm's mean without each training seed: (arm, seed)."""
         return self._means_of_rest(self.arms.sum(axis=2), self.has_value.sum(axis=1))
 
     def means_without_each_instance(self) -> Values:
@@ -40,7 +43,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(aligned: Aligned) -> Cells:
-    """Return the cells of aligned arms, replicates averaged, without instances that have no value."""
+    """Return aligned arms' cells, replicates averaged, empty instances left out."""
     per_seed = aligned.per_seed()
     has_value = ~np.isnan(per_seed[0])
     instances = has_value.any(axis=0)
@@ -49,7 +52,7 @@ def cells_of(aligned: Aligned) -> Cells:
 
 
 def resampled_means(cells: Cells, spec: StatisticsSpec) -> Values:
-    """Return each arm's mean under every resample, by (arm, resample); NaN where a resample drew no value.
+    """Return each arm's mean under every resample: (arm, resample).
 
     Instances are resampled, and as a crossed factor the training seeds where there are several. All arms have the same
     draws, so that pairs stay together; so have any cells of as many seeds and instances under the same `spec`.
@@ -73,7 +76,7 @@ def resampled_means(cells: Cells, spec: StatisticsSpec) -> Values:
 
 
 def _draw_weights(seed_count: int, instance_count: int, spec: StatisticsSpec) -> Iterator[tuple[Values, Values]]:
-    """Yield, batch by batch of resamples, how often each seed and each instance was drawn."""
+    """Yield, by batch, how often each seed and instance was drawn."""
     rng = np.random.default_rng(spec.seed)
     batch = max(1, BATCH_VALUES // (seed_count * instance_count))
     for start in range(0, spec.resample_count, batch):
@@ -85,7 +88,7 @@ def _draw_weights(seed_count: int, instance_count: int, spec: StatisticsSpec) ->
 
 
 def _draw_counts(rng: np.random.Generator, resample_count: int, unit_count: int) -> Values:
-    """Draw as many units as there are, with replacement, in each resample; return how often each came."""
+    """Return how often each unit was drawn, with replacement, per resample."""
     drawn = rng.integers(0, unit_count, (resample_count, unit_count))
     drawn += np.arange(resample_count)[:, np.newaxis] * unit_count
     counts = np.bincount(drawn.ravel(), minlength=resample_count * unit_count)
@@ -114,7 +117,7 @@ class GroupMeans:
     def _resample(
         self, metric: str, compared: Sequence[ComparedArm], aligned: Aligned, has_value: NDArray[np.bool_]
     ) -> dict[tuple[str, ComparedArm], Values]:
-        """Resample the compared arms, and every other metric and arm that has values on exactly the same cells."""
+        """Resample the compared arms, and all others on the same cells."""
         found = {(metric, arm): values for arm, values in zip(compared, aligned.arms, strict=True)}
         for other in self.arms.metrics:
             for arm in self.arms.played:

@@ -23,7 +23,7 @@ class StatisticGroup(NamedTuple):
     bucket: str
 
     def row(self, analysis: str, comparison_group: str, metric: str, *arms: ComparedArm, **values: Any) -> StatisticRow:
-        """Return a row; its id is a digest of plan, group, analysis, metric, arms and the method's name.
+        """Return a row, with an id that digests its identity.
 
         `values` are the row's other columns, `pair_count` and `method` among them. The name of a method is what stands
         before the first comma: how many units were resampled is no part of the identity, so that a statistic computed
@@ -39,7 +39,10 @@ class StatisticGroup(NamedTuple):
         return StatisticRow(**dict.fromkeys(StatisticRow.model_fields) | measured)
 
     def comparison_row(self, analysis: str, comparison: Comparison, metric: str, **values: Any) -> StatisticRow:
-        """Return the row of a statistic of two arms; `values` as for `row`."""
+        """Return the row of a statistic of two arms.
+
+        `values` are as for `row`.
+        """
         return self.row(analysis, comparison.group, metric, comparison.a, comparison.b, **values)
 
 

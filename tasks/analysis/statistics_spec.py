@@ -7,7 +7,7 @@ from carryover.tasks.traces.vocabulary import ContractName
 
 
 class StatisticsSpec(FrozenModel):
-    """Parameters of every test and interval; each lands in the `method` of the rows it shaped."""
+    """Parameters of every test and interval, as their `method` names."""
 
     resample_count: int = 5_000
     """Bootstrap resamples (arXiv 2603.01209, Table 2)."""
@@ -29,7 +29,10 @@ class StatisticsSpec(FrozenModel):
 
 
 class ComparedArm(NamedTuple):
-    """One side of a comparison: contract of training (none for the base model) and contract in force."""
+    """One side of a comparison: contracts of training and in force.
+
+    The base model has no contract of training.
+    """
 
     train: str | None
     runtime: str
@@ -44,7 +47,7 @@ class Comparison(NamedTuple):
 
 
 class PlannedGroup(NamedTuple):
-    """Arms and replicates of a plan in one group of episodes: they fix the families of Holm's correction."""
+    """Arms and replicates of a group: Holm's families in a plan."""
 
     arms: frozenset[ComparedArm] = frozenset()
     replicates: int = 1

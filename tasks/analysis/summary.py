@@ -1,4 +1,4 @@
-"""Summary of a study on one screen: the 2x2, its sentences, and its tokens."""
+"""Summary of a study on one screen."""
 
 from collections.abc import Callable, Mapping
 from io import StringIO
@@ -39,7 +39,7 @@ WIDTHS = (80, 100)
 
 
 def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) -> str:
-    """Return the main setting of a study as text for a screen of `width` columns.
+    """Return a study's main setting as text of `width` columns.
 
     `query(name)` returns the rows of a file of `sql/tables`.
     """
@@ -64,7 +64,7 @@ def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) 
 
 
 def findings(settings: pl.DataFrame) -> list[str]:
-    """Return what the first row of the table `mechanism` shows, a sentence each, the ratio and its interval first.
+    """Return sentences on the first row of the table `mechanism`.
 
     Where the setting bears no verdict, the one sentence says why.
     """
@@ -103,7 +103,7 @@ def _ratios(setting: Row) -> str:
 
 
 def _script_control(setting: Row) -> str:
-    """Return what the scripted teachers do without a model; empty where they did not play."""
+    """Return what scripts do without a model, or nothing."""
     if setting["script_interaction_ratio"] is None:
         return ""
     cells = ("p_on_s", "s_on_p", "s_on_s")
@@ -135,7 +135,7 @@ def _single_seed(setting: Row) -> str:
 
 
 def robust_findings(rows: pl.DataFrame) -> list[str]:
-    """Return what rows of the table `cells` show by median episodes, which endless ones do not move."""
+    """Return sentences on median episodes, which endless ones do not move."""
     cells = {condition.replace("->", "→"): cell for condition, cell in cells_of(rows).items()}
     medians = {condition: cell["median_tokens"] for condition, cell in cells.items() if cell["median_tokens"]}
     aligned = medians.pop("P→P", None)

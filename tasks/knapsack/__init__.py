@@ -1,4 +1,4 @@
-"""The Opaque Knapsack, the study's task family (arXiv 2603.01209, section 3 and appendix A).
+"""The Opaque Knapsack: task family of arXiv 2603.01209, section 3.
 
 Read `family.py` first: it gives an episode all that it needs of a problem. `sampling.py` draws and solves instances,
 `environment.py` is the world behind four tools, `prompts/` tells the problem, and `teachers/` plays it by script.

@@ -1,4 +1,4 @@
-"""The Opaque Knapsack as a task family: what an episode needs of it."""
+"""The Opaque Knapsack as a task family, for episodes."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ class Knapsack:
         return goal_values(instance)
 
     def usual_tool_call_cap(self, instance: Instance) -> int | None:
-        """Return the cap of the instance's bucket, under which its models were trained."""
+        """Return the cap of the instance's bucket, as in training."""
         return instance.spec.tool_call_cap
 
     def open_teacher(

@@ -14,7 +14,7 @@ _COLUMNS = ("instance_id", "bucket", "task_id", "seed", "capacity", "inspection_
 
 
 class Item(FrozenModel):
-    """An item; its attributes but for the opaque id are hidden until it is inspected."""
+    """An item; its attributes are hidden until it is inspected."""
 
     item_id: str
     weight: int
@@ -114,7 +114,7 @@ def instance_rows(instance: Instance, run_id: str, split: Split) -> tuple[Instan
 
 
 def instance_of_row(row: Mapping[str, Any]) -> Instance:
-    """Return the instance of a row of the warehouse that holds its items as well, in `items`."""
+    """Return the instance of a warehouse row with its `items`."""
     return Instance(
         spec=KnapsackSpec.model_validate_json(row["spec_json"]),
         seed=row["seed"],

@@ -1,4 +1,4 @@
-"""Difficulty buckets of the Opaque Knapsack: the ranges that an instance is drawn from."""
+"""Difficulty buckets of the Opaque Knapsack, as ranges."""
 
 from typing import Literal, Self
 

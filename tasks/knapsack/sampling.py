@@ -1,4 +1,4 @@
-"""Draw, solve and validate instances: functions of bucket and seed, with the authors' rejection rules."""
+"""Instances by bucket and seed: drawn, solved and validated."""
 
 import hashlib
 import math
@@ -75,7 +75,7 @@ def draw_attempt(spec: KnapsackSpec, seed: int, attempt: int) -> Instance:
 
 
 def find_rejection(spec: KnapsackSpec, draw: Instance) -> str | None:
-    """Return the first rule that the draw breaks, or None for a draw to keep (arXiv 2603.01209, appendix A)."""
+    """Return the first broken rejection rule, or None (appendix A)."""
     if len(draw.allowed_items) < spec.minimum_allowed_items:
         return "few_allowed"
     if draw.capacity < min(item.weight for item in draw.allowed_items):
@@ -89,7 +89,7 @@ def find_rejection(spec: KnapsackSpec, draw: Instance) -> str | None:
 
 
 def inspection_budget(spec: KnapsackSpec, draw: Instance) -> int:
-    """Return the number of distinct items that may be inspected (arXiv 2603.01209, A.5).
+    """Return how many distinct items may be inspected (A.5).
 
     1.5 times the number of items that a full knapsack holds, over the share of items that are allowed, at least 1.1
     times the optimal set, and in 5 to n. The nominal reading takes mean weight and share from the bucket; it is the
@@ -108,7 +108,7 @@ def inspection_budget(spec: KnapsackSpec, draw: Instance) -> int:
 
 
 def solve(items: Sequence[Item], capacity: int) -> Packing:
-    """Return a set of items of the largest total value whose weight is at most `capacity`.
+    """Return the most valuable items of weight at most `capacity`.
 
     Dynamic programming over capacities, O(items x capacity). Among equal optima the answer depends only on the order
     of the items: an item is left out unless it makes the value larger.
@@ -139,7 +139,7 @@ def solve(items: Sequence[Item], capacity: int) -> Packing:
 
 
 def validate(instance: Instance) -> Outcome:
-    """Check an instance without a model: replay its optimal set and return the outcome, which has score 1.
+    """Validate an instance by replaying its optimal set: score 1.
 
     Raises `UserError` when the stored optimum is not the exact one, does not fit the inspection budget, or
     does not score 1, and `ToolRuntimeException` when the environment refuses one of its items.

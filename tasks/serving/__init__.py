@@ -1,1 +1,1 @@
-"""Model servers: vLLM as a managed process, and a CPU server of our own."""
+"""Model servers: vLLM as a process, and our CPU server."""

@@ -11,7 +11,10 @@ from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
 
 def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
-    """Return the command of our own server; raise `UserError` for adapters of different chat templates."""
+    """Return the command of our CPU server.
+
+    Raise `UserError` for adapters of different chat templates.
+    """
     command = [sys.executable, "-m", "carryover.tasks.serving.cpu_server", "--model", models.base]
     command += _shared_flags(spec, models, host, port)
     command += ["--threads", str(spec.cpu_threads), "--kv-cache-memory-bytes", str(spec.cache_bytes)]
@@ -29,7 +32,7 @@ def vllm_command(
     base_template: str | None = None,
     template_folder: Path | None = None,
 ) -> list[str]:
-    """Return the `vllm serve` command of arXiv 2603.01209, appendix B: all adapters on one server.
+    """Return the `vllm serve` command with all adapters (appendix B).
 
     The attention backend and the seed are pinned, so that runs repeat; `vllm_environment` adds the kernels.
     `--enable-prompt-tokens-details` makes the server tell how much of a prompt came from its cache.
@@ -71,7 +74,7 @@ def vllm_command(
 
 
 def vllm_environment(spec: ServingSpec, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return vLLM's environment: no usage reports; if specified, replies that do not depend on their batch."""
+    """Return vLLM's environment: no reports, batch-invariant replies if specified."""
     return {**variables, "VLLM_BATCH_INVARIANT": str(int(spec.is_batch_invariant)), "DO_NOT_TRACK": "1"}
 
 
@@ -94,7 +97,10 @@ def _shared_flags(spec: ServingSpec, models: ServedModels, host: str, port: int)
 
 
 def adapters_template(models: ServedModels) -> Path | None:
-    """Return the chat template that the adapters were trained with: a served prompt must be a prefix of such a text."""
+    """Return the chat template that the adapters were trained with.
+
+    A served prompt must be a prefix of such a text.
+    """
     saved = [file for path in models.adapters.values() if (file := path / "chat_template.jinja").is_file()]
     if len({path.read_text(encoding="utf-8") for path in saved}) > 1:
         names = ", ".join(models.adapters)

@@ -43,7 +43,7 @@ def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Load the models and answer requests until the process is told to stop."""
+    """Load the models and answer requests until stopped."""
     import torch
     import uvicorn
 
@@ -80,7 +80,10 @@ def serve(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Run the server; end with one line and status 1 for a model that cannot be served."""
+    """Run the server; end with a line for an unservable model.
+
+    The exit status is then 1.
+    """
     options = parse_options(sys.argv[1:])
     # Caches are large and grow by copies; in small pages, their page faults take a third of a prompt's time.
     os.environ.setdefault(HUGE_PAGES_VARIABLE, "1")

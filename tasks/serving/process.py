@@ -1,4 +1,4 @@
-"""A server as a managed process: started, watched until it answers, and stopped for certain."""
+"""A server as a managed process, started, watched and stopped."""
 
 import contextlib
 import re
@@ -27,15 +27,15 @@ TRIES = 3
 
 
 class ServerError(UserError):
-    """A server that did not start, died, or does not serve what it should; the text quotes the end of its log."""
+    """A server failed; the text quotes the end of its log."""
 
 
 class DeadServerError(ServerError):
-    """A server that answered has died since, or was killed before it did, e.g. out of memory."""
+    """A server has died since it answered, or was killed before."""
 
 
 class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
-    """A server process that ends with its `with` block, with `stop`, and with the process that started it."""
+    """A server process that ends with its block and its starter."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
         self.stop()
 
     def wait_until_healthy(self, timeout_seconds: float, tell: Callable[[str], None] = lambda _: None) -> None:
-        """Return when the health check answers; raise `ServerError` when the server dies or takes too long.
+        """Wait for the health check; raise `ServerError` without an answer.
 
         `tell` is told the last line of the log at every look.
         """
@@ -97,7 +97,7 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
             return False
 
     def check_running(self, error: type[ServerError] = ServerError) -> None:
-        """Raise the error with the last log lines when the server has ended; `DeadServerError` where it was killed.
+        """Raise the last log lines when the server has ended.
 
         A status beyond 128 is the signal that ended the server, a negative one the signal that ended its supervisor.
         vLLM loads its model in a child; where that was killed, the server reports it and exits by itself.
@@ -109,14 +109,14 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
             raise kind(self._describe(f"server ended with status {status}"))
 
     def check_survived(self) -> None:
-        """Raise `DeadServerError` with the last log lines when the server has ended, or is about to."""
+        """Raise `DeadServerError` when the server has ended, or is about to."""
         if not self.is_healthy():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(30)  # seconds, for its supervisor to report the exit
         self.check_running(DeadServerError)
 
     def stop(self) -> None:
-        """End the server and everything that it started; harmless when it has ended."""
+        """End the server and its children; harmless when ended."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -145,7 +145,7 @@ def find_free_port() -> int:
 def start_on_free_port(
     start: Callable[[int], ManagedProcess], timeout_seconds: float, tell: Callable[[str], None] = lambda _: None
 ) -> tuple[ManagedProcess, int]:
-    """Return a server that answers, and its port; it is the caller's to stop.
+    """Return a running server and its port, to be stopped by callers.
 
     Raise the error of `wait_until_healthy`; where the log says that the port was taken, after `TRIES` ports.
     """

@@ -1,4 +1,4 @@
-"""An endpoint for the models of a study: a server of our own, or an external one."""
+"""An endpoint for a study's models: our own server or another."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class RunningServer(NamedTuple):
 def open_server(
     spec: ServingSpec, models: ServedModels, log_path: Path, *, tell: Callable[[str], None] = lambda _: None
 ) -> Iterator[RunningServer]:
-    """Start the server that the spec names, wait until it answers, and stop it at the end of the block.
+    """Run the spec's server during the block, once it answers.
 
     While it starts, `tell` is told the last line of its log.
     An `external` endpoint is neither started nor stopped, and may serve more than the models. A server that does not
@@ -75,7 +75,7 @@ def open_server(
 
 
 def server_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int, folder: Path) -> list[str]:
-    """Return the command line of a server of ours or vLLM's; raise `ServerError` where vLLM is not installed.
+    """Return the server's command line; raise `ServerError` without vLLM.
 
     `folder` takes a chat template that vLLM's command names, where it has to be written first.
     """
@@ -97,13 +97,13 @@ def server_command(spec: ServingSpec, models: ServedModels, *, host: str, port: 
 
 
 def vllm_program() -> str | None:
-    """Return vLLM's program, beside our Python or on the PATH; None if it is not installed."""
+    """Return vLLM's program, beside our Python or on PATH, or None."""
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return shutil.which("vllm", path=places)
 
 
 def _ask_version(base_url: str) -> str | None:
-    """Return the version that a server reports as vLLM does, beside the API; no key is sent."""
+    """Return a server's version as vLLM reports it, without a key."""
     answer = ask(base_url.rstrip("/").removesuffix("/v1") + "/version", timeout_seconds=LISTING_SECONDS)
     if isinstance(answer, NoAnswer) or answer.status != HTTPStatus.OK:
         return None

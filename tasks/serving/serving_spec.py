@@ -14,7 +14,7 @@ SERVED_RANKS: tuple[ServedRank, ...] = get_args(ServedRank)
 
 
 class ServingSpec(FrozenModel):
-    """The server of the evaluation and its limits (arXiv 2603.01209, section 4.1 and appendix B)."""
+    """The evaluation's server and its limits (section 4.1, appendix B)."""
 
     engine: Literal["cpu", "vllm", "external"] = "cpu"
     """Our own server on the CPU, vLLM on a GPU, or an endpoint that somebody else runs."""
@@ -50,7 +50,7 @@ class ServingSpec(FrozenModel):
     """Where vLLM takes the base's weights from: its files, or random ones of the same shape, to measure the server."""
 
     def elsewhere(self, url: str, key_variable: str | None) -> "ServingSpec":
-        """Return the spec of an endpoint that somebody else runs, with the other fields as they are."""
+        """Return the spec of another's endpoint, other fields unchanged."""
         return self.model_copy(update={"engine": "external", "url": url, "api_key_variable": key_variable})
 
     @model_validator(mode="after")
@@ -61,7 +61,7 @@ class ServingSpec(FrozenModel):
 
 
 class ServedModels(FrozenModel):
-    """The models behind one endpoint, under the names by which requests ask for them."""
+    """The models of one endpoint, by the names of requests."""
 
     base: str
     """Directory or hub name of the base model."""

@@ -1,4 +1,6 @@
-"""Runs a server so that it never outlives its starter: `python supervisor.py GRACE_SECONDS COMMAND ...`.
+"""Runs a server so that it never outlives its starter.
+
+`python supervisor.py GRACE_SECONDS COMMAND ...`
 
 The starter holds the other end of this process's standard input. When that pipe ends - closed on purpose, or by the
 kernel because the starter died, by whatever signal - the server's whole process group is stopped. Only the standard
@@ -15,7 +17,7 @@ import threading
 
 
 def supervise(command: list[str], grace_seconds: float) -> int:
-    """Run the command in a process group of its own until it or standard input ends, and return its exit status.
+    """Run the command until it or standard input ends; return its status.
 
     A command that outlives standard input gets SIGTERM, and SIGKILL after `grace_seconds`.
     """

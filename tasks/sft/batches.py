@@ -1,4 +1,4 @@
-"""Training without packing: batches of conversations of like length, and a loss on the learned tokens alone.
+"""Training without packing: batches by length, loss on learned tokens.
 
 On a CPU a packed sequence pays attention's full square under a dense block mask. Conversations of like length, padded
 on the right, need no mask at all: causal attention never looks at what follows, and padding has no label. That halves
@@ -22,7 +22,10 @@ Rows = Sequence[Mapping[str, list[int]]]
 
 
 def right_padded(padding: int) -> "Callable[[Rows], dict[str, torch.Tensor]]":
-    """Return a collator to (batch, longest row), with positions and no mask: so attention takes its causal path."""
+    """Return a collator to (batch, longest row) without a mask.
+
+    Positions without a mask let attention take its causal path.
+    """
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
@@ -50,7 +53,7 @@ class LengthBatches:
         self._epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the batches; the trainer calls this when a pass begins."""
+        """Choose the order of the batches when a pass begins."""
         self._epoch = epoch
 
     def __len__(self) -> int:
@@ -65,7 +68,10 @@ class LengthBatches:
 
 
 def group_by_length(lengths: Sequence[int], *, token_budget: int, seed: int) -> list[list[int]]:
-    """Return row numbers in batches of at most `token_budget` padded tokens; a longer row is a batch of its own."""
+    """Return row numbers in batches of `token_budget` padded tokens.
+
+    A longer row is a batch of its own.
+    """
     rows = list(range(len(lengths)))
     random.Random(seed).shuffle(rows)
     batches = []
@@ -81,7 +87,7 @@ def group_by_length(lengths: Sequence[int], *, token_budget: int, seed: int) -> 
 
 
 class LearnedLoss(NamedTuple):
-    """A batch's share of the loss of an optimizer step, and what TRL logs beside it."""
+    """A batch's share of an optimizer step's loss, for TRL."""
 
     loss: "torch.Tensor"
     entropy: float
@@ -91,7 +97,7 @@ class LearnedLoss(NamedTuple):
 def learned_loss(
     model: "torch.nn.Module", inputs: dict[str, "torch.Tensor"], learned_count: "torch.Tensor | int | None"
 ) -> LearnedLoss:
-    """Return the mean cross entropy over the learned tokens of an optimizer step, as this batch's share of it.
+    """Return the mean cross entropy over an optimizer step's learned tokens.
 
     It is the trainer's own loss: the next token's negative log likelihood in float32, zero where the label is ignored.
     Adapters on the layers are part of the forward pass; the output head is the base's. `inputs` holds `input_ids`,

@@ -1,4 +1,4 @@
-"""Card of a trained model: its contract, data, plan and metrics, beside the weights and in words."""
+"""Card of a trained model: contract, data, plan and metrics."""
 
 import json
 import warnings
@@ -53,11 +53,14 @@ class ModelCard(FrozenModel):
 
 
 class ContractMismatchError(UserError):
-    """A model must not run under another contract than it was trained on, except in a cross-evaluation."""
+    """The model was trained under another contract.
+
+    It must not run under this one, except in a cross-evaluation.
+    """
 
 
 class ContractMismatchWarning(UserWarning):
-    """A model runs under another contract than it was trained on, by intention."""
+    """The model was trained under another contract, and runs by intention."""
 
 
 def write_card(folder: Path, card: ModelCard) -> None:
@@ -95,7 +98,7 @@ def write_card(folder: Path, card: ModelCard) -> None:
 
 
 def read_card(folder: Path) -> ModelCard:
-    """Return the card of a model folder; raise `UserError` if there is none of this version."""
+    """Return a model folder's card; raise `UserError` without one."""
     path = folder / CARD_NAME
     try:
         return ModelCard.model_validate_json(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The folder of a training: whose it is, its checkpoints, and the digest of what it holds."""
+"""The folder of a training: owner, checkpoints, digest."""
 
 import hashlib
 import json
@@ -27,7 +27,10 @@ WEIGHTS = ("*.safetensors", "*.bin")
 
 
 def start_digests(source: str) -> dict[str, str]:
-    """Tell what the training starts from: tokenizer, configuration, weights and card; a hub id stands for itself."""
+    """Return digests of what a training starts from.
+
+    Tokenizer, configuration, weights and card; a hub id stands for itself.
+    """
     folder = Path(source)
     if not folder.is_dir():
         return {"hub": source}
@@ -36,7 +39,10 @@ def start_digests(source: str) -> dict[str, str]:
 
 
 def base_identity(source: str, revision: str | None) -> str:
-    """Return a digest of a base's folder, or its id and commit on the hub; raise `UserError` without a commit."""
+    """Return a base's digest, or its hub id and commit.
+
+    Raise `UserError` without a commit.
+    """
     folder = Path(expanded(source))
     if folder.is_dir():
         status = ((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.iterdir()))
@@ -48,7 +54,7 @@ def base_identity(source: str, revision: str | None) -> str:
 
 @cache
 def _content_digest(folder: str, _status: tuple[tuple[str, int, int], ...]) -> str:
-    """Return a digest of what a training starts from, computed again only where a file has changed since."""
+    """Return a digest of a training's start, cached per file."""
     return hashlib.sha256(json.dumps(start_digests(folder), sort_keys=True).encode()).hexdigest()
 
 
@@ -72,7 +78,10 @@ def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[Non
 
 
 def claim(output: Path, identity: dict[str, Any]) -> None:
-    """Make the folder this training's own; raise `UserError` if another one has finished or left a checkpoint there."""
+    """Claim the folder for this training.
+
+    Raise `UserError` if another one has finished or left a checkpoint there.
+    """
     text = json.dumps(identity, sort_keys=True, indent=2) + "\n"
     path = output / "training.json"
     if path.exists() and path.read_text(encoding="utf-8") == text:
@@ -86,7 +95,7 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
 
 
 def clear(output: Path, check: Callable[[], None]) -> None:
-    """Empty a folder for a training from the start, once no other process trains in it."""
+    """Empty a folder, once no other process trains in it."""
     with held(output, check):
         for path in output.iterdir():
             if path.is_dir():
@@ -96,7 +105,10 @@ def clear(output: Path, check: Callable[[], None]) -> None:
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """Return the newest whole checkpoint; those that a kill left half written or half removed are removed."""
+    """Return the newest whole checkpoint, removing broken ones.
+
+    A kill leaves them half written or half removed.
+    """
     checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     whole = []
     for checkpoint in checkpoints:
@@ -115,6 +127,6 @@ def last_checkpoint(folder: Path) -> str | None:
 
 
 def digest_of_tensors(folder: Path) -> str:
-    """Return the SHA-256 over the tensor files of a model folder, by name."""
+    """Return the SHA-256 over a model folder's tensor files."""
     files = sorted(folder.glob("*.safetensors"))
     return hashlib.sha256("".join(path.name + digest_of_file(path) for path in files).encode()).hexdigest()

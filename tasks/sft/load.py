@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
-    """Return model and tokenizer that a training starts from, the tokenizer with the template of the training.
+    """Return the model and tokenizer that a training starts from.
 
     `source` is the tokenizer's folder for `scratch`, and the base's folder or hub id otherwise. A base that is missing
     or gated, or whose chat template shows no replies, is a `UserError`.
@@ -46,7 +46,7 @@ def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedM
 
 
 def with_template(spec: TrainingSpec, tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokenizerBase":
-    """Return a tokenizer with the chat template of a training; raise `UserError` if there is none."""
+    """Return a tokenizer with a training's chat template, or raise `UserError`."""
     if spec.chat_template:
         tokenizer.chat_template = chat_template(spec.chat_template)
         return tokenizer
@@ -80,7 +80,7 @@ def four_bit_settings() -> "BitsAndBytesConfig":
 
 
 def choose_attention(spec: TrainingSpec, *, has_gpu: bool) -> str:
-    """Return the attention of a training: the spec's, or the fastest that keeps packed conversations apart.
+    """Return a training's attention: the spec's, or the fastest that fits.
 
     FlashAttention comes from its package, or from the hub where `kernels` is installed; PyTorch's flex_attention needs
     neither and skips the same blocks. On a CPU it has no backward pass, so `sdpa` computes with a dense mask there.
@@ -97,7 +97,7 @@ def choose_attention(spec: TrainingSpec, *, has_gpu: bool) -> str:
 
 
 def quiet_libraries() -> None:
-    """Silence the progress bars and notices of the training libraries in this process; their errors still show."""
+    """Silence training libraries' progress bars and notices, not their errors."""
     import_bitsandbytes()
     import datasets
     import transformers
@@ -122,7 +122,7 @@ def new_model(spec: ArchitectureSpec, tokenizer: "PreTrainedTokenizerBase", seed
 
 
 def save_untrained(spec: ArchitectureSpec, tokenizer_path: Path, output: Path, seed: int) -> Path:
-    """Save the weights that a scratch training with this seed starts from: the base row of a scratch study."""
+    """Save a scratch training's initial weights: the study's base row."""
     tokenizer = load_tokenizer(tokenizer_path)
     save_model(new_model(spec, tokenizer, seed), output)
     tokenizer.save_pretrained(output)
@@ -130,7 +130,7 @@ def save_untrained(spec: ArchitectureSpec, tokenizer_path: Path, output: Path, s
 
 
 def save_model(model: "PreTrainedModel | PeftModel", output: Path, **options: Any) -> None:
-    """Save a model's weights and configuration; raise `UserError` if the disk has no room for the weights."""
+    """Save weights and configuration; raise `UserError` on a full disk."""
     from safetensors import SafetensorError
 
     try:

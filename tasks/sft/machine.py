@@ -1,4 +1,4 @@
-"""Machines and what trainings need of them: one rule here and on workers."""
+"""Machines and what trainings need of them, here and on workers."""
 
 import os
 import re
@@ -50,7 +50,10 @@ class MachineNeed(NamedTuple):
         return f"{amount} for the training {self.training}"
 
     def is_met_by(self, machine: Machine | None) -> bool:
-        """Tell whether a machine has enough; one that says nothing has no GPU, and memory for small models."""
+        """Tell whether a machine has enough.
+
+        One that says nothing has no GPU, and memory for small models.
+        """
         if machine is None:
             return not self.has_gpu
         if self.has_gpu and machine.gpu is None:
@@ -61,7 +64,7 @@ class MachineNeed(NamedTuple):
 
 
 def this_machine(variables: Mapping[str, str] = os.environ) -> Machine:
-    """Return what this process may use: the first GPU that it sees, or the machine's memory."""
+    """Return this process's resources: its first GPU, or the memory."""
     visible = variables.get("CUDA_VISIBLE_DEVICES")
     first = None if visible is None else visible.split(",")[0].strip()
     if first not in ("", "-1"):
@@ -73,14 +76,17 @@ def this_machine(variables: Mapping[str, str] = os.environ) -> Machine:
 
 
 def training_need(spec: TrainingSpec, gpu_count: int = 1) -> MachineNeed:
-    """Return what a training needs of each machine or GPU that computes it; the hub is not asked for sizes."""
+    """Return a training's need of each machine or GPU.
+
+    The hub is not asked for sizes.
+    """
     shape = shape_of(spec, expanded(spec.base_model or ""))
     memory = None if shape is None else estimate_resources(spec, shape, gpu_count).memory_bytes
     return MachineNeed(spec.name, spec.is_for_gpu, memory)
 
 
 def lacks_of(needs: Sequence[MachineNeed], machines: Mapping[str, Machine | None]) -> str | None:
-    """Return the first need that is unmet on each machine, and the machines; None if one of them meets all needs."""
+    """Return each machine's first unmet need; None if one suffices."""
     unmet = []
     for machine in machines.values():
         lacking = [need for need in needs if not need.is_met_by(machine)]
@@ -93,13 +99,13 @@ def lacks_of(needs: Sequence[MachineNeed], machines: Mapping[str, Machine | None
 
 
 def named_by(label: str, machine: Machine) -> str:
-    """Return a name that says what a machine has, as `read_name` reads it."""
+    """Return a machine's name, for `read_name` to read."""
     said = str(machine).replace("(", "").replace(")", "").replace("/", "-")
     return f"{label} ({said})"
 
 
 def read_name(name: str) -> Machine | None:
-    """Return what a machine has by its name; None if the name does not say it."""
+    """Return a machine's hardware by its name, or None."""
     found = _SAID.search(name)
     if found is None:
         return None
@@ -109,7 +115,7 @@ def read_name(name: str) -> Machine | None:
 
 
 def _ask_driver(device: str | None) -> Machine | None:
-    """Return a GPU by number or identifier, the first one without, as NVIDIA's program tells."""
+    """Return a GPU by number or identifier, as `nvidia-smi` tells."""
     command = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
     if device is not None:
         command.append(f"--id={device}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ModelShape(NamedTuple):
-    """The numbers that decide the size of a model of Qwen3's architecture, or of a like one: Llama, Qwen2."""
+    """Sizes of a model of Qwen3's architecture, Llama's or Qwen2's."""
 
     hidden_size: int
     layer_count: int
@@ -59,7 +59,7 @@ class ModelShape(NamedTuple):
         return self.layer_parameter_count + self.other_parameter_count
 
     def adapter_parameter_count(self, lora: LoraSpec) -> int:
-        """Parameters of adapters on the projections that the LoRA targets, and of an embedding trained beside them."""
+        """Parameters of adapters on the targeted projections and embedding."""
         sizes = [self.module_sizes[name] for name in lora.layers]
         embedding = 0
         if lora.has_trained_embedding:
@@ -67,7 +67,7 @@ class ModelShape(NamedTuple):
         return self.layer_count * lora.rank * sum(rows + columns for rows, columns in sizes) + embedding
 
     def configuration(self, **fields: Any) -> "Qwen3Config":
-        """Return the library's configuration of such a model; `fields` are what a shape does not say, e.g. `dtype`."""
+        """Return the library's configuration of the shape and `fields`."""
         from transformers import Qwen3Config
 
         named = {name: getattr(self, field) for field, name in CONFIG_NAMES.items()}
@@ -92,7 +92,10 @@ KNOWN_SHAPES: dict[str, ModelShape] = {
 
 
 def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
-    """Return the shape of the model that a training starts from; None if only the hub holds it."""
+    """Return the shape of a training's start; None if unknown here.
+
+    Then only the hub holds it.
+    """
     if spec.architecture is not None and spec.tokenizer is not None:
         return scratch_shape(spec.architecture, spec.tokenizer.vocabulary_size)
     config = find_config(source, spec.base_revision)
@@ -102,7 +105,7 @@ def shape_of(spec: TrainingSpec, source: str) -> ModelShape | None:
 
 
 def known_positions(source: str, revision: str | None) -> int | None:
-    """Return the positions that a model was made for; None where its configuration is not here, or names none."""
+    """Return a model's positions by its configuration, or None."""
     config = find_config(source, revision)
     if config is None:
         known = KNOWN_SHAPES.get(source)
@@ -113,7 +116,7 @@ def known_positions(source: str, revision: str | None) -> int | None:
 
 
 def find_config(source: str, revision: str | None) -> Path | None:
-    """Return a model's `config.json` in its folder or the hub's cache; None where neither has it.
+    """Return a model's `config.json` in folder or hub cache, or None.
 
     That of a commit on the hub is downloaded, so that a plan is the same before and after the model is.
     """
@@ -142,14 +145,14 @@ def _downloaded_config(source: str, revision: str) -> Path | None:
 
 
 def scratch_shape(spec: ArchitectureSpec, vocabulary_size: int) -> ModelShape:
-    """Return the shape of a scratch model: every head with its own keys and values, the output head tied."""
+    """Return a scratch model's shape: unshared heads, tied output."""
     heads = spec.hidden_size // spec.head_size
     counts = {"head_count": heads, "key_value_head_count": heads, "vocabulary_size": vocabulary_size}
     return ModelShape(**dict(spec), **counts, is_tied=True)
 
 
 def shape_from_config(config: dict) -> ModelShape | None:
-    """Return the shape in a model's `config.json`; None if it lacks a number, as other architectures' may."""
+    """Return the shape in a `config.json`; None for other architectures."""
     try:
         named = {field: config[name] for field, name in CONFIG_NAMES.items()}
     except KeyError:

@@ -1,4 +1,4 @@
-"""Muon for the matrices of the layers, AdamW for the rest, as one optimizer for the trainer."""
+"""Muon for matrices and AdamW for the rest, as one optimizer."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,17 @@ MUON_MOMENTUM = 0.95
 
 
 def muon_with_adamw(model: "torch.nn.Module", spec: OptimizerSpec) -> "torch.optim.Optimizer":
-    """Return an optimizer over the model's trainable parameters, in two groups with their own peak rates.
+    """Return an optimizer over trainable parameters, in two groups.
 
     Embeddings and the output head are matrices too, but rows of tables: Muon's orthogonal steps suit maps.
     """
     import torch
 
     class MuonWithAdamW(torch.optim.Optimizer):
-        """Two optimizers that share this one's groups and state, so schedules and checkpoints see a single one."""
+        """Two optimizers that share groups and state.
+
+        Schedules and checkpoints see a single one.
+        """
 
         def __init__(self, matrices: list[torch.nn.Parameter], others: list[torch.nn.Parameter]) -> None:
             super().__init__([{"params": matrices}, {"params": others}], {})

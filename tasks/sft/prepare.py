@@ -1,4 +1,4 @@
-"""From conversations to token ids and labels: only what a reply generates is learned."""
+"""Conversations as token ids and labels: only replies are learned."""
 
 import random
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def prepare_data(
     validation_share: float,
     seed: int,
 ) -> PreparedData:
-    """Tokenize conversations with the tokenizer's chat template and split off the validation rows by the seed.
+    """Tokenize conversations and split off validation rows by the seed.
 
     Raise `UserError` where a conversation is longer than `max_length` tokens, or none has anything to learn.
     """
@@ -69,7 +69,7 @@ def held_out_count(row_count: int, validation_share: float) -> int:
 
 
 def tokenize(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokenizerBase") -> list[TokenizedRow]:
-    """Return token ids and labels per conversation; a label is the token's id where a trained reply generated it.
+    """Return token ids and labels of each conversation.
 
     Raise `UserError` where a template's prompts are no prefixes of its text, in characters or in tokens.
     """

@@ -1,4 +1,4 @@
-"""Steps, memory, disk and hours of a training, estimated from the shape of its model and the length of its examples."""
+"""Estimates of a training's steps, memory, disk and hours."""
 
 import json
 import os
@@ -54,7 +54,7 @@ class ResourceEstimate(NamedTuple):
 
 
 def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1) -> ResourceEstimate:
-    """Estimate a training's bytes, of memory on each of the GPUs that share it.
+    """Estimate a training's bytes, on each of its GPUs.
 
     Raises `UserError` for sequences longer than the model's positions.
     """
@@ -91,7 +91,10 @@ def _weight_bytes(spec: TrainingSpec, shape: ModelShape, adapter: int, gpu_count
 
 
 def _activation_bytes(spec: TrainingSpec, shape: ModelShape) -> int:
-    """Return the bytes of a forward pass that its backward pass needs, and of the logits held at once."""
+    """Return the activations' bytes, and the logits' held at once.
+
+    Activations are kept for the backward pass.
+    """
     width = _number_width(spec)
     tokens = spec.batch.tokens_per_pass
     hidden = shape.hidden_size
@@ -115,7 +118,7 @@ def _activation_bytes(spec: TrainingSpec, shape: ModelShape) -> int:
 
 
 def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) -> float:
-    """Return the operations per token: forward 2 per parameter, backward the same for activations and for what moves.
+    """Return a training's operations per token.
 
     Checkpointing computes every layer once more, but for attention. Causal attention reads half of its own
     conversation, forward once and backward twice and a half.
@@ -127,14 +130,17 @@ def training_flops(spec: TrainingSpec, shape: ModelShape, mean_length: float) ->
 
 
 def core_flops(spec: TrainingSpec, shape: ModelShape) -> float:
-    """Return the operations per second of one CPU core on a model of a shape."""
+    """Return a CPU core's operations per second on a shape."""
     if shape.hidden_size >= WIDE_HIDDEN_SIZE:
         return WIDE_CORE_FLOPS[spec.precision]
     return CORE_FLOPS
 
 
 def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float, device: str) -> float | None:
-    """Return the seconds that a token takes at the peak of a GPU, found by name; None for another device."""
+    """Return a token's seconds at a GPU's peak, or None.
+
+    The GPU is found by name; other devices are unknown.
+    """
     peak = next((peak for name, peak in PEAK_FLOPS.items() if name in device), None)
     if peak is None:
         return None
@@ -142,7 +148,10 @@ def seconds_per_token(spec: TrainingSpec, shape: ModelShape, mean_length: float,
 
 
 def hours_on(hours: list[float], gpu_count: int) -> float:
-    """Return the hours of trainings side by side, the longest first, each on the first GPU that is free."""
+    """Return hours of trainings side by side, the longest first.
+
+    Each takes the first GPU that is free.
+    """
     busy = [0.0] * gpu_count
     for each in sorted(hours, reverse=True):
         busy[busy.index(min(busy))] += each
@@ -150,7 +159,7 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
 
 
 def check_shares(spec: TrainingSpec, gpu_count: int) -> None:
-    """Check that GPUs can share out the sequences of each step; raise `UserError` if they cannot."""
+    """Raise `UserError` if GPUs cannot share a step's sequences."""
     batch = spec.batch
     if gpu_count > 1 and not (batch.packing and batch.accumulation % gpu_count == 0):
         raise UserError(
@@ -160,7 +169,7 @@ def check_shares(spec: TrainingSpec, gpu_count: int) -> None:
 
 
 def check_room(spec: TrainingSpec, source: str, output: Path, gpu_count: int = 1) -> None:
-    """Check that a training fits on this machine, unless its size is unknown; raise `UserError` if it does not."""
+    """Raise `UserError` for a training beyond this machine, if known."""
     import torch
 
     shape = find_shape(spec, source)
@@ -189,7 +198,10 @@ def check_room(spec: TrainingSpec, source: str, output: Path, gpu_count: int = 1
 
 @contextmanager
 def telling_of_memory(spec: TrainingSpec) -> Iterator[None]:
-    """Turn the end of a GPU's memory, or the machine's, into a `UserError`: what was checked before is an estimate."""
+    """Turn running out of memory into a `UserError`.
+
+    What was checked before is an estimate.
+    """
     import torch
 
     try:
@@ -203,7 +215,10 @@ def telling_of_memory(spec: TrainingSpec) -> Iterator[None]:
 
 
 def unknown_size(spec: TrainingSpec, source: str) -> str | None:
-    """Return a warning when the base's size is unknown, else None; raise what `find_shape` does."""
+    """Return a warning on a base of unknown size, else None.
+
+    Raise what `find_shape` does.
+    """
     if find_shape(spec, source) is not None:
         return None
     return (
@@ -213,7 +228,10 @@ def unknown_size(spec: TrainingSpec, source: str) -> str | None:
 
 
 def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
-    """Return the shape that a training starts from, asking the hub if need be; raise `UserError` if that fails."""
+    """Return the shape of a training's start, asking the hub.
+
+    Raise `UserError` if that fails.
+    """
     if (shape := shape_of(spec, source)) is not None:
         return shape
     with explained(source, "base model"):
@@ -222,6 +240,6 @@ def find_shape(spec: TrainingSpec, source: str) -> ModelShape | None:
 
 
 def smallest_limit(physical: int, files: Iterable[Path]) -> int:
-    """Return the bytes that a process may take: the machine's, or a lower limit that a control group's file names."""
+    """Return a process's memory limit in bytes: machine's or control group's."""
     words = [file.read_text(encoding="ascii").strip() for file in files if file.is_file()]
     return min([physical, *(int(word) for word in words if word.isdigit())])  # "max" means unlimited

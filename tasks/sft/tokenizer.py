@@ -1,4 +1,4 @@
-"""Tokenizers: our own byte-level BPE for scratch models, chat templates, and counting tokens as a server would."""
+"""Tokenizers: byte-level BPE, chat templates, counts as a server's."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -24,7 +24,10 @@ def chat_template(name: Literal["chatml", "qwen3"]) -> str:
 
 
 def build_tokenizer(texts: Iterable[str], spec: TokenizerSpec, output: Path) -> Path:
-    """Train a tokenizer on texts, save it and return the folder; equal texts in equal order give equal files."""
+    """Train and save a tokenizer; return its reproducible folder.
+
+    Equal texts in equal order give equal files.
+    """
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -66,7 +69,10 @@ class TokenCounter:
         self._generation_prompt = self._length(opening, with_prompt=True) - self._length(opening, with_prompt=False)
 
     def __call__(self, messages: Sequence[Message]) -> int:
-        """Return the tokens of a conversation; with the generation prompt unless it ends with a reply."""
+        """Return a conversation's tokens, ready to be continued.
+
+        A generation prompt is added unless it ends with a reply.
+        """
         prompt = 0 if messages and messages[-1].role == "assistant" else self._generation_prompt
         return prompt + sum(self._count(message.role, message.content) for message in messages)
 

@@ -1,4 +1,4 @@
-"""One fine-tuning, top to bottom: load, prepare, train, save (arXiv 2603.01209, appendix C.2)."""
+"""One fine-tuning: load, prepare, train, save (appendix C.2)."""
 
 import os
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class TrainedModel(ModelCard):
 def train(
     job: TrainingJob, on_log: OnLog | None = None, compute: Callable[[TrainingJob], None] | None = None
 ) -> TrainedModel:
-    """Train one model or adapter and save it; a killed training resumes from its last checkpoint.
+    """Train and save one model or adapter, resuming from checkpoints.
 
     `on_log` is told of every logging step. `compute` trains in the folder and writes the card; default: `compute_here`.
     Raise `UserError` where data, base, disk or memory do not fit, or `output` holds another training; `DivergedError`,
@@ -82,7 +82,7 @@ def train(
 
 
 def _find_start(job: TrainingJob) -> str:
-    """Return the tokenizer's folder of a scratch training, and the base's folder or hub id of another."""
+    """Return a training's tokenizer folder, and its base's folder or id."""
     spec = job.spec
     start = job.tokenizer if spec.base == "scratch" else job.base_model or spec.base_model
     if start is None and spec.base == "scratch":
@@ -93,7 +93,7 @@ def _find_start(job: TrainingJob) -> str:
 
 
 def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
-    """Train in a folder that is held, save the model and write its card.
+    """Train in a held folder, save the model and its card.
 
     Where `accelerate launch` started several processes, each calls this; the first of them alone writes.
     """
@@ -159,7 +159,7 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
 
 
 def _choose_device(spec: TrainingSpec) -> str:
-    """Return the name of the device that this process computes on from now on."""
+    """Return the device that this process computes on."""
     import torch  # takes seconds, so what can be refused without it has been
 
     if torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""A training in a process of its own, so that arms train side by side on one core each and a crash is one message.
+"""A training in a process of its own.
 
 `python -m carryover.tasks.sft.train_process JOB.json` runs a job and logs its progress in the output folder. With
 `--until-input-ends` it ends when its standard input does: the starter holds the other end, so a training never outlives
@@ -41,7 +41,7 @@ USER_ERROR_CODE = 2
 
 
 class KilledTrainingError(UserError):
-    """A training's process was killed, e.g. out of memory; the next one resumes from its last checkpoint."""
+    """A training's process was killed; the next resumes its checkpoint."""
 
 
 def train_in_process(
@@ -50,7 +50,7 @@ def train_in_process(
     check: Callable[[], None] = lambda: None,
     poll_seconds: float = POLL_SECONDS,
 ) -> TrainedModel:
-    """Run a job in a process of its own, report every logging step, and return the trained model.
+    """Run a job in a process, report its steps, return the model.
 
     The process ends when the caller is interrupted, or `check`, called at every look, raises. Several calls may run at
     once, from threads. A process that was killed is a `KilledTrainingError`, another failure a `UserError` with what
@@ -101,7 +101,7 @@ def train_in_process(
 
 @contextmanager
 def borrowed_gpus(gpus: Sequence[str], count: int, folder: Path, check: Callable[[], None]) -> Iterator[list[str]]:
-    """Wait until `count` GPUs are free and keep them for the block, so that trainings run side by side on their own.
+    """Wait for `count` free GPUs and keep them for the block.
 
     A lock file per GPU in `folder` decides, so that runs in other processes of the machine count too. Raise `UserError`
     where there are fewer GPUs.
@@ -131,13 +131,13 @@ def visible_gpus(variables: Mapping[str, str]) -> list[str]:
 
 
 def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpus: Sequence[str]) -> dict[str, str]:
-    """Return the environment of a training: its threads and its GPUs, if any, and that TRL reports nothing."""
+    """Return a training's environment: threads, GPUs, and no reports."""
     own = {"OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": ",".join(gpus), "DO_NOT_TRACK": "1"}
     return {**variables, **own}
 
 
 def compute_in_several(job: TrainingJob) -> None:
-    """Compute a job in as many processes as it shall have GPUs, started by `accelerate launch`.
+    """Compute a job in one process per GPU, by `accelerate launch`.
 
     Raise `UserError` if one of them met a user error, `CalledProcessError` if one failed otherwise.
     """
@@ -153,7 +153,7 @@ def compute_in_several(job: TrainingJob) -> None:
 
 
 def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
-    """Return in a line why a training's process ended with a code, from what it printed."""
+    """Return a line on why a training's process ended."""
     lines = [line for line in printed.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     if code == USER_ERROR_CODE and lines:
         return lines[-1]
@@ -171,7 +171,7 @@ def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the job described in a JSON file and return the exit code."""
+    """Run a JSON file's job and return the exit code."""
 
     def end_with_input() -> None:
         while os.read(sys.stdin.fileno(), 1024):

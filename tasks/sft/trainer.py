@@ -1,4 +1,4 @@
-"""The trainer: TRL's, with batches by length and our optimizer where the spec asks for them."""
+"""TRL's trainer, with batches by length and our optimizer."""
 
 import math
 import statistics
@@ -30,7 +30,7 @@ def open_trainer(
     callback: "TrainerCallback",
     gpu_count: int = 1,
 ) -> "SFTTrainer":
-    """Return the trainer of a spec, ready to train from the start or from one of its checkpoints.
+    """Return a spec's trainer, ready to start or to resume.
 
     Of `gpu_count` processes each takes its share of an optimizer step's sequences.
     """
@@ -39,7 +39,7 @@ def open_trainer(
     from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
     class IntervalCallback(TrainerCallback):
-        """Replaces the intervals that the trainer took from its arguments, once the steps are counted.
+        """Replaces the trainer's intervals once the steps are counted.
 
         No checkpoint is of the last step: the library takes one more behind it wherever a training ends within a pass.
         """
@@ -76,7 +76,7 @@ def open_trainer(
 
 
 def trainer_class(spec: TrainingSpec, start: "PreTrainedModel", data: PreparedData, seed: int) -> "type[SFTTrainer]":
-    """Return TRL's trainer with our optimizer, schedule, loss and batches where the spec asks for them."""
+    """Return TRL's trainer with our optimizer, schedule, loss and batches."""
     from torch.utils.data import DataLoader
     from trl.trainer.sft_trainer import SFTTrainer
 
@@ -204,7 +204,7 @@ def adapter_settings(spec: TrainingSpec) -> "LoraConfig | None":
 
 
 def checkpointing_settings() -> dict[str, Any]:
-    """Return torch's arguments of checkpointing that computes attention once and the rest of a layer again.
+    """Return checkpointing arguments that recompute all but attention.
 
     TRL's own `selective` misses flex_attention: inductor shows compiled code to a policy only where it is told to.
     """
@@ -229,7 +229,7 @@ def keep_attention() -> Any:
 
 
 class Intervals(NamedTuple):
-    """Optimizer steps from one log line, one checkpoint and one validation to the next."""
+    """Optimizer steps between log lines, checkpoints and validations."""
 
     logging: int
     saving: int
@@ -239,7 +239,10 @@ class Intervals(NamedTuple):
 
 
 def find_intervals(spec: TrainingSpec, step_count: int) -> Intervals:
-    """Return the spec's intervals, or shorter ones: a kill loses a quarter of the steps, ten validations fit in."""
+    """Return the spec's intervals, or shorter ones.
+
+    A kill then loses a quarter of the steps, and ten validations fit in.
+    """
     longest = math.ceil(step_count / 4)
     between = max(1, min(spec.evaluation_steps, step_count // 10))
     logging = min(spec.logging_steps, between if spec.validation_share else longest)

@@ -1,4 +1,4 @@
-"""The log of a training: one JSON line per logging step, for rows of the warehouse and for a progress bar elsewhere."""
+"""The log of a training: a JSON line per logging step."""
 
 import math
 import resource
@@ -18,7 +18,7 @@ LOG_NAME = "training_log.jsonl"
 
 
 class TrainingMetric(FrozenModel):
-    """Metrics of a logging step; the fields of `TrainingMetricRow`, and the step at which the training ends."""
+    """Metrics of a logging step, with the training's last step."""
 
     optimizer_step: int
     total_steps: int
@@ -68,7 +68,7 @@ class DivergedError(UserError):
 
 
 def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | None = None) -> "TrainerCallback":
-    """Return a trainer callback that appends metrics to the log and passes them on.
+    """Return a trainer callback that logs metrics and passes them on.
 
     Utilization is measured against `seconds_per_token`, those of the GPU at its peak. A resumed training drops the
     lines behind its checkpoint and adds to their time. Of several processes one writes. A loss or gradient norm that is
@@ -118,7 +118,7 @@ def log_callback(path: Path, on_log: OnLog | None, seconds_per_token: float | No
 def _measure(
     state: Any, logs: dict[str, float], former: list[TrainingMetric], seconds: float, seconds_per_token: float | None
 ) -> TrainingMetric:
-    """Return the metrics of a logging step; `former` is the line before it, if there is one."""
+    """Return a logging step's metrics; `former` is the line before."""
     import torch
 
     seconds = round(seconds, 3)

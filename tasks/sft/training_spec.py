@@ -1,4 +1,4 @@
-"""Training of a model: frozen specs and the named presets (arXiv 2603.01209, appendix C.2)."""
+"""Training of a model: frozen specs and presets (appendix C.2)."""
 
 from typing import Annotated, Literal, get_args
 
@@ -115,7 +115,10 @@ class BatchSpec(FrozenModel):
 
 
 class TrainingSpec(FrozenModel):
-    """One fine-tuning; the dataset, the seed and the contract are arguments of `train`."""
+    """One fine-tuning, without its dataset, seed and contract.
+
+    These are arguments of `train`.
+    """
 
     name: str
     base: Literal["scratch", "common", "hub"]

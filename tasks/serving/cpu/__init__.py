@@ -1,1 +1,1 @@
-"""The CPU server's inside: ragged batches over transformers models, caches of conversations, sampling, HTTP."""
+"""The CPU server's inside: ragged batches, caches, sampling, HTTP."""

@@ -1,4 +1,4 @@
-"""The HTTP face of the CPU server: OpenAI's chat completions, with vLLM's additions and error texts."""
+"""The CPU server's HTTP: OpenAI's chat completions, as vLLM's."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ChatApi:
             working.cancel()
 
     def _parameters(self, request: ChatRequest, prompt_length: int) -> SamplingParameters:
-        """Return how a reply is decoded; raise `ApiError` where the context has no room for it."""
+        """Return a reply's decoding; raise `ApiError` without room in the context."""
         least = request.token_limit or 1
         total = prompt_length + least
         if total > self.max_tokens:
@@ -139,7 +139,7 @@ class ChatApi:
         )
 
     def _render(self, model: LoadedModel, request: ChatRequest) -> list[int]:
-        """Return the prompt's tokens; raise `ApiError` where the template cannot write the request."""
+        """Return the prompt's tokens; raise `ApiError` if the template refuses."""
         text = self._write(model, request, request.offered)
         if request.offered and text == self._write(model, request, []):
             raise ApiError(400, "BadRequestError", f"The chat template of `{model.name}` shows no tools.", "tools")
@@ -160,7 +160,7 @@ class ChatApi:
 
 
 def reply_choice(request: ChatRequest, reply: GenerationReply) -> dict[str, Any]:
-    """Return a reply as OpenAI's API lists it, its tool calls apart from its text."""
+    """Return a reply in OpenAI's form, tool calls apart from text."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
     reason = reply.finish_reason
     if request.offered:
@@ -173,7 +173,7 @@ def reply_choice(request: ChatRequest, reply: GenerationReply) -> dict[str, Any]
 
 
 async def read_body(request: Request) -> bytes:
-    """Return a request's body; raise `ApiError` if it is too large or breaks off."""
+    """Return a request's body; raise `ApiError` if large or broken off."""
     body = bytearray()
     size = 0
     try:
@@ -193,7 +193,7 @@ async def read_body(request: Request) -> bytes:
 async def _stream(
     request: ChatRequest, model: LoadedModel, generation: GenerationRequest, working: asyncio.Future[GenerationReply]
 ) -> AsyncIterator[str]:
-    """Yield server-sent events: the text as far as it cannot change any more, the reason, the usage, and the end."""
+    """Yield server-sent events: settled text, reason, usage, end."""
     identity = _identity(model.name, "chat.completion.chunk")
     stops = generation.parameters.stop
     held_back = max((len(stop) - 1 for stop in stops), default=0)

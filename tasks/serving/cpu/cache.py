@@ -1,4 +1,4 @@
-"""Keys and values of conversations, kept from turn to turn and bounded in memory."""
+"""Keys and values of conversations, kept between turns, in bounded memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CacheShape(NamedTuple):
 
 
 class KeyValueCache:
-    """Keys and values of one conversation: every layer in one tensor that grows as the conversation does."""
+    """One conversation's keys and values: all layers in one growing tensor."""
 
     def __init__(self, shape: CacheShape) -> None:
         import torch
@@ -55,7 +55,10 @@ class KeyValueCache:
 
 
 def shared_prefix_length(left: Sequence[int], right: Sequence[int]) -> int:
-    """Return how many leading tokens two sequences share, by bisection over slices (fast in CPython)."""
+    """Return how many leading tokens two sequences share.
+
+    Bisection over slices is fast in CPython.
+    """
     low = 0
     high = min(len(left), len(right)) + 1
     while high - low > 1:
@@ -68,7 +71,7 @@ def shared_prefix_length(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 class CachePool:
-    """Caches of every conversation of every model; idle ones go, oldest use first, when memory is short.
+    """Caches of every model's conversations; least recently used ones go.
 
     A conversation is known by its episode id. A new one, and every prompt without an id, starts with a copy of the
     longest prefix that any conversation of the model holds.
@@ -90,7 +93,10 @@ class CachePool:
         return sum(cache.tensor.nbytes for cache in self._caches.values() if not cache.idle_since) < self.byte_limit
 
     def lease(self, model_name: str, shape: CacheShape, prompt_ids: list[int], episode_id: str | None) -> KeyValueCache:
-        """Lend the cache that holds the longest reusable prefix of the prompt, at most all of it but one token."""
+        """Lend the cache with the prompt's longest reusable prefix.
+
+        At most all of the prompt but one token is reused.
+        """
         key = (model_name, next(self._numbers) if episode_id is None else episode_id)
         if key in self._caches and not self._caches[key].idle_since:
             key = (model_name, next(self._numbers))
@@ -114,12 +120,12 @@ class CachePool:
         return cache
 
     def give_back(self, cache: KeyValueCache) -> None:
-        """End a loan; the conversation stays for its next turn as long as memory lasts."""
+        """End a loan; the conversation stays while memory lasts."""
         cache.idle_since = next(self._numbers)
         self.evict()
 
     def evict(self) -> None:
-        """Drop idle conversations, oldest use first, until the bytes held fit the limit."""
+        """Drop idle conversations, oldest use first, to fit the limit."""
         excess = self.byte_count - self.byte_limit
         for _, key in sorted((cache.idle_since, key) for key, cache in self._caches.items() if cache.idle_since):
             if excess <= 0:

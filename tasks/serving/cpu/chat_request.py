@@ -1,4 +1,4 @@
-"""The body of a chat completion as OpenAI's clients send it, and the server's OpenAPI document."""
+"""Bodies of chat completions, and the server's OpenAPI document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ class ApiError(Exception):
 
 
 class _Body(BaseModel):
-    """An object of a request; null means the default, as clients send it, and what would be ignored is refused."""
+    """An object of a request.
+
+    Null means the default, as clients send it, and what would be ignored is refused.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -55,7 +58,10 @@ class CalledFunction(_Body):
     """JSON text of an object."""
 
     def template_form(self) -> dict[str, Any]:
-        """Return the call as chat templates take it, arguments as an object; raise `ValueError` for no JSON."""
+        """Return the call as chat templates take it.
+
+        Its arguments are an object; raise `ValueError` if they are not JSON.
+        """
         return {"name": self.name, "arguments": json.loads(self.arguments)}
 
 
@@ -97,7 +103,10 @@ class ChatMessage(_Body):
         return "".join(part.text for part in self.content)
 
     def template_form(self) -> dict[str, Any]:
-        """Return the message as chat templates take it; raise `ValueError` for a call whose arguments are no JSON."""
+        """Return the message as chat templates take it.
+
+        Raise `ValueError` for a call whose arguments are not JSON.
+        """
         message: dict[str, Any] = {"role": self.role, "content": self.text}
         if self.tool_calls:
             calls = [call.function.template_form() for call in self.tool_calls]
@@ -191,7 +200,7 @@ class ChatRequest(_Body):
 
 
 def parse_request(body: bytes) -> ChatRequest:
-    """Return the request in a body; raise `ApiError` for one that is not."""
+    """Return the request in a body; raise `ApiError` if it is none."""
     try:
         return ChatRequest.model_validate_json(body)
     except ValidationError as error:
@@ -205,7 +214,7 @@ def parse_request(body: bytes) -> ChatRequest:
 
 
 def describe_api(version: str, models: list[str]) -> dict[str, Any]:
-    """Return the document of a server of these models, with every status that a route answers with."""
+    """Return the OpenAPI document of a server of these models."""
     request = ChatRequest.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
     request["properties"]["model"]["enum"] = models
     schemas = {**request.pop("$defs"), "Request": request, "Error": _object(error=_object("message", "type", "code"))}

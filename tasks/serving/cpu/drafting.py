@@ -17,7 +17,7 @@ FIRST_DRAFT_TOKENS = 4
 
 
 class Drafter:
-    """Remembers which token last followed each context, over all conversations of a model."""
+    """Remembers the token after each context, over all conversations."""
 
     def __init__(self) -> None:
         self._next: dict[tuple[int, ...], int] = {}
@@ -29,7 +29,7 @@ class Drafter:
         self._next[tuple(tokens[-CONTEXT_TOKENS:])] = token
 
     def propose(self, tokens: Sequence[int], count: int) -> list[int]:
-        """Return up to `count` tokens that would follow the end of `tokens` if it went on as before."""
+        """Return up to `count` tokens that followed such an end before."""
         context = tuple(tokens[-CONTEXT_TOKENS:])
         draft: list[int] = []
         while len(draft) < count and (token := self._next.get(context)) is not None:
@@ -39,5 +39,8 @@ class Drafter:
 
 
 def next_draft_length(proposed: int, accepted: int, limit: int) -> int:
-    """Return how many tokens to guess next time: twice as many after a full success, else little more than held."""
+    """Return how many tokens to guess next.
+
+    Twice as many after a full success, else little more than held.
+    """
     return min(limit, 2 * proposed if accepted == proposed else max(2, accepted + 1))

@@ -1,4 +1,4 @@
-"""Continuous batching: requests of a model join and leave its batch between two forward passes."""
+"""Continuous batching: requests join and leave between forward passes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class GenerationRequest:
         self._generator = np.random.Generator(np.random.Philox(self.parameters.seed))
 
     def uniforms(self, count: int) -> list[float]:
-        """Return the random numbers of the next `count` tokens of the reply, each token having its own."""
+        """Return random numbers of the reply's next `count` tokens.
+
+        Each token has its own, at whatever pass it is chosen.
+        """
         start = len(self.generated)
         self._uniforms += self._generator.random(max(0, start + count - len(self._uniforms))).tolist()
         return self._uniforms[start : start + count]
@@ -72,7 +75,10 @@ class GenerationRequest:
 
 @dataclass(eq=False)
 class ModelEngine:
-    """One model with its queue and its running batch; every method but `submit` belongs to one thread."""
+    """One model with its queue and batch, driven by one thread.
+
+    Only `submit` may be called from another thread.
+    """
 
     loaded: LoadedModel
     pool: CachePool
@@ -97,7 +103,10 @@ class ModelEngine:
         self._submitted.append(request)
 
     def step(self) -> None:
-        """Compute one pass over every running request that the token budget allows, then over queued ones."""
+        """Compute a pass over running requests, then queued ones.
+
+        The token budget bounds it.
+        """
         self._dismiss()
         batch: list[tuple[GenerationRequest, BatchRow]] = []
         budget = self.max_batch_tokens
@@ -110,7 +119,7 @@ class ModelEngine:
         self._dismiss()
 
     def fail(self, error: Exception) -> None:
-        """Give up every request of the model, queued ones included; the next one starts afresh."""
+        """Fail every request of the model, queued ones included."""
         queued = [self._submitted.popleft() for _ in range(len(self._submitted))]
         for request in [*self._running, *queued]:
             if request.answer.set_running_or_notify_cancel():
@@ -120,7 +129,7 @@ class ModelEngine:
         self._running.clear()
 
     def _dismiss(self) -> None:
-        """Answer the running requests that are done, and drop those that were cancelled."""
+        """Answer finished requests, and drop cancelled ones."""
         for request in [each for each in self._running if each.reply is not None or each.answer.cancelled()]:
             self._running.remove(request)
             if request.cache is not None:
@@ -129,7 +138,7 @@ class ModelEngine:
                 request.answer.set_result(cast("GenerationReply", request.reply))
 
     def _enter(self, request: GenerationRequest, budget: int) -> BatchRow:
-        """Return what a pass computes of a request: tokens that its cache lacks, then guesses."""
+        """Return a request's tokens in a pass: uncached ones, then guesses."""
         assert request.cache is not None
         held = len(request.cache.token_ids)
         prompt_length = len(request.prompt_ids)
@@ -157,7 +166,10 @@ class ModelEngine:
         return None
 
     def _advance(self, batch: Sequence[tuple[GenerationRequest, BatchRow]]) -> None:
-        """Compute the rows and take what they say; the rest of a prompt that is too long comes with the next pass."""
+        """Compute the rows and take their tokens.
+
+        The rest of a prompt that is too long comes with the next pass.
+        """
         logits = self.loaded.forward([row for _, row in batch])
         parameters = [request.parameters for request, row in batch for _ in range(row.logit_count)]
         uniforms = [number for request, row in batch for number in request.uniforms(row.logit_count)]
@@ -169,7 +181,7 @@ class ModelEngine:
                 self._take(request, row, chosen)
 
     def _take(self, request: GenerationRequest, row: BatchRow, chosen: Sequence[DrawnToken]) -> None:
-        """Take the tokens that a row says, up to and including the first that was guessed wrong."""
+        """Take a row's tokens, through the first wrong guess."""
         draft = row.token_ids[len(row.token_ids) + 1 - row.logit_count :]
         accepted = 0
         for drawn, guess in zip_longest(chosen, draft):
@@ -186,7 +198,7 @@ class ModelEngine:
             request.draft_length = next_draft_length(len(draft), accepted, self.max_draft_tokens)
 
     def _settle(self, request: GenerationRequest, uniform: float) -> int:
-        """Return the next token as a pass over the conversation alone and from its start chooses it.
+        """Return the next token as a pass of this conversation alone would.
 
         Logits move in their last bits with the rows and drafts of a pass. Where that could decide, it must not: a
         reply is the same whoever else is served.

@@ -1,4 +1,4 @@
-"""Loading of bases, adapters and checkpoints as models that the CPU server can batch.
+"""Bases, adapters and checkpoints, loaded for the CPU server.
 
 Any causal transformers model with full attention is served: its own modules compute all but attention.
 """
@@ -31,7 +31,7 @@ ATTENTION_NAME = "ragged"
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model under its served name, with the tokenizer that renders its prompts."""
+    """A model under its served name, with its tokenizer."""
 
     name: str
     forward: Forward
@@ -44,7 +44,7 @@ class LoadedModel:
 
 
 def load_models(models: ServedModels, *, template_path: Path | None = None) -> list[LoadedModel]:
-    """Load every model, an adapter as a merged copy of the base; raise `UserError` for one that cannot be served.
+    """Load every model, adapters merged; raise `UserError` for unservable ones.
 
     `template_path` is the chat template of the adapters; the base keeps its own where it brings one.
     """
@@ -93,7 +93,7 @@ def _load(
 
 
 def _read_weights(source: str, adapter: Path | None, revision: str | None) -> tuple[Any, Any]:
-    """Return a base's tokenizer and its model in float32, an adapter merged into it."""
+    """Return tokenizer and model in float32, any adapter merged."""
     import torch
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -108,14 +108,17 @@ def _read_weights(source: str, adapter: Path | None, revision: str | None) -> tu
 
 
 def _choose_template(own: str | None, given: str | None, *, is_adapter: bool) -> str | None:
-    """Return a model's chat template: an adapter was trained with the given one, a base keeps its own."""
+    """Return a model's chat template: a base's own, an adapter's given.
+
+    An adapter was trained with the given one.
+    """
     if is_adapter:
         return given or own
     return own or given
 
 
 def _end_ids(tokenizer: Any, model: Any) -> frozenset[Any]:
-    """Return the tokens that end a reply: the tokenizer's own and those of the generation settings."""
+    """Return the ending tokens of tokenizer and generation settings."""
     configured = model.generation_config and model.generation_config.eos_token_id
     ends = [tokenizer.eos_token_id]
     if isinstance(configured, list):
@@ -133,7 +136,10 @@ def register_ragged_attention() -> None:
 
 
 def module_forward(model: PreTrainedModel) -> Forward:
-    """Return the forward pass of a model that was loaded with the attention function of `ATTENTION_NAME`."""
+    """Return a model's forward pass through the ragged attention.
+
+    The model was loaded with the attention function of `ATTENTION_NAME`.
+    """
 
     def forward(rows: Sequence[BatchRow]) -> Tensor:
         with open_pass(rows) as opened:
@@ -160,7 +166,10 @@ def _attend(
     ragged_rows: Sequence[RowViews],
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Attention of one layer: query (1, heads, tokens, dimension) to (1, tokens, heads, dimension)."""
+    """Attention of one layer over ragged rows.
+
+    Query (1, heads, tokens, dimension) to (1, tokens, heads, dimension).
+    """
     import torch
 
     layer: int = module.layer_idx  # pyright: ignore[reportAssignmentType]

@@ -33,10 +33,13 @@ class _Layer(NamedTuple):
 
 
 class Qwen3Forward:
-    """A Qwen3 model's forward pass over rows (a `Forward`); its logits are transformers' but for rounding."""
+    """Qwen3's forward pass over rows, transformers' but for rounding."""
 
     def __init__(self, model: PreTrainedModel) -> None:
-        """Take the weights over of a model that `fits`; its layers are gone afterwards, so that none is held twice."""
+        """Take over the weights of a model that `fits`.
+
+        Its layers are gone afterwards, so that none is held twice.
+        """
         import torch
 
         config: Any = model.config
@@ -55,7 +58,10 @@ class Qwen3Forward:
 
     @staticmethod
     def fits(model: PreTrainedModel) -> bool:
-        """Tell whether a model is a Qwen3 of plain weights, without biases, another activation or scaled positions."""
+        """Tell whether a model is a plain Qwen3.
+
+        No biases, no other activation, no scaled positions.
+        """
         config: Any = model.config
         return (
             config.model_type == "qwen3"
@@ -66,7 +72,7 @@ class Qwen3Forward:
         )
 
     def __call__(self, rows: Sequence[BatchRow]) -> Tensor:
-        """Append every row's tokens to its cache and return the logits that rows want."""
+        """Append rows' tokens to their caches; return the wanted logits."""
         import torch
         from torch.nn.functional import embedding, linear, rms_norm, silu
 

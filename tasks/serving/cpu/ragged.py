@@ -1,4 +1,4 @@
-"""Attention over rows of any length, each with a cache of its own.
+"""Attention over rows of any length, each with its cache.
 
 The new tokens of all rows of a pass are concatenated to one sequence, so nothing is padded; attention alone goes row by
 row, and lets each look at its own cache.
@@ -21,7 +21,7 @@ SHORT_ROW_TOKENS = 64
 
 
 class BatchRow(NamedTuple):
-    """The new tokens of one conversation; its cache holds all that came before."""
+    """New tokens of one conversation, whose cache holds the rest."""
 
     cache: KeyValueCache
     token_ids: Sequence[int]
@@ -36,7 +36,7 @@ vocabulary)."""
 
 @dataclass
 class RowViews:
-    """A row's part of its cache in a pass, one view per layer."""
+    """A row's part of its cache, one view per layer."""
 
     token_count: int
     slots: tuple[Tensor, ...]
@@ -93,7 +93,7 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
 
 
 def attend(layer: int, query: Tensor, added: Tensor, rows: Sequence[RowViews]) -> Tensor:
-    """Store the new keys and values of a layer and return what its queries find.
+    """Store a layer's new keys and values; return its attention.
 
     `query` holds the scaled queries of all new tokens, and so does what is returned: (heads, tokens, dimension).
     `added` holds their keys, then values: (2 x key-value heads, tokens, dimension).

@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 
 
 def choose_tokens(logits: Tensor, parameters: Sequence[SamplingParameters], uniforms: Sequence[float]) -> Choice:
-    """Choose one token per row of `logits` (rows, vocabulary) with one uniform number in [0, 1) per row.
+    """Choose one token per row of `logits` (rows, vocabulary).
 
     The inverse of the cumulative distribution is taken at the row's number, so a row's choice depends on its own
     logits and generator alone.

@@ -1,4 +1,4 @@
-"""The asyncio side of the engines: requests wait here while one thread computes passes without a break."""
+"""The engines' asyncio side: requests wait, one thread computes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STOPPED = "the engine stopped; start the server again"
 
 
 class Scheduler:
-    """Gives every model with work a step in turn, in one thread, as long as there is work."""
+    """Gives models with work a step in turn, in one thread."""
 
     def __init__(self, engines: Iterable[ModelEngine]) -> None:
         self.engines = {engine.loaded.name: engine for engine in engines}
@@ -27,7 +27,7 @@ class Scheduler:
         self._is_stopping = False
 
     async def complete(self, model_name: str, request: GenerationRequest) -> GenerationReply:
-        """Return the reply to a request, or raise `RuntimeError`; cancelling the call takes it out of the batch."""
+        """Return a request's reply, or raise `RuntimeError`; cancelling removes it."""
         if self._is_stopping:
             raise RuntimeError(STOPPED)
         self.engines[model_name].submit(request)
@@ -35,7 +35,7 @@ class Scheduler:
         return await asyncio.wrap_future(request.answer)
 
     async def run(self) -> None:
-        """Step until cancelled; an error of a step fails the requests of its model, and the next ones are served."""
+        """Step until cancelled; an error fails that model's requests alone."""
         # One thread for as long as this runs: handing over every pass costs as much as a small model's pass.
         executor = ThreadPoolExecutor(1, thread_name_prefix=THREAD_NAME)
         working = asyncio.get_running_loop().run_in_executor(executor, self.work)

@@ -1,4 +1,4 @@
-"""Tool calls in a reply's text, in the form that Qwen's and Hermes' chat templates ask for."""
+"""Tool calls in reply text, in Qwen's and Hermes' form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ReadReply(NamedTuple):
 
 
 def read_tool_calls(text: str) -> ReadReply:
-    """Return the calls in a reply; what is no JSON object with a name and arguments stays text."""
+    """Return a reply's calls; malformed ones stay text."""
     calls = []
 
     def take(found: re.Match[str]) -> str:
