@@ -1,4 +1,4 @@
-"""CaveAgent (arXiv 2601.01569): an agent whose memory is its interpreter, with objects in and objects out.
+"""CaveAgent (arXiv 2601.01569): an agent whose memory is its interpreter.
 
 Read `agent.py` first: `Agent` is what a user opens. `speaker.py` is its side of the episode machine, `conversation.py`
 the text that the model sees, `tracing.py` makes rows of it, `saved.py` a file that resumes. `arms/` and `suites/` hold

@@ -1,4 +1,4 @@
-"""The agent for library users: inject objects, ask, retrieve objects (arXiv 2601.01569, section 3)."""
+"""The agent for library users (arXiv 2601.01569, section 3)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -130,7 +130,7 @@ class Agent:
         return self.runtime.idle.retrieve(name)
 
     def put(self, path: Path | str, content: bytes | None = None) -> None:
-        """Put a file of the host, or a content under a path, into the blocks' working directory.
+        """Put a host file, or a content, into the working directory.
 
         Raises:
             InjectionError: There are no files here, the path leads out of the directory, or the file is too large.
@@ -140,15 +140,15 @@ class Agent:
         self.runtime.idle.put(path, content)
 
     def get(self, path: Path | str) -> bytes:
-        """Return a file of the blocks' working directory; raise `RetrievalError` if there is none."""
+        """Return a file of the working directory, or raise `RetrievalError`."""
         return self.runtime.idle.get(path)
 
     def files(self) -> dict[str, int]:
-        """Return the size of each file in the blocks' working directory, by its path in there."""
+        """Return the sizes of the working directory's files, by path."""
         return self.runtime.idle.files()
 
     def figures(self) -> tuple[Display, ...]:
-        """Return the figures of the last blocks, each as PNG and SVG, in order."""
+        """Return the last blocks' figures as PNG and SVG, in order."""
         return self.runtime.idle.figures()
 
     def variables(self) -> dict[str, str]:
@@ -168,7 +168,10 @@ class Agent:
         return await asyncio.wrap_future(background.submit(self._answer(question, watch)))
 
     def go_on(self, watch: Watch | None = None) -> Answer:
-        """Return the answer to a question that a crash or budget left open."""
+        """Return the answer to a question left open by an interruption.
+
+        A crash or a budget interrupts.
+        """
         return background.wait_for(self._answer(None, watch))
 
     def stream(self, question: str) -> AsyncIterator[Event]:
@@ -260,7 +263,10 @@ class Agent:
         return agent
 
     def close(self) -> None:
-        """End the interpreter, unless it is a peer's, with the runtime and the branches that this agent opened."""
+        """End the interpreter, with the runtime and branches of this agent.
+
+        A peer's interpreter stays.
+        """
         while self._closers:
             with suppress(*RUNTIME_FAULTS):  # a sandbox that has died needs no end
                 self._closers.pop(0)()
@@ -292,7 +298,10 @@ class Agent:
         return other
 
     def _use_skill(self, name: str, file: str = SKILL_FILE) -> str:
-        """Read a skill's instructions, or another file of its folder; its functions are there in the next block."""
+        """Read a skill's instructions or another file of its folder.
+
+        Its functions are there in the next block.
+        """
         skill = self.skills.get(name)
         if skill is None:
             raise ToolInvocationException(f"unknown skill {name!r}; choose from {', '.join(self.skills)}")

@@ -23,7 +23,7 @@ class Continuation(NamedTuple):
 
 
 def compare(question: str, branches: Sequence[Agent]) -> list[Continuation]:
-    """Ask every branch the same question, all at a time, and return the continuations in the branches' order.
+    """Ask every branch the same question, all at once.
 
     for one in compare("Clean the orders.", agent.branch(4)):
         print(one.answer.text, one.answer.completion_tokens, one.changed)

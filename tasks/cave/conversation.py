@@ -1,4 +1,4 @@
-"""The semantic stream: the short text history that the model sees (arXiv 2601.01569, section 3)."""
+"""The semantic stream: the model's short text history (section 3)."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 class SemanticStream:
-    """The messages of a conversation, and how many tokens they are about to cost."""
+    """The messages of a conversation, and their estimated tokens."""
 
     def __init__(
         self, entries: Sequence[Entry] = (), question: str = "", tokens_per_character: float = _TOKENS_PER_CHARACTER
@@ -35,7 +35,9 @@ class SemanticStream:
         """As the endpoint counted last."""
 
     def add(self, kind: Kind, text: str) -> None:
-        """Append an entry; two user messages in a row become one, because chat templates want roles to alternate.
+        """Append an entry, joining two user messages in a row.
+
+        Chat templates want roles to alternate.
 
         A merged message that holds a question counts as one, so that its text is never removed.
         """
@@ -57,12 +59,12 @@ class SemanticStream:
         return round(self._length() * self.tokens_per_character)
 
     def calibrate(self, prompt_tokens: int) -> None:
-        """Learn from what an endpoint counted for the present messages; 0 is ignored."""
+        """Learn from an endpoint's count of the messages; 0 is ignored."""
         if prompt_tokens and self.entries:
             self.tokens_per_character = prompt_tokens / self._length()
 
     def remove_old_outputs(self, kept_count: int) -> int:
-        """Replace the outputs of all but the newest observations by their length; return how many were replaced."""
+        """Replace outputs of older observations by their length, and count."""
         places = [place for place, entry in enumerate(self.entries) if entry.kind == "observation"]
         removed = 0
         for place in places[: len(places) - kept_count]:
@@ -74,7 +76,7 @@ class SemanticStream:
         return removed
 
     def older_half(self) -> list[Entry]:
-        """Return the entries that a summary is to replace; empty if only the newest are left.
+        """Return the entries for a summary; empty if all are new.
 
         What stays begins with a reply, so that a summary in front of it is a user message between the two.
         """
@@ -91,7 +93,7 @@ class SemanticStream:
         return []
 
     def replace_oldest(self, count: int, summary: str) -> None:
-        """Put a summary in the place of the oldest entries after the system message."""
+        """Replace the oldest entries after the system message by a summary."""
         start = 1 if self.entries[0].kind == "system" else 0
         self.entries[start : start + count] = [Entry("summary", summary)]
 

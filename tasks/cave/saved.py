@@ -141,7 +141,7 @@ def bring_about(
     functions: Mapping[str, Any],
     types: Mapping[str, type],
 ) -> Restored:
-    """Inject what was injected and run the journal again; return how that went."""
+    """Inject again and run the journal again; return the outcome."""
     missing = [
         entry.name
         for entry, binding in saved.inputs
@@ -166,7 +166,7 @@ def _inject_again(
     functions: Mapping[str, Any],
     types: Mapping[str, type],
 ) -> bool:
-    """Inject an object again; return False for a missing host function or live object."""
+    """Inject an object again; False for missing functions or live objects."""
     kind = binding.message[0]
     is_hosts = kind in ("tool", "refer")
     given = functions.get(entry.name) if is_hosts else types.get(entry.name)
@@ -181,7 +181,7 @@ def _inject_again(
 
 
 def _names_at_the_end(journal: Journal) -> set[str]:
-    """Return the names that the last block left, where the contract keeps any."""
+    """Return the names after the last block, where any are kept."""
     ran = [done for done in journal.entries if isinstance(done, Ran)]
     keeps_names = lifetime_of(journal.contract).keeps != "nothing"
     if ran and keeps_names:
@@ -198,7 +198,10 @@ def _goes_on(before: SavedAgent, agent: SavedAgent) -> bool:
 
 
 def _record(before: SavedAgent | None, agent: SavedAgent) -> dict[str, Any]:
-    """Return the line that makes one state of another; of none, the first line."""
+    """Return the line that makes one state of another.
+
+    Of none, the first line.
+    """
     former = () if before is None else before.entries
     pairs = zip(former, agent.entries, strict=False)
     kept = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(former), len(agent.entries)))

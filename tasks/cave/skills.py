@@ -51,7 +51,7 @@ class Skill(NamedTuple):
 
 
 def find_skills(folder: Path) -> dict[str, Skill]:
-    """Return the skills of a folder by name, in the order of their names.
+    """Return a folder's skills by name, in order.
 
     Raises:
         UserError: The folder does not exist, or a `SKILL.md` lacks its name or its description.

@@ -1,4 +1,4 @@
-"""An agent's conversation as rows of the same tables as the study's episodes."""
+"""An agent's conversation as rows of the study's tables."""
 
 import ast
 import hashlib
@@ -89,7 +89,7 @@ class Trace:
         return {**recorded.rows, run.TABLE: [run]}
 
     def finish(self, **fields: Any) -> RecordedEpisode:
-        """Return the conversation's rows, as those of a run that its caller lands.
+        """Return the conversation's rows, for a run that callers land.
 
         `fields` are those of the episode's row that the caller knows better.
 

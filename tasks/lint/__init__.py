@@ -1,1 +1,1 @@
-"""Contract lint: what the code of agent traces assumes about its interpreter, found without a model."""
+"""Contract lint: what agents' code assumes about its interpreter."""

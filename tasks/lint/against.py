@@ -1,4 +1,4 @@
-"""Which traces would fail in a runtime that loses some channels of state between blocks."""
+"""Traces that fail in a runtime that loses channels of state."""
 
 from collections.abc import Callable
 
@@ -25,12 +25,15 @@ RUNTIMES = {
 
 
 def lost_channels(runtime: str) -> frozenset[str]:
-    """Return the channels that a runtime loses; raise `UserError` for an unknown one."""
+    """Return the channels that a runtime loses, or raise `UserError`."""
     if runtime not in RUNTIMES:
         raise UserError(f"unknown runtime {runtime!r}; choose from {', '.join(RUNTIMES)}")
     return RUNTIMES[runtime]
 
 
 def fails_without(lint: TraceLint, lost: frozenset[str]) -> bool:
-    """Tell whether a trace would fail where these channels are lost; one that reads unbound names fails anywhere."""
+    """Tell whether a trace would fail without these channels.
+
+    One that reads unbound names fails anywhere.
+    """
     return bool(lint.early_names) or any(CHANNELS[channel](lint) for channel in lost)

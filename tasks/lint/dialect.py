@@ -1,4 +1,4 @@
-"""Notebook Python and late binding put into plain statements, so that one walk finds every name.
+"""Notebook Python and late binding as plain statements, for one walk.
 
 `%magic` and `!shell` lines become `pass`; `globals()["x"]` becomes `x`; `exec("...")` its statements; `del x` a read of
 `x` and a marker; what `except NameError` or `"x" in globals()` guards, a marker instead of a read.
@@ -51,7 +51,10 @@ class PlainBlock(NamedTuple):
 
 
 def plain_block(code: str) -> PlainBlock:
-    """Return a block in plain Python; raise what `parse_python` does where it is not Python, nor IPython's."""
+    """Return a block in plain Python.
+
+    Raise what `parse_python` does for neither Python nor IPython.
+    """
     rewriter = _Rewriter()
     try:
         source = code
@@ -70,7 +73,7 @@ def plain_block(code: str) -> PlainBlock:
 
 
 def _without_magics(code: str) -> str:
-    """Return code with `pass` for lines that only IPython understands, line by line.
+    """Return code with `pass` for lines that only IPython understands.
 
     A cell magic whose body is no Python (`%%bash`) stays, and so does not parse.
     """
@@ -164,14 +167,14 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def _guard(self, names: frozenset[str] | None, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Visit statements in which some names, or all of them for `None`, need not exist."""
+        """Visit statements whose names need not exist; `None` for all."""
         self._guarded = (*self._guarded, names)
         visited = [self.visit(each) for each in body]
         self._guarded = self._guarded[:-1]
         return visited
 
     def _statements(self, argument: ast.expr) -> list[ast.stmt] | None:
-        """Return the statements of literal text; `None` for anything else, whose names are unknown."""
+        """Return the statements of literal text; `None` for unknown names."""
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             try:
                 return parse_python(argument.value.strip()).body
@@ -182,7 +185,10 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _reaches_main(node: ast.Call) -> bool:
-    """Tell whether a call gives the block's own namespace as an object: IPython's shell, or the module `__main__`."""
+    """Tell whether a call gives the block's namespace as an object.
+
+    IPython's shell does, and the module `__main__`.
+    """
     called = node.func.attr if isinstance(node.func, ast.Attribute) else _called(node)
     if called == "get_ipython":
         return True

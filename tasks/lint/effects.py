@@ -1,4 +1,4 @@
-"""State beyond names that a block touches: files, environment, directory, packages, processes, figures."""
+"""State beyond names: files, environment, directory, packages, processes, figures."""
 
 import ast
 import re
@@ -35,7 +35,7 @@ _FIGURE = "current figure"
 
 
 def python_effects(code: str, tree: ast.Module | None, constants: Constants) -> list[Effect]:
-    """Return what a block does to state that is no name, in order of evaluation.
+    """Return a block's effects beyond names, in order of evaluation.
 
     `constants` are the texts that names hold; those that the block assigns are added. A path, variable or command that
     is computed is not known and has no effect here.
@@ -166,6 +166,9 @@ class _Visitor(ast.NodeVisitor):
 
 
 def _of_child(command: str) -> list[Effect]:
-    """Return the effects of a command in a process of its own: what it sets of variables and directory ends with it."""
+    """Return the effects of a command in a process of its own.
+
+    Its variables and its directory end with it.
+    """
     effects = shell_effects(command).effects
     return [each for each in effects if each.kind == "read" or each.channel not in ("environment", "directory")]

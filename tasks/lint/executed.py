@@ -1,4 +1,4 @@
-"""A block as it ran: its names under the error that ended it, its state beyond names, and its language."""
+"""A block as it ran: names, other state, and language."""
 
 import re
 from collections.abc import Collection
@@ -33,12 +33,15 @@ class Executed(NamedTuple):
     """Whether its Python ran in processes of its own, as `python -c` in a shell does."""
 
     def with_names(self, names: LintBlock, effects: tuple[Effect, ...]) -> "Executed":
-        """Return the block with what it left, and with its state beyond names."""
+        """Return the block with the names it left and other state."""
         return self._replace(names=names, effects=effects)
 
 
 def execute_on_paper(block: Block, tools: Collection[str], constants: Constants) -> Executed:
-    """Return what a block did; `constants` are the texts that names hold, and are kept up to date."""
+    """Return what a block did; `constants` hold texts of names.
+
+    They are kept up to date.
+    """
     cell = _SHELL_CELL.match(block.code)
     if block.language == "shell" or cell is not None:
         return _executed_shell(block, block.code[cell.end() :] if cell else block.code, tools)
@@ -62,7 +65,7 @@ def _executed(block: Block, names: LintBlock) -> Executed:
 
 
 def _until_error(block: Block, names: LintBlock, tools: Collection[str]) -> LintBlock:
-    """Return a block's names; one that raised leaves what came before the statement."""
+    """Return a block's names, up to the statement that raised."""
     missing = missing_name(block.error)
     line = None if block.error is None else error_line(block.output, block.error)
     if line is None and missing is not None:

@@ -33,7 +33,10 @@ class Called(NamedTuple):
 
 
 def file_effects(called: Called, constants: Constants) -> Iterator[Effect]:
-    """Yield what a call does to files whose paths are known, and that a relative path needs the working directory."""
+    """Yield a call's effects on files of known paths.
+
+    A relative path needs the working directory.
+    """
     handler = _HANDLERS.get(called.name) or (_reads_first if called.name.startswith("read_") else None)
     if handler is None:
         return
@@ -93,7 +96,7 @@ def _reads_first(called: Called, constants: Constants) -> Paths:
 
 
 def _connects(called: Called, constants: Constants) -> Paths:
-    """Return a database's file, which is read if it is there, and made."""
+    """Return a database's file, which is read if there, and made."""
     path = argument(called.node, 0, constants)
     if called.owner == "sqlite3" and path != ":memory:":
         return [(path, "read"), (path, "set")]

@@ -1,4 +1,4 @@
-"""The lint of one trace: what its code assumes, and what its outcomes show."""
+"""The lint of one trace: assumptions of code, evidence of outcomes."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
@@ -209,7 +209,7 @@ class _Following:
             self.first = (self._number, found[0])
 
     def _note_outcome(self, block: Executed, carried: frozenset[str]) -> None:
-        """Count reads of earlier names with a known outcome: of a block that raised, the missing one.
+        """Count reads of earlier names with a known outcome.
 
         A shell reads an unset variable without an error, so its reads show nothing.
         """
@@ -226,7 +226,10 @@ def _count_unjudged(executed: tuple[Executed, ...]) -> int:
 
 
 def _never_bound(executed: tuple[Executed, ...]) -> frozenset[str]:
-    """Return the names that are read and that no block's source binds: the harness may provide them."""
+    """Return names that are read but never bound in a block.
+
+    The harness may provide them.
+    """
     read = frozenset[str]().union(*(each.names.reads for each in executed))
     written = frozenset[str]().union(*(each.written_names for each in executed))
     return frozenset(name for name in read - written if not HISTORY.fullmatch(name))
@@ -260,7 +263,7 @@ def _contradiction(declared: str | None, names: tuple[str, ...], *, has_restatin
 
 
 def _runtime(trace: Trace, followed: _Followed) -> InferredRuntime:
-    """Infer the runtime; one whose Python ran by `python -c` alone kept no names between its calls."""
+    """Infer the runtime; `python -c` alone keeps no names."""
     languages = [block.language for block in followed.executed]
     ran_python = [block for block in followed.executed if block.runs_fresh_python or block.language == "python"]
     is_by_command = bool(ran_python) and all(block.runs_fresh_python for block in ran_python)
@@ -278,7 +281,7 @@ def _language(executed: tuple[Executed, ...]) -> Literal["python", "shell", "bot
 
 
 def _called_tokens(trace: Trace) -> int:
-    """Count the tokens of code that stands in tool calls, which no reply's text holds."""
+    """Count the tokens of code in tool calls."""
     return sum(
         count_lexemes(block.code) for reply in trace.replies for block in reply.blocks if block.code not in reply.text
     )

@@ -1,4 +1,4 @@
-"""`carryover.lint`: findings about traces given as a path, a text, messages, or an iterator of traces."""
+"""`carryover.lint`: findings about traces in any form."""
 
 import ast
 import re
@@ -73,7 +73,7 @@ def lint(
 
 
 def traces_of(source: Any, tally: Tally) -> Iterator[Trace]:
-    """Yield the traces of a path, a text, messages or an iterable of these; raise `UserError` for anything else."""
+    """Yield traces of a path, text, messages or an iterable."""
     if isinstance(source, Trace):
         yield source
     elif isinstance(source, Path):
@@ -89,7 +89,7 @@ def traces_of(source: Any, tally: Tally) -> Iterator[Trace]:
 
 
 def with_contract(trace: Trace, contract: str | None) -> Trace:
-    """Return a trace with a declared contract, its own before the given one."""
+    """Return a trace with its declared contract, or the given one."""
     if trace.declared_contract is not None or contract is None:
         return trace
     return replace(trace, declared_contract=contract)

@@ -1,4 +1,4 @@
-"""Texts in Python expressions that are known without running anything: literals, and what joins them."""
+"""Texts in Python expressions that are known without running."""
 
 import ast
 from pathlib import PurePosixPath
@@ -53,7 +53,10 @@ def _joined_by_call(node: ast.Call, constants: Constants) -> str | None:
 
 
 def dotted(node: ast.expr) -> str:
-    """Return a chain of names as text; empty owner parts for anything else, such as a call's result."""
+    """Return a chain of names as text; empty owners otherwise.
+
+    A call's result has no such chain.
+    """
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -75,7 +78,7 @@ def keyword(node: ast.Call, name: str, constants: Constants) -> str | None:
 
 
 def command_line(node: ast.Call, constants: Constants) -> str | None:
-    """Return the command line of a call that runs one: its text, or its list of words."""
+    """Return the command line of a call: its text or words."""
     if not node.args:
         return None
     first = node.args[0]
@@ -86,7 +89,7 @@ def command_line(node: ast.Call, constants: Constants) -> str | None:
 
 
 def note_assignment(node: ast.Assign, constants: Constants) -> None:
-    """Keep the text that an assignment gives to a name, and forget what it held."""
+    """Keep the text that an assignment gives to a name."""
     text = text_of(node.value, constants)
     for target in node.targets:
         if not isinstance(target, ast.Name):

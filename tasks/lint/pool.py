@@ -23,7 +23,7 @@ def lint_many(
     processes: int | None = None,
     alone: int = ALONE_TRACES,
 ) -> Iterator[TraceLint]:
-    """Yield the findings about each trace, in order; further processes start after `alone` traces.
+    """Yield each trace's findings in order, in several processes if many.
 
     A process that is started imports the program again, so this is for programs whose main module says so.
     """

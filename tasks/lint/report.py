@@ -1,4 +1,4 @@
-"""A data set's findings as files: rows as CSV, JSON lines or Parquet, and one self-contained HTML page."""
+"""A data set's findings as files: rows, and an HTML page."""
 
 import csv
 import html
@@ -33,7 +33,10 @@ class RowWriter(Protocol):
 
 @contextmanager
 def open_rows(path: Path) -> Iterator[RowWriter]:
-    """Open a file of rows by its suffix: `.csv`, `.jsonl`, `.json` or `.parquet`; rows are written as they come."""
+    """Open a file of rows by its suffix, for streaming.
+
+    `.csv`, `.jsonl`, `.json` or `.parquet`.
+    """
     match path.suffix:
         case ".csv":
             with path.open("w", encoding="utf-8", newline="") as file:
@@ -80,7 +83,7 @@ def flat_row(lint: TraceLint) -> dict[str, Any]:
 
 
 class PageRows:
-    """The episodes that a page lists: failing ones before others, up to `PAGE_ROWS` of each."""
+    """Episodes on a page: failing ones first, up to `PAGE_ROWS` each."""
 
     def __init__(self) -> None:
         self._failing: list[TraceLint] = []
@@ -98,7 +101,7 @@ class PageRows:
 
 
 def html_page(title: str, summary: LintSummary, listed: Iterable[TraceLint], unread: Iterable[str]) -> str:
-    """Return a page: the verdict, where and by what episodes fail, what was spent on restating, and the episodes."""
+    """Return a page of verdict, failures, restated code, and episodes."""
     traces = max(summary.trace_count, 1)
     saved = summary.restated_token_count / max(summary.token_count, 1)
     parts = [

@@ -1,4 +1,4 @@
-"""The runtime that a trace was played in, inferred from what became of its reads of earlier names."""
+"""A trace's runtime, inferred from its reads of earlier names."""
 
 from math import comb
 from typing import NamedTuple
@@ -31,6 +31,9 @@ def infer_runtime(observed: int, failed: int, *, is_fresh: bool) -> InferredRunt
 
 
 def _chance_of_more_than_half(failed: int, kept: int) -> float:
-    """Return the probability that a rate is above a half, after so many failures and successes."""
+    """Return the probability that a rate is above a half.
+
+    It is given so many failures and successes.
+    """
     total = failed + kept + 1
     return sum(comb(total, index) for index in range(failed + 1)) / 2**total

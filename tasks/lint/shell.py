@@ -1,4 +1,4 @@
-"""Shell blocks: their variables, the state beyond them, and the Python that they run."""
+"""Shell blocks: variables, other state, and the Python they run."""
 
 import re
 import shlex
@@ -66,7 +66,7 @@ def uses_local_server(text: str) -> bool:
 
 
 def shell_effects(code: str) -> ShellBlock:
-    """Return what a shell block does; a command that cannot be split into words is read by its spaces."""
+    """Return a shell block's effects; unsplittable commands split at spaces."""
     programs: list[str] = []
     plain = _without_programs(code, programs)
     reading = _Reading()
@@ -80,7 +80,7 @@ def shell_effects(code: str) -> ShellBlock:
 
 
 def _without_programs(code: str, programs: list[str]) -> str:
-    """Return a block without the texts in it; Python that is run from them is added to `programs`."""
+    """Return a block without its quoted Python, added to `programs`."""
 
     def heredoc(found: re.Match[str]) -> str:
         before = code[: found.start()].rpartition("\n")[2]
@@ -209,7 +209,7 @@ _BUILTINS: dict[str, _Builtin] = {
 
 
 def _paths_of(name: str, operands: list[str]) -> list[tuple[str, Literal["set", "read", "clear"]]]:
-    """Return the paths among a command's operands: any of them may be a file that it reads."""
+    """Return the paths among a command's operands, all possible inputs."""
     if name == "echo":
         return []
     if name in _WHOLE_KINDS:

@@ -22,7 +22,7 @@ class StateWalk:
         self._left: set[Key] = set()
 
     def enter(self, effects: Iterable[Effect]) -> list[Carried]:
-        """Return what a block takes from earlier ones, then add what it leaves."""
+        """Return what a block takes from others; add what it leaves."""
         own: set[Key] = set()
         cleared: set[Key] = set()
         carried: dict[Carried, None] = {}
@@ -42,5 +42,5 @@ class StateWalk:
 
 
 def _key(effect: Effect) -> Key:
-    """Return what an effect is about: one working directory, and any process for all of them."""
+    """Return an effect's subject: one directory, or any process."""
     return (effect.channel, "" if effect.channel in ("directory", "processes") else effect.name)

@@ -1,4 +1,4 @@
-"""Top-level statements of a block with the names that each binds, reads and imports."""
+"""Top-level statements of a block, with names bound, read, imported."""
 
 import ast
 import re
@@ -64,7 +64,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def read_block(code: str, tools: Collection[str]) -> LintBlock:
-    """Return a block's statements and names; a block that is not valid Python has none.
+    """Return a block's statements and names; none if invalid Python.
 
     A name that a function reads must exist when the function is called, so a binding anywhere in the block will do;
     elsewhere only a binding before the read does.
@@ -96,7 +96,7 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
 
 
 def before_line(code: str, block: LintBlock, line: int, tools: Collection[str]) -> LintBlock:
-    """Return a block with what it leaves when the statement at a line raises."""
+    """Return a block as it is when a line's statement raises."""
     starts = [statement.first_line for statement in block.statements if statement.first_line <= line]
     if not starts:
         return block
@@ -107,7 +107,7 @@ def before_line(code: str, block: LintBlock, line: int, tools: Collection[str]) 
 
 
 def line_reading(block: LintBlock, name: str) -> int | None:
-    """Return the line of the first statement that reads a name of an earlier block."""
+    """Return the line of the first read of an earlier name."""
     return next((statement.first_line for statement in block.statements if name in statement.reads), None)
 
 
@@ -178,7 +178,7 @@ def _statement(code: str, group: list[tuple[ast.stmt, ast.stmt]], events: Collec
 
 
 def _by_line(original: ast.Module, plain: ast.Module) -> list[list[tuple[ast.stmt, ast.stmt]]]:
-    """Return the statements, each as it is written and in plain Python; those that share a line are together."""
+    """Return the statements as written and plain, by line."""
     groups: list[list[tuple[ast.stmt, ast.stmt]]] = []
     for pair in zip(original.body, plain.body, strict=True):
         if groups and _first_line(pair[0]) <= _last_line(groups[-1][-1][0]):
@@ -189,7 +189,7 @@ def _by_line(original: ast.Module, plain: ast.Module) -> list[list[tuple[ast.stm
 
 
 def _imports(tree: ast.AST) -> frozenset[tuple[str, str]]:
-    """Return the root modules that are imported anywhere in a tree, each with the name that is bound."""
+    """Return the root modules imported in a tree, with bound names."""
     imported: set[tuple[str, str]] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -202,7 +202,7 @@ def _imports(tree: ast.AST) -> frozenset[tuple[str, str]]:
 
 
 def _literal(node: ast.stmt) -> ast.expr | None:
-    """Return the value that a statement assigns, if nothing in it is computed."""
+    """Return the literal value that a statement assigns, if any."""
     value = None
     if isinstance(node, ast.Assign | ast.AnnAssign):
         value = node.value
@@ -212,7 +212,7 @@ def _literal(node: ast.stmt) -> ast.expr | None:
 
 
 def _data(node: ast.stmt) -> frozenset[str]:
-    """Return the words of a collection that is assigned literally; empty for a short one or for anything computed."""
+    """Return the words of a literal collection; empty if short or computed."""
     value = _literal(node)
     if not isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict):
         return frozenset()

@@ -1,4 +1,4 @@
-"""Findings about a data set: counts over its traces, kept while they stream by."""
+"""Findings about a data set, counted while traces stream by."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +66,7 @@ class LintSummary:
         self.contracts.setdefault(lint.declared_contract, Counter()).update(_sums(lint))
 
     def sentence(self, runtime: str = "stateless") -> str:
-        """Return how many episodes fail in a runtime, where first, and by what."""
+        """Return how many episodes fail in a runtime, and where."""
         verb = "fails" if self.trace_count == 1 else "fail"
         sentence = f"{self.failing_count} of {self.trace_count} episodes {verb} in a {runtime} runtime"
         if self.failing_count:

@@ -1,4 +1,4 @@
-"""Findings as tables: for a screen and Markdown the columns that a person reads, as CSV all of them."""
+"""Findings as tables: chosen columns for readers, all as CSV."""
 
 import csv
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def episode_table(rows: Sequence[dict[str, Any]], layout: Literal["rich", "markd
 
 
 def contract_table(rows: Sequence[dict[str, Any]], layout: Literal["rich", "markdown", "csv"], width: int) -> str:
-    """Return a row per declared contract as CSV; for a person, a column per contract."""
+    """Return a row per declared contract, or a column for readers."""
     if layout == "csv":
         return _csv(rows)
     names = [name for name in rows[0] if name != "declared_contract"]

@@ -43,7 +43,7 @@ class Taken(NamedTuple):
 
 
 def episode_sentence(idiom: str, found: Taken, runtime: InferredRuntime) -> str:
-    """Return a sentence on one episode: what its code takes from earlier blocks, and what its runtime did."""
+    """Return a sentence on one episode's needs and runtime."""
     if idiom in _SAFE:
         return _with_runtime(_SAFE[idiom], runtime, assumes_persistence=False)
     beyond = [each for each in found.state if each.channel != "environment" or each.name not in found.names]
@@ -57,7 +57,7 @@ def episode_sentence(idiom: str, found: Taken, runtime: InferredRuntime) -> str:
 
 
 def runtime_sentence(runtime: InferredRuntime) -> str | None:
-    """Return what the outcomes show about the runtime; null where they show nothing."""
+    """Return what outcomes show about the runtime; null for nothing."""
     if runtime.runtime is None:
         return None
     kind = _RUNTIMES[runtime.runtime]

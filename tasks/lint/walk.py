@@ -1,4 +1,4 @@
-"""The names of a trace, followed from block to block as a persistent interpreter would keep them."""
+"""The names of a trace, as a persistent interpreter keeps them."""
 
 import re
 from collections.abc import Collection
@@ -12,7 +12,7 @@ _LEXEME = re.compile(r"\w+|[^\w\s]")
 
 
 def count_lexemes(text: str) -> int:
-    """Return the number of words and signs of a text, which stand for its tokens."""
+    """Return the words and signs of a text, which approximate tokens."""
     return len(_LEXEME.findall(text))
 
 
@@ -36,7 +36,7 @@ class NameWalk:
         self.has_restating_block = False
 
     def enter(self, block: LintBlock, starred: frozenset[str], *, is_forced: bool) -> frozenset[str]:
-        """Count and return what a block takes from earlier ones, then add what it leaves.
+        """Count and return what a block takes, then add what it leaves.
 
         `starred` are the names that its `import *` binds. A block that repeats what an earlier one left is a habit,
         unless it is forced to: names were lost before.
@@ -66,7 +66,7 @@ class NameWalk:
         self._shapes |= {statement.shape for statement in block.statements if statement.shape}
 
     def _reimported(self, block: LintBlock) -> set[str]:
-        """Return the modules of which a block imports nothing but what an earlier one imported already."""
+        """Return modules that a block imports only in repetition."""
         fresh = {module for module, _ in block.imports - self._imported}
         return {module for module, _ in block.imports} - fresh
 
@@ -82,7 +82,10 @@ class NameWalk:
 
 
 def star_names(blocks: Collection[LintBlock], unbound: frozenset[str]) -> frozenset[str]:
-    """Return the names that only `import *` can have bound, since no block binds or reads them before it."""
+    """Return names that only `import *` can have bound.
+
+    No block binds or reads them before it.
+    """
     before: set[str] = set()
     for block in blocks:
         if block.has_star_import:

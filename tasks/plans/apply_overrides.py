@@ -27,7 +27,10 @@ Spec = TypeVar("Spec", bound=BaseModel)
 
 
 def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
-    """Return the plan with overrides applied; raise `UserError` if one changes nothing or makes no valid plan."""
+    """Return the plan with overrides applied.
+
+    Raise `UserError` if one changes nothing or makes no valid plan.
+    """
     changed = _with(
         plan,
         runtime=_with(plan.runtime, backend=overrides.backend),
@@ -43,7 +46,7 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
 
 
 def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> list[StudyPart]:
-    """Return the parts of those names, in the plan's order, or all without names."""
+    """Return the named parts in the plan's order, or all."""
     if names is None:
         return list(plan.parts)
     known = [part.name for part in plan.parts]
@@ -106,7 +109,10 @@ def _changed_part(part: StudyPart, overrides: Overrides) -> StudyPart:
 
 
 def _changed_teacher(teacher: TeacherSpec, overrides: Overrides) -> TeacherSpec:
-    """Return the teacher with overrides; raise `UserError` for an endpoint's setting without an endpoint."""
+    """Return the teacher with overrides.
+
+    Raise `UserError` for an endpoint's setting without an endpoint.
+    """
     if overrides.teacher_url is not None:
         # Another endpoint may refuse fields that the standard lacks, such as those for a chat template.
         endpoint = EndpointSpec(base_url=overrides.teacher_url, extra_body={})
@@ -154,7 +160,10 @@ def _with_instances(part: StudyPart, overrides: Overrides) -> StudyPart:
 
 
 def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingSpec:
-    """Return the training with overrides; raise `UserError` for one that changes nothing here."""
+    """Return the training with overrides.
+
+    Raise `UserError` for one that changes nothing here.
+    """
     of_base = overrides.model_dump(include=_OF_A_BASE, exclude_none=True)
     if of_base and training.base != "hub":
         field, value = next(iter(of_base.items()))
@@ -181,14 +190,17 @@ def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingS
 
 
 def _served_rank(rank: int) -> int:
-    """Return the smallest rank that vLLM makes room for and that holds an adapter of `rank`."""
+    """Return vLLM's smallest rank for adapters of `rank`."""
     return next((each for each in SERVED_RANKS if each >= rank), SERVED_RANKS[-1])
 
 
 def _vary(
     part: StudyPart, evaluation: EvaluationSpec, field: str, word: str, levels: tuple[int | str, ...] | None
 ) -> Iterator[EvaluationSpec]:
-    """Yield the evaluation, once per level of a factor: the first in its own place, every further one as a variant."""
+    """Yield the evaluation, varied by each level of a factor.
+
+    The first level stays in its place, every further one is a variant.
+    """
     if levels is None:
         yield evaluation
         return

@@ -8,7 +8,7 @@ ABSENT = "nothing"
 
 
 def describe_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """Return one sentence per field that differs between two JSON objects, in order of their dotted names.
+    """Return a sentence per field that differs between JSON objects.
 
     Lists of the same length are compared place by place, so one changed seed is one sentence. Of lists of different
     lengths both are told whole, or, where they hold objects, their lengths and what differs in the places that both

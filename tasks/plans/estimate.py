@@ -1,4 +1,4 @@
-"""Estimate of a study before it runs: episodes, tokens, cost, steps, memory and hours per stage."""
+"""Estimate of a study: episodes, tokens, cost, memory and hours."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ SCRIPTED = "the scripted teachers' tokens with SmolLM2's tokenizer"
 
 
 class ScriptedCost(NamedTuple):
-    """Mean tokens of a scripted episode, as a model would be charged for them."""
+    """Mean tokens of a scripted episode, as a model would pay."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -68,7 +68,7 @@ VARIED_COSTS: dict[tuple[str, PromptSet], dict[ContractName, ScriptedCost]] = {
 
 
 class EpisodeMean(NamedTuple):
-    """Mean cost of one episode that has the endpoint, or a core of the machine, to itself."""
+    """Mean cost of one episode alone at an endpoint or core."""
 
     prompt_tokens: float
     completion_tokens: float
@@ -87,7 +87,7 @@ LAPTOP_MEANS: dict[tuple[ContractName | None, ContractName], EpisodeMean] = {
 
 
 class StageEstimate(NamedTuple):
-    """A row of the dry run: episodes and the tokens that their endpoint is asked for, or trainings."""
+    """A row of the dry run: episodes with tokens, or trainings."""
 
     stage: str
     basis: str
@@ -108,7 +108,7 @@ class StageEstimate(NamedTuple):
 
 
 def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[StageEstimate]:
-    """Return one estimate per stage and arm of a plan; generating, preparing and analysing take seconds to minutes.
+    """Return one estimate per stage and arm of a plan.
 
     What parts share (a variant's traces, its base, its models of equal seeds) has one row, named after the first part.
     `concurrency` counts the models' episodes at a time, taken to share nothing; a teacher's endpoint has its own. Raise
@@ -124,7 +124,7 @@ def estimate_study(plan: StudyPlan, prices: Prices, concurrency: int) -> list[St
 def _part_rows(
     plan: StudyPlan, part: StudyPart, prices: Prices, concurrency: int
 ) -> Iterator[tuple[object, StageEstimate]]:
-    """Yield a part's rows; rows of equal key are of work that parts share."""
+    """Yield a part's rows; equal keys mean shared work."""
     title = ""
     if len(plan.parts) > 1:
         title = f"{part.name}, "
@@ -163,7 +163,10 @@ def _teacher_row(stage: str, part: StudyPart, contract: ContractName, prices: Pr
 
 
 def _base_corpus(own_base: OwnBaseSpec, arms: Iterable[tuple[int, float]]) -> tuple[int, float]:
-    """Return the examples and tokens that a part's own base learns from: plain conversations, or all arms' traces."""
+    """Return the examples and tokens of a part's own base.
+
+    Plain conversations, or all arms' traces.
+    """
     if own_base.instances is not None:
         count = own_base.instances.count
         return count, count * PLAIN_TOKENS
@@ -179,7 +182,10 @@ def _script_row(title: str, condition: Condition, evaluation: EvaluationSpec) ->
 
 
 def arm_examples(scale: Scale, part: StudyPart, contract: ContractName) -> tuple[int, float]:
-    """Return an arm's examples that its dataset keeps, and their tokens: Table 5's (section C.1) or a laptop's."""
+    """Return an arm's kept examples and tokens.
+
+    Table 5's (section C.1), or a laptop's.
+    """
     means = _trace_tokens(scale, part)
     count = min(part.dataset.maximum_kept, part.train_instances.count)
     mean = means[MEASURED[contract]]
@@ -189,7 +195,7 @@ def arm_examples(scale: Scale, part: StudyPart, contract: ContractName) -> tuple
 
 
 def start_shape(training: TrainingSpec) -> ModelShape | None:
-    """Return the shape of a training's start; None where only the hub has it."""
+    """Return the shape of a training's start; None if remote."""
     return shape_of(training, expanded(training.base_model or ""))
 
 
@@ -206,13 +212,16 @@ def _trace_tokens(scale: Scale, part: StudyPart) -> Mapping[Any, float]:
 
 
 def _scripted_costs(part: StudyPart, bucket: str, prompt_set: PromptSet) -> dict[ContractName, ScriptedCost]:
-    """Return the costs of a bucket's scripted episodes; an endpoint's teacher counts as the scripted one on Easy."""
+    """Return costs of a bucket's scripts.
+
+    An endpoint's teacher counts as the scripted one on Easy.
+    """
     costs = SCRIPTED_COSTS if part.teacher.habits is None else VARIED_COSTS
     return costs.get((bucket, prompt_set), costs[("easy", "full")])
 
 
 def _pretrained_mean(part: StudyPart, evaluation: EvaluationSpec, cell: Cell) -> EpisodeMean:
-    """Return the cost of an episode of a pretrained model that plays as its teacher did.
+    """Return a pretrained model's cost, as if it played the teacher.
 
     A stateless runtime costs the stateless teacher's tokens, and so does a model that was trained on them.
     """
@@ -264,7 +273,7 @@ def _row(stage: str, count: int, mean: EpisodeMean, prices: Prices, concurrency:
 def _training_row(
     stage: str, scale: Scale, spec: TrainingSpec, shape: ModelShape | None, arm: tuple[int, float], *, seeds: int = 1
 ) -> StageEstimate:
-    """Return the trainings on an arm's examples; a base of unknown shape takes as long as Qwen3-8B."""
+    """Return an arm's trainings; unknown shapes count as Qwen3-8B."""
     count = arm[0]
     mean_tokens = arm[1] / arm[0]
     per_pass = mean_tokens * (count - held_out_count(count, spec.validation_share))

@@ -1,4 +1,4 @@
-"""The parts of the laptop studies, of two contracts and of four: one recipe, and every arm with one thing changed."""
+"""The laptop studies' parts: one recipe, one thing changed per arm."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +35,7 @@ FOUR_CONTRACTS = "four-contracts"
 
 
 def laptop_part(*, train_count: int = 1000, **changes: Any) -> StudyPart:
-    """Return the recipe of `make demo`, with other fields of the part as `changes`.
+    """Return the recipe of `make demo`, with `changes` of fields.
 
     Compact prompts, matched scripted teachers that show repairs of injected faults, equal training tokens in both
     arms, one whole model per contract from scratch. A scripted policy repeats itself by design, so the check for
@@ -73,7 +73,10 @@ def teacher_episode(**changes: Any) -> EpisodeSpec:
 def evaluation(
     bucket: str = "small", *, count: int = 100, max_turns: int = 0, tool_call_cap: int = 0, **fields: Any
 ) -> EvaluationSpec:
-    """Return an evaluation on fresh instances of a bucket, with the bucket's own turns and cap where none are given."""
+    """Return an evaluation on fresh instances of a bucket.
+
+    The bucket gives turns and cap where none are given.
+    """
     return EvaluationSpec(
         instances=InstanceSetSpec(
             bucket=bucket, split="evaluation", count=count, first_seed=LAPTOP_EVALUATION_SEEDS[bucket]
@@ -90,13 +93,16 @@ def evaluation(
 
 
 def untrained_evaluation(bucket: str = "small", *, count: int = 100) -> EvaluationSpec:
-    """Return an evaluation of the base alone, on the instances of `evaluation`, in few turns."""
+    """Return an evaluation of the base alone, in few turns."""
     alone = {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
     return evaluation(bucket, count=count, max_turns=UNTRAINED_TURNS, **alone)
 
 
 def common_part(**changes: Any) -> StudyPart:
-    """Return the recipe on a base that knows neither idiom, with an adapter per contract (the paper's protocol)."""
+    """Return the recipe with adapters on a neutral base.
+
+    The base knows neither idiom, as in the paper's protocol.
+    """
     fields: dict[str, Any] = {
         "base": "common",
         "own_base": OwnBaseSpec(
@@ -112,7 +118,7 @@ def common_part(**changes: Any) -> StudyPart:
 
 
 def laptop_full_parts() -> Iterator[StudyPart]:
-    """Yield the parts of the full laptop study, the study itself first; each can be run by its name.
+    """Yield the full laptop study's parts, runnable by name.
 
     Per training seed and base: four trained cells, in and out of distribution, prompts declared and as trained. An
     untrained base has no contract to declare and no traces to be as trained on: it plays once per bucket, in few turns.
@@ -152,7 +158,7 @@ def laptop_full_parts() -> Iterator[StudyPart]:
 
 
 def _both_idioms(seed: int, count: int) -> Iterator[StudyPart]:
-    """Yield a base that has learnt both idioms, alone and with an adapter per contract, by the adapter's dose."""
+    """Yield a base of both idioms, alone and under adapter doses."""
     training = laptop_part().training.model_copy(update={"name": "laptop_both", "epochs": 0.6})
     own_base = OwnBaseSpec(corpus="both", training=training)
     based = evaluation(count=count, has_base_rows=True)
@@ -165,7 +171,10 @@ def _both_idioms(seed: int, count: int) -> Iterator[StudyPart]:
 
 
 def _shuffled(part: StudyPart, name: str, variant: str) -> StudyPart:
-    """Return the control whose models are trained on a random share of each contract's traces, drawn by their seed."""
+    """Return the control of shuffled labels.
+
+    Its models train on a random share of each contract's traces, drawn by their seed.
+    """
     dataset = part.dataset.model_copy(update={"labels": "shuffled", "shuffle_seed": part.training_seeds[0]})
     return part.model_copy(update={"name": name, "variant": variant, "dataset": dataset})
 
@@ -188,7 +197,7 @@ def _ablations(plain: StudyPart, count: int) -> Iterator[StudyPart]:
 
 
 def all_contracts(part: StudyPart) -> StudyPart:
-    """Return a part that trains on every contract's traces, and plays every model under every contract."""
+    """Return a part that trains and plays under every contract."""
     contracts = tuple(ContractName)
     played = tuple(each.model_copy(update={"runtime_contracts": contracts}) for each in part.evaluations)
     teacher = part.teacher.model_copy(update={"contracts": contracts})
@@ -196,7 +205,7 @@ def all_contracts(part: StudyPart) -> StudyPart:
 
 
 def laptop_injected_parts() -> Iterator[StudyPart]:
-    """Yield the parts, one per training seed and base, in the order of the seeds; each can be run by its name.
+    """Yield a part per training seed and base, runnable by name.
 
     All play the main setting of `laptop_full` on its instances: in distribution, prompts declared. The scratch models
     then play it with the prompt of their training: a model from scratch cannot read words that no prompt of its traces
@@ -216,6 +225,9 @@ def laptop_injected_parts() -> Iterator[StudyPart]:
 
 
 def laptop_injected_control_parts() -> Iterator[StudyPart]:
-    """Yield the control whose models are trained on a random quarter of each contract's traces, with the first seed."""
+    """Yield the control of shuffled labels on four contracts.
+
+    Models train on a random quarter of each contract's traces, with the first seed.
+    """
     part = next(laptop_injected_parts())
     yield _shuffled(part, f"{part.name}-shuffled", f"{FOUR_CONTRACTS}-shuffled")

@@ -48,11 +48,14 @@ class ChosenCells(FrozenModel):
 
     @property
     def may_cross(self) -> bool:
-        """Whether a model may run under another contract than its own; a whole study does so on purpose."""
+        """Whether a model may run under another contract, as studies do."""
         return self.is_cross_evaluation or (self.model is None and self.runtime_contract is None)
 
     def served(self, models: Sequence[StudyModel]) -> list[StudyModel]:
-        """Return the chosen models and the base, which every server needs; raise `UserError` for an unknown name."""
+        """Return the chosen models and the base.
+
+        Every server needs it. Raise `UserError` for an unknown name.
+        """
         names = [model.name for model in models]
         if self.model is not None and self.model not in names:
             raise UserError(f"the study has no model {self.model!r}; choose from {', '.join(names)}")
@@ -74,12 +77,15 @@ def model_name(contract: str, seed: int) -> str:
 
 
 def training_name(part: StudyPart, contract: str | None, seed: int) -> str:
-    """Return what a plan calls a training; without a contract, that of a part's own base."""
+    """Return a training's name, or that of a part's base."""
     return f"{part.variant}-{part.base}-{'base' if contract is None else contract}-{seed}"
 
 
 def served_models(models: Sequence[StudyModel]) -> ServedModels:
-    """Return the models for a server; raise `ValueError` unless there is exactly one base."""
+    """Return the models for a server, with exactly one base.
+
+    Raise `ValueError` otherwise.
+    """
     (base,) = (model for model in models if model.kind == "base")
     return ServedModels(
         base=base.path,
@@ -93,7 +99,7 @@ def served_models(models: Sequence[StudyModel]) -> ServedModels:
 def evaluation_conditions(
     part: StudyPart, evaluation: EvaluationSpec, models: Sequence[StudyModel]
 ) -> Iterator[Condition]:
-    """Yield the cells of an evaluation: every model whose rows the plan wants, under every contract."""
+    """Yield an evaluation's cells: every wanted model under every contract."""
     for model in models:
         is_wanted = evaluation.has_base_rows if model.kind == "base" else evaluation.has_trained_rows
         for contract in evaluation.runtime_contracts if is_wanted else ():
@@ -102,7 +108,7 @@ def evaluation_conditions(
 
 
 def script_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator[Condition]:
-    """Yield the script control of an evaluation: each contract's scripted teacher under every runtime, if wanted."""
+    """Yield an evaluation's script control: every script under every runtime."""
     for script, runtime in product(part.teacher.contracts, evaluation.runtime_contracts):
         if evaluation.has_scripted_rows:
             who = {"base": "teacher", "model_name": f"scripted-{script}", "train_contract": script}
@@ -110,13 +116,13 @@ def script_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator[C
 
 
 def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[ContractName | None, ContractName]]:
-    """Return the cells of an evaluation as (train contract, runtime contract); the base's train contract is None."""
+    """Return an evaluation's (train, runtime) contracts; the base trains None."""
     trained = part.teacher.contracts * evaluation.has_trained_rows + (None,) * evaluation.has_base_rows
     return [(train, runtime) for train in trained for runtime in evaluation.runtime_contracts]
 
 
 def planned_groups(plan: StudyPlan) -> dict[tuple[str, ...], PlannedGroup]:
-    """Return what a plan's models play, by variant, base, visibility, header and bucket."""
+    """Return planned arms by variant, base, visibility, header and bucket."""
     groups: dict[tuple[str, ...], PlannedGroup] = {}
     for part in plan.parts:
         for evaluation in part.evaluations:

@@ -1,4 +1,4 @@
-"""The study on a pretrained model: the paper's training, scripted teachers, any causal language model as base."""
+"""The study on a pretrained model, by the paper's training."""
 
 from typing import Literal
 
@@ -31,7 +31,7 @@ CPU_CACHE_BYTES = 4 * 1024**3
 
 
 def pretrained_part() -> StudyPart:
-    """Return the study on a GPU: instances, prompts and training are the paper's, the teachers are scripted and vary.
+    """Return the paper's study with scripted teachers, on a GPU.
 
     No faults are injected: whether a pretrained model repairs an error by itself is a question of the study. A scripted
     policy repeats itself by design, so the check for repetitive loops is off.
@@ -51,7 +51,7 @@ def pretrained_part() -> StudyPart:
 
 
 def in_bucket(part: StudyPart, bucket: PretrainedBucket) -> StudyPart:
-    """Return a part on another bucket's instances, under the tool-call cap of that bucket."""
+    """Return a part on another bucket, under its tool-call cap."""
     cap = {"tool_call_cap": KNAPSACK[bucket].tool_call_cap}
     teacher_episode = part.teacher.episode.model_copy(update=cap)
     evaluations = []
@@ -75,7 +75,7 @@ def with_episodes(
     max_turns: int | None = None,
     max_completion_tokens: int | None = None,
 ) -> StudyPart:
-    """Return a part whose teachers and models play by other rules; only a model's replies are cut off."""
+    """Return a part under other rules; only models' replies are cut off."""
     shared = {"prompt_set": prompt_set, "max_turns": max_turns}
     given = {name: value for name, value in shared.items() if value is not None}
     played = given if max_completion_tokens is None else given | {"max_completion_tokens": max_completion_tokens}
@@ -87,7 +87,7 @@ def with_episodes(
 
 
 def on_device(training: TrainingSpec, device: Device) -> TrainingSpec:
-    """Return a training on a GPU as it is, and on a CPU with plain LoRA in float32, without packing.
+    """Return a training for a GPU, or for a CPU.
 
     A packed sequence costs attention's full square on a CPU.
     """
@@ -104,14 +104,17 @@ def on_device(training: TrainingSpec, device: Device) -> TrainingSpec:
 
 
 def serving_on(device: Device) -> ServingSpec:
-    """Return how the models are served: by vLLM on a GPU, by our own server on a CPU."""
+    """Return the serving: vLLM on a GPU, our server on CPU."""
     if device == "gpu":
         return ServingSpec(engine="vllm")
     return ServingSpec(engine="cpu", max_concurrent=CPU_EPISODES, cache_bytes=CPU_CACHE_BYTES)
 
 
 def fitted(plan: StudyPlan) -> StudyPlan:
-    """Return a plan that names its bases by their cards, and fits sequences and served context to their positions."""
+    """Return a plan whose bases name their cards and positions.
+
+    Sequences and the served context fit these positions.
+    """
     parts = []
     serving = plan.serving
     for part in plan.parts:
@@ -131,7 +134,7 @@ def _with_title(part: StudyPart) -> StudyPart:
 
 
 def with_context(part: StudyPart, tokens: int) -> StudyPart:
-    """Return a part that trains on sequences of at most so many tokens, or of fewer where it does already."""
+    """Return a part that trains on at most so many tokens."""
     batch = part.training.batch
     dataset = part.dataset
     length = min(batch.max_length, tokens)
@@ -142,7 +145,10 @@ def with_context(part: StudyPart, tokens: int) -> StudyPart:
 
 
 def base_positions(training: TrainingSpec) -> int | None:
-    """Return the positions of a hub base; None for another base, and where its configuration is not here."""
+    """Return a hub base's positions, or None.
+
+    None for another base, and where its configuration is not here.
+    """
     if training.base != "hub" or training.base_model is None:
         return None
     return known_positions(expanded(training.base_model), training.base_revision)

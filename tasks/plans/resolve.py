@@ -12,7 +12,10 @@ from carryover.tasks.services.errors import UserError
 
 
 def resolve_plan(name: str, overrides: Overrides | None = None) -> StudyPlan:
-    """Return the named plan with overrides, of the source here; raise `UserError` for an unknown name or override."""
+    """Return the named plan with overrides.
+
+    Its source is the one here. Raise `UserError` for an unknown name or override.
+    """
     return _resolve((name, overrides or Overrides()))
 
 

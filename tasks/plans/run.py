@@ -1,4 +1,4 @@
-"""A run: one execution of a flow, and what its tasks are handed."""
+"""A run: one execution of a flow, as its tasks see it."""
 
 from pathlib import Path
 from typing import Self
@@ -17,7 +17,10 @@ _HAS_A_PRICE = {
 
 
 class Limits(FrozenModel):
-    """Limits and resume options of a run, apart from the plan: the same plan resumes under other limits."""
+    """Limits of a run, apart from its plan.
+
+    The same plan resumes under other limits.
+    """
 
     model_config = ConfigDict(json_schema_extra={"dependentSchemas": needs("max_cost", "prices", _HAS_A_PRICE)})
 
@@ -52,7 +55,7 @@ class Limits(FrozenModel):
 
 
 class Run(FrozenModel):
-    """Context of every task of a run; only its landing zone counts in cache keys."""
+    """Context of a run's tasks; cache keys hold its landing zone."""
 
     run_id: str
     plan: StudyPlan

@@ -33,7 +33,7 @@ FRAME_MODULES = ("json", "pandas", "pyarrow")
 
 
 class InstanceSetSpec(FrozenModel):
-    """Instances of one bucket for one purpose: seeds `first_seed` to `first_seed` + `count` - 1."""
+    """Instances of a bucket for one purpose: `count` consecutive seeds."""
 
     bucket: str
     """Key of `KNAPSACK`."""
@@ -129,7 +129,7 @@ class OwnBaseSpec(FrozenModel):
 
 
 class StudyPart(FrozenModel):
-    """One arm of the study: teacher, data, training and evaluation under one variant name.
+    """One arm of the study: teacher, data, training and evaluation.
 
     Parts that share variant, base and seed share the models, and parts that share the variant share the traces.
     """
@@ -216,7 +216,10 @@ class StudyPlan(FrozenModel):
         return hashlib.sha256(canonical_json(self.model_dump(mode="json", exclude=_PACE)).encode()).hexdigest()[:16]
 
     def runtime_under(self, contract: ContractName) -> RuntimeSpec:
-        """Return the runtime of a contract's episodes: where frames are injected, no block waits for pandas."""
+        """Return the runtime of a contract's episodes.
+
+        Where frames are injected, no block waits for pandas.
+        """
         if CONTRACTS[contract].binds == "nothing":
             return self.runtime
         return self.runtime.model_copy(update={"preload": (*self.runtime.preload, *FRAME_MODULES)})
@@ -235,11 +238,17 @@ class StudyPlan(FrozenModel):
                 return "paper scale"
 
     def is_billed(self, purpose: Purpose) -> bool:
-        """Whether endpoints of a purpose bill their tokens: those given by URL do, the study's own servers do not."""
+        """Whether endpoints of a purpose bill their tokens.
+
+        Those given by URL do, the study's own servers do not.
+        """
         return purpose == "teacher" or self.serving.engine == "external"
 
     def instance_sets(self) -> list[InstanceSetSpec]:
-        """Every instance set that is generated and landed, once, in order of use; of a base's corpus none is."""
+        """Every landed instance set, once, in order of use.
+
+        Of a base's corpus there is none.
+        """
         sets = [part.train_instances for part in self.parts]
         sets += [evaluation.instances for part in self.parts for evaluation in part.evaluations]
         return list(dict.fromkeys(sets))

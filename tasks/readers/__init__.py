@@ -1,1 +1,1 @@
-"""Readers of agent traces in the layouts of others, each behind one small protocol."""
+"""Readers of agent traces in foreign layouts, behind one protocol."""

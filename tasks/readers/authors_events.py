@@ -1,4 +1,4 @@
-"""Replies in the events of arXiv 2603.01209's repository: one per model response or failed call."""
+"""Replies in the events of arXiv 2603.01209's repository."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class _Reading:
 
 
 def _ends_the_episode(following: Mapping[str, Any] | None) -> bool:
-    """Tell whether an error is the one that the result names: the finish event after it says so."""
+    """Tell whether an error is the result's, by its finish event."""
     if following is None or following["type"] != "FinishEvent":
         return False
     return following["data"].get("reason") not in ("finish_tool", "max_turns")

@@ -1,4 +1,4 @@
-"""The result file beside a trace of arXiv 2603.01209's repository, and what both files say about an episode."""
+"""The result file beside a trace of arXiv 2603.01209's repository."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,10 @@ def read_result(file: Any) -> Mapping[str, Any]:
 
 
 def task_id_of(name: str) -> str:
-    """Return the task of a file's name; one that is named by the task alone begins as the family does."""
+    """Return the task in a file's name.
+
+    A file that is named by the task alone begins as the family does.
+    """
     task_id = name.removeprefix("knapsack-")
     if task_id.isdigit():
         return name
@@ -41,7 +44,7 @@ def columns_of(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seconds_of(document: Mapping[str, Any], result: Mapping[str, Any]) -> float:
-    """Return an episode's duration, as the result measured it, else by the trace's times."""
+    """Return an episode's duration, as measured or by the trace's times."""
     if "finished_at" in result:
         return result["finished_at"] - result["started_at"]
     finished_at = document.get("finished_at")

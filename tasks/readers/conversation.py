@@ -1,4 +1,4 @@
-"""Replies in a list of chat messages: OpenAI's, Anthropic's, ShareGPT's, and what the layouts make of theirs."""
+"""Replies in chat messages: OpenAI's, Anthropic's, ShareGPT's and alike."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -46,7 +46,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def _spoken(part: Any) -> Any:
-    """Return a part; one of OpenTelemetry's, whose text stands under `content`, as its text."""
+    """Return a part; OpenTelemetry's with `content` as text."""
     is_plain = _is_of(part, "text") and isinstance(part.get("content"), str)
     if is_plain:
         return part["content"]
@@ -103,11 +103,11 @@ class _Draft:
 
     @property
     def names_calls(self) -> bool:
-        """Whether its calls have identifiers, or are of tools that run no code."""
+        """Whether its calls have identifiers, or run no code."""
         return bool(self.code.other_calls) or any(block.call_id for block in self.code.blocks)
 
     def take(self, call_id: str, outcome: Outcome) -> bool:
-        """Take the result of a call by its identifier; tell whether it is one of this reply."""
+        """Take a call's result by identifier; tell whether it is ours."""
         for index, block in enumerate(self.code.blocks):
             if call_id and block.call_id == call_id and index not in self.outcomes:
                 self.outcomes[index] = outcome
@@ -115,7 +115,10 @@ class _Draft:
         return False
 
     def take_next(self, outcome: Outcome) -> None:
-        """Take a result without an identifier: of the first block that has none, else more of the last one."""
+        """Take a result without an identifier.
+
+        It goes to the first block that has none, else to the last one.
+        """
         free = [index for index in range(len(self.code.blocks)) if index not in self.outcomes]
         if free:
             self.outcomes[free[0]] = outcome
@@ -145,7 +148,10 @@ def _draft(message: Mapping[str, Any], runs: RunRule) -> _Draft:
 
 
 def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
-    """Return the tool calls of a message: `tool_calls`, `function_call`, and parts that are calls."""
+    """Return a message's tool calls, in any of three fields.
+
+    `tool_calls`, `function_call`, and parts that are calls.
+    """
     content = message.get("content") if isinstance(message.get("content"), list) else message.get("parts")
     listed = []
     if isinstance(content, list):
@@ -158,7 +164,7 @@ def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
 
 
 def read_call(call: Any) -> ToolCall:
-    """Return a call by name and arguments; of what is not written as a call, neither is known."""
+    """Return a call's name and arguments, or neither."""
     if not isinstance(call, Mapping):
         return ToolCall("", None)
     named = call.get("function")
@@ -176,7 +182,7 @@ def _first(held: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _answers(message: Mapping[str, Any]) -> list[Answer]:
-    """Return the results in a message: parts that are results, or all of a tool's message."""
+    """Return the results in a message: parts, or a tool's whole."""
     content = message.get("content")
     parts = content if isinstance(content, list) else message.get("parts") or ()
     answers = [
@@ -199,7 +205,7 @@ def _is_result(part: Any) -> bool:
 
 
 def _deliver(answer: Answer, drafts: Sequence[_Draft]) -> None:
-    """Give a result to the call of its identifier, else to the first of the last reply without one."""
+    """Give a result to its call, else to the next one."""
     outcome = read_outcome(answer.content)
     if answer.is_error and outcome.error is None:
         outcome = outcome._replace(error=outcome.output or "ToolError")
@@ -210,7 +216,7 @@ def _deliver(answer: Answer, drafts: Sequence[_Draft]) -> None:
 
 
 def tokens_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tokens of a reply as fields of `Reply`; empty where nobody counted them."""
+    """Return a reply's tokens as fields of `Reply`; empty if uncounted."""
     usage = message.get("usage") or message.get("metrics") or message.get("token_usage")
     if not isinstance(usage, Mapping):
         return {}

@@ -1,4 +1,4 @@
-"""A trace from messages and the record around them: identifiers, contract, score and ending under their usual names."""
+"""Traces from messages and the record around them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,7 +18,10 @@ _MODEL_FIELDS = ("model_name", "model", "model_id", "default_model_slug")
 def chat_trace(
     record: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], name: str, runs: RunRule = "all", **more: Any
 ) -> Trace:
-    """Return a conversation as a trace; `record` holds what is said about it, `name` identifies it else."""
+    """Return a conversation as a trace, described by `record`.
+
+    `name` identifies it where the record does not.
+    """
     listed = [message for message in messages if message is not None]
     told: dict[str, Any] = {
         "trace_id": first_text(record, ID_FIELDS) or name,
@@ -39,7 +42,7 @@ def _first_contract(record: Mapping[str, Any], fields: Iterable[str]) -> str | N
 
 
 def first_text(record: Mapping[str, Any], fields: Iterable[str]) -> str | None:
-    """Return the first of these fields that holds a word or a number, as text."""
+    """Return the first field with a word or number, as text."""
     for field in fields:
         value = record.get(field)
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
@@ -48,7 +51,7 @@ def first_text(record: Mapping[str, Any], fields: Iterable[str]) -> str | None:
 
 
 def first_number(record: Mapping[str, Any], fields: Iterable[str]) -> float | None:
-    """Return the first of these fields that holds a number or a yes or no."""
+    """Return the first field with a number or a boolean."""
     for field in fields:
         value = record.get(field)
         if isinstance(value, int | float):

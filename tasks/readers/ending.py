@@ -31,7 +31,7 @@ class Ending(NamedTuple):
 
 
 def ending_of(trace: Trace) -> Ending:
-    """Return how an episode ended: as its source says, else as its last reply shows."""
+    """Return an episode's ending by its source or last reply."""
     word = trace.finish_reason
     if word is not None and word.lower() not in _UNINFORMATIVE:
         return _told_ending(word)
@@ -48,7 +48,7 @@ def _told_ending(word: str) -> Ending:
 
 
 def _shown_ending(last: Reply) -> FinishReason:
-    """Return an ending: a reply without a block is an answer, a block is the last that was allowed."""
+    """Return an ending: an answer without a block, else a limit."""
     if last.is_model_error:
         return FinishReason.ERROR
     if any(block.language == "python" and calls_finish(block.code) for block in last.blocks):

@@ -1,4 +1,4 @@
-"""Rows of foreign episodes; every count is taken from their code and text."""
+"""Rows of foreign episodes, counted from code and text."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ class ImportedRows(NamedTuple):
 
 
 def import_trace(trace: Trace, setting: ImportSetting, *, instance_id: str | None = None) -> ImportedRows:
-    """Return a foreign episode as rows; its id is a digest of its text and of the setting.
+    """Return a foreign episode as rows, with a digest as id.
 
     The text is the opening messages and every reply with its output and error, beside instance and start: recordings
     that differ only in how they ended, or in the names that they list, are one episode.
@@ -105,7 +105,7 @@ class _RowsOfReplies:
 
 
 def error_kind(error: str) -> ErrorKind:
-    """Return where an error came from, by the phrases of arXiv 2603.01209's harness."""
+    """Return an error's origin by phrases of arXiv 2603.01209's harness."""
     if _CAP_ERROR in error:
         return ErrorKind.CAP
     if any(name in error for name in _TOOL_ERRORS):
@@ -127,7 +127,7 @@ def _episode_id(trace: Trace, setting: ImportSetting, instance_id: str) -> str:
 
 
 def _last_step_globals(observation: str) -> tuple[str, ...] | None:
-    """Return the names in the header of arXiv 2603.01209, listing 1; null where an observation has none."""
+    """Return the header's names (arXiv 2603.01209, listing 1), or null."""
     if '"runtime_state"' not in observation:
         return None
     try:
@@ -238,7 +238,10 @@ def _error(place: dict[str, Any], error: str, *, is_model_error: bool) -> ErrorR
 
 
 def _row(model: type[Row], known: Mapping[str, Any], **values: Any) -> Any:
-    """Return a row of these values, else of the known ones; a column of `_UNRECORDED` is 0, empty or null."""
+    """Return a row of these values, defaults for unrecorded columns.
+
+    A column of `_UNRECORDED` is 0, empty or null.
+    """
     columns = {**known, **values}
     for name, field in model.model_fields.items():
         if name in _UNRECORDED and field.is_required() and name not in columns:

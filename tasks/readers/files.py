@@ -1,4 +1,4 @@
-"""Records of files, told by content: JSON, JSON lines, Parquet, Arrow, gzip, zip, and whole folders."""
+"""Records of files, recognised by content, and of folders."""
 
 import gzip
 import io
@@ -22,7 +22,7 @@ _BATCH_ROWS = 256
 
 
 def read_files(path: Path, tally: Tally) -> Iterator[Iterator[Record]]:
-    """Yield the records of each file: of a file, of a zip's members, of a folder's files in order of their names.
+    """Yield the records of each file, zip member or folder.
 
     What cannot be read is counted in `tally` with the reason. A plain text is a record where it is named itself, and
     left out where it lies in a folder beside others.
@@ -34,7 +34,7 @@ def read_files(path: Path, tally: Tally) -> Iterator[Iterator[Record]]:
 
 
 def list_files(path: Path) -> list[Path]:
-    """Return a file, or the files under a folder but those whose name, or a folder's, begins with a dot."""
+    """Return a file, or a folder's files without hidden ones."""
     if not path.is_dir():
         return [path]
     found = [file for file in sorted(path.rglob("*")) if file.is_file()]
@@ -63,7 +63,10 @@ def _open_file(file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[
 
 
 def _rewound(opened: IO[bytes], file: Any) -> IO[bytes]:
-    """Return a stream at its start; a member of a zip is read into memory, since it cannot always seek."""
+    """Return a stream at its start, in memory for zip members.
+
+    A member cannot always seek.
+    """
     if isinstance(file, zipfile.Path):
         return io.BytesIO(file.read_bytes())
     opened.seek(0)

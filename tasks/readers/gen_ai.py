@@ -1,4 +1,4 @@
-"""Messages in attributes of OpenTelemetry's conventions for generative AI, and of OpenLLMetry's before them."""
+"""Messages in OpenTelemetry's attributes for generative AI, and OpenLLMetry's."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ _TOOL = "gen_ai.tool.name"
 
 
 def conversation_of(held: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the conversation in the attributes of a trace's spans: its messages, else the tools that it executed."""
+    """Return the conversation in spans: messages, else executed tools."""
     spoken = join_turns([turn for each in held for turn in _turns(each)])
     if any(calls_of(message) for message in spoken):
         return spoken
@@ -22,7 +22,7 @@ def conversation_of(held: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _turns(attributes: Mapping[str, Any]) -> Iterator[Turn]:
-    """Yield a call of a model: its messages as JSON, or flattened as OpenLLMetry has them."""
+    """Yield a model call's messages, as JSON or flattened."""
     if _OUT in attributes:
         yield _messages(attributes.get(_IN)), _messages(attributes[_OUT])
     answered = flattened_messages(attributes, "gen_ai.completion")

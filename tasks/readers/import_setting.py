@@ -1,4 +1,4 @@
-"""Settings of an import: what a foreign recording does not say about itself."""
+"""Settings of an import, for what a recording leaves out."""
 
 import re
 from typing import Literal, Self
@@ -53,7 +53,7 @@ class ImportSetting(FrozenModel):
         return self.split or ("train" if self.purpose == "teacher" else "evaluation")
 
     def choose_model(self, declared: str | None) -> str:
-        """Return the model's name: the given one, else the one that a recording declares."""
+        """Return the model's name: given, else declared."""
         is_given = self.model_name != type(self).model_fields["model_name"].default
         if is_given or declared is None:
             return self.model_name

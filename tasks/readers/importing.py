@@ -21,7 +21,7 @@ def import_traces(
     instance_ids: Mapping[InstanceDescription, str] | None = None,
     tally: Tally | None = None,
 ) -> Iterator[ImportedRows]:
-    """Yield the rows of the episodes at a path; what is not read is counted in `tally`.
+    """Yield rows of the episodes at a path; count unread ones.
 
     What a recording declares goes before the setting. `instance_ids` are the content hashes of known instances; any
     other task becomes an instance of its own name. A further episode of the same cell and instance is a replicate.

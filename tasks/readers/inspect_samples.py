@@ -1,4 +1,4 @@
-"""What an Inspect sample says beside its messages: score, ending, tokens, and texts that the log keeps apart."""
+"""Score, ending, tokens and texts of an Inspect sample."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ def with_attachments(value: Any, attachments: Mapping[str, str]) -> Any:
 
 
 def score_of(scores: Mapping[str, Any]) -> float | None:
-    """Return the first score that is a number, or a letter of Inspect's."""
+    """Return the first score: a number, or Inspect's letter."""
     for score in scores.values():
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Messages in the events of OpenHands: those with an action or observation by name, and the typed ones of its SDK."""
+"""Messages in OpenHands' events, named or typed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

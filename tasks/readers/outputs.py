@@ -1,4 +1,4 @@
-"""What came back from a block: its output and the error that ended it, in any framework's wording."""
+"""A block's output and error, in any framework's wording."""
 
 import json
 import re
@@ -40,7 +40,10 @@ class Outcome(NamedTuple):
 
 
 def read_outcome(content: Any) -> Outcome:
-    """Return the outcome in what a tool or a harness sent back: text, JSON, parts or an object."""
+    """Return the outcome in what a tool or harness sent.
+
+    Text, JSON, parts or an object.
+    """
     if isinstance(content, list):
         content = text_of_parts(content)
     if isinstance(content, str):
@@ -54,7 +57,7 @@ def read_outcome(content: Any) -> Outcome:
 
 
 def text_of_parts(content: Any) -> str:
-    """Return the text of a message's content: a string, or the parts of it that hold text."""
+    """Return the text of a message's content, string or parts."""
     if isinstance(content, Mapping):
         return str(content.get("text") or content.get("content") or "")
     if isinstance(content, list):
@@ -72,7 +75,7 @@ def _text_of_part(part: Any) -> str:
 
 
 def find_error(text: str) -> str | None:
-    """Return the error that a block's output ends with, or shows as a traceback; null for none."""
+    """Return the error at an output's end or in its traceback."""
     if not text:
         return None
     plain = _ANSI.sub("", text)
@@ -88,7 +91,7 @@ def find_error(text: str) -> str | None:
 
 
 def error_type(error: str) -> str:
-    """Return the class name in an error's last exception line; `Exception` where there is none."""
+    """Return the class name in an error's last line, or `Exception`."""
     found = [match["type"] for match in _ERROR_LINE.finditer(_ANSI.sub("", error))]
     if found:
         return found[-1]
@@ -121,7 +124,7 @@ def _is_at_an_end(error: str, text: str) -> bool:
 
 
 def _failed_exit(text: str) -> str | None:
-    """Return a command's exit status as an error; null for success, or where no status is told."""
+    """Return a nonzero exit status as an error, else null."""
     codes = [found["code"] for found in _EXIT_CODE.finditer(text)]
     if not codes or int(codes[-1]) == 0:
         return None
@@ -160,7 +163,7 @@ def _as_text(result: Any) -> str | None:
 
 
 def _told_error(told: Any) -> str:
-    """Return an error that a source tells as text or as an object with type and message."""
+    """Return an error given as text or object."""
     if not isinstance(told, Mapping):
         return str(told)
     kind = told.get("type") or told.get("name") or told.get("ename") or "Exception"

@@ -10,7 +10,10 @@ _STEP_COLUMNS = ("code", "output", "result", "error")
 
 
 def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Trace]:
-    """Yield our own episodes as traces, ordered by id; the declared contract is the one that the model was shown."""
+    """Yield our own episodes as traces, ordered by id.
+
+    The declared contract is the one that the model was shown.
+    """
     chosen = lazy(episodes).select("episode_id", "shown_contract").sort("episode_id").collect()
     told, ran = (
         lazy(frame)

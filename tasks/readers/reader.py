@@ -1,4 +1,4 @@
-"""The protocol of a reader, and the readers that are there: those of `layouts` and those of entry points."""
+"""The protocol of a reader, and the known readers."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -35,7 +35,7 @@ _LAYOUTS = (
 
 
 class Record(NamedTuple):
-    """One JSON value of a source: a line, a row, an element, or a whole file."""
+    """One JSON value of a source: line, row, element or file."""
 
     content: Any
     place: str
@@ -47,12 +47,15 @@ class Record(NamedTuple):
 
 
 def shared_name(records: Sequence[Record]) -> str:
-    """Return the name of records that are one trace: that of their file, without their numbers."""
+    """Return the name of joined records: their file's, without numbers."""
     return records[0].name.rpartition("-")[0] or records[0].name
 
 
 class Reader(Protocol):
-    """Reads one layout. A module with these names is a reader, and so is any object."""
+    """Reads one layout.
+
+    A module with these names is a reader, and so is any object.
+    """
 
     @property
     def LAYOUT(self) -> str:  # noqa: N802 - a constant of a module
@@ -69,7 +72,7 @@ class Reader(Protocol):
         ...
 
     def read(self, records: Sequence[Record]) -> Iterator[Any]:
-        """Yield the traces of one record, or of all records of a file where a trace spans them."""
+        """Yield the traces of a record, or of a file's records."""
         ...
 
 
@@ -82,7 +85,7 @@ def all_readers() -> tuple[Reader, ...]:
 
 
 def find_reader(record: Any) -> Reader | None:
-    """Return the first reader that knows a record's layout; null for an unknown one."""
+    """Return the first reader that knows a record; null for none."""
     for reader in all_readers():
         if reader.detect(record):
             return reader

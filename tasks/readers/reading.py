@@ -19,7 +19,7 @@ _LOOKED_AT = 50
 
 
 def read_traces(path: Path, tally: Tally | None = None) -> Iterator[Trace]:
-    """Yield the traces of a file, of a folder's files or of a zip's members; `tally` counts what was not read.
+    """Yield traces of a file, folder or zip, counting unread ones.
 
     Raise `UserError` where there is nothing at `path`.
     """
@@ -31,7 +31,7 @@ def read_traces(path: Path, tally: Tally | None = None) -> Iterator[Trace]:
 
 
 def read_value(content: Any, tally: Tally, name: str = "trace") -> Iterator[Trace]:
-    """Yield the traces of a value that was read already: a record, or a list of records."""
+    """Yield the traces of a record or list of records."""
     listed = content if isinstance(content, list) else [content]
     records = (
         Record(each, f"element {number} of the value", f"{name}-{number}", None)
@@ -41,7 +41,10 @@ def read_value(content: Any, tally: Tally, name: str = "trace") -> Iterator[Trac
 
 
 def read_records(records: Iterable[Record], tally: Tally) -> Iterator[Trace]:
-    """Yield the traces of a file's records; a layout that joins them takes all records that remain."""
+    """Yield the traces of a file's records.
+
+    A layout that joins them takes all records that remain.
+    """
     remaining = iter(records)
     for record in remaining:
         reader = None if isinstance(record.content, list) else find_reader(record.content)
@@ -55,14 +58,17 @@ def read_records(records: Iterable[Record], tally: Tally) -> Iterator[Trace]:
 
 
 def _reader_of_all(records: list[Record]) -> Reader:
-    """Return the most particular reader of the first records: an event log may begin with a plain message."""
+    """Return the most particular reader of the first records.
+
+    An event log may begin with a plain message.
+    """
     found = [find_reader(record.content) for record in records[:_LOOKED_AT]]
     joining = [reader for reader in found if reader is not None and reader.JOINS_RECORDS]
     return min(joining, key=all_readers().index)
 
 
 def _read_unknown(record: Record, tally: Tally) -> Iterator[Trace]:
-    """Read a list of records, as a line may hold one; count anything else as unread."""
+    """Read a list of records; count anything else as unread."""
     content = record.content
     if isinstance(content, list) and content:
         inner = (Record(each, record.place, record.name, record.file) for each in content)

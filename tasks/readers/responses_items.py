@@ -28,7 +28,7 @@ def _messages_of(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _printed(item: Mapping[str, Any], call_id: str) -> Iterator[dict[str, Any]]:
-    """Yield what a call of the code interpreter printed, where the item holds it."""
+    """Yield a code interpreter call's prints, where recorded."""
     outputs = item.get("outputs")
     if outputs:
         logs = "".join(str(each.get("logs") or "") for each in outputs)

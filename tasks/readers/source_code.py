@@ -1,4 +1,4 @@
-"""Source code in what an agent wrote: fenced blocks, tags, calls in text, and arguments of tool calls."""
+"""Source code in agents' text, and in arguments of calls."""
 
 import json
 import re
@@ -63,7 +63,10 @@ class FoundCode(NamedTuple):
 
 
 def code_in_text(text: str) -> FoundCode:
-    """Return the code of a reply's text: calls written as XML or JSON, else fenced and tagged blocks."""
+    """Return the code of a reply's text.
+
+    Calls written as XML or JSON, else fenced and tagged blocks.
+    """
     calls = []
     if _WRITTEN_CALL.search(text):
         calls = list(_calls_in_text(text))
@@ -79,7 +82,7 @@ def code_in_text(text: str) -> FoundCode:
 
 
 def _block_in_text(found: re.Match[str]) -> Block | None:
-    """Return a fenced or tagged block; null for an empty one, and for one of another language."""
+    """Return a fenced or tagged block; null for other languages."""
     language = _language_of_block(found)
     code = _outdent(found["fenced"] or found["tagged"] or "", found["indent"] or "")
     if not code or language not in (*_PYTHON_TAGS, *_SHELL_TAGS):
@@ -88,7 +91,10 @@ def _block_in_text(found: re.Match[str]) -> Block | None:
 
 
 def _language_of_block(found: re.Match[str]) -> str:
-    """Return the language that a fence or a tag names; empty for a fence without one, which counts as Python."""
+    """Return the language of a fence or tag.
+
+    A fence without one counts as Python.
+    """
     if found["tag"] is not None:
         if found["tag"] == "execute_bash":
             return "bash"
@@ -97,7 +103,7 @@ def _language_of_block(found: re.Match[str]) -> str:
 
 
 def code_in_calls(calls: list[ToolCall]) -> FoundCode:
-    """Return the code in the arguments of tool calls, and the names of tools that run none."""
+    """Return the code in tool calls, and names of other tools."""
     blocks: list[Block] = []
     unread: list[str] = []
     others: list[str] = []
@@ -132,7 +138,7 @@ def _calls_in_text(text: str) -> Iterator[ToolCall]:
 
 
 def _parsed(arguments: Any) -> Any:
-    """Return arguments as an object where they are JSON of one; bare source stays text."""
+    """Return arguments as an object; bare source stays text."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -159,7 +165,7 @@ def _block_of(call: ToolCall, arguments: Any) -> Block | None:
 
 
 def _block_of_other_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> Block | None:
-    """Return the command of a shell, or the only text of an interpreter's call."""
+    """Return a shell's command, or an interpreter call's only text."""
     if any(key in arguments for key in (*_SOURCE_KEYS, *_FILE_KEYS)):
         return None
     command = _first_source(arguments, _SHELL_KEYS)
@@ -179,7 +185,7 @@ def _language_of_call(call: ToolCall, arguments: Mapping[str, Any]) -> Language:
 
 
 def _bare_source(call: ToolCall, text: str) -> Block | None:
-    """Return text as source where the tool's name says that it runs code."""
+    """Return text as source where the tool's name says so."""
     if _SHELL_TOOL.search(call.name):
         return Block(text, language="shell", call_id=call.call_id)
     if _PYTHON_TOOL.search(call.name):
@@ -204,7 +210,10 @@ def _first_source(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str | 
 
 
 def _joined(parts: list[str], *, is_command: bool) -> str:
-    """Return the lines of a source, or the words of a command: `bash -lc COMMAND` is the command."""
+    """Return a source's lines or a command's words, joined.
+
+    `bash -lc COMMAND` is the command.
+    """
     if not is_command:
         if all(part.endswith("\n") for part in parts[:-1]):
             return "".join(parts)
@@ -215,7 +224,10 @@ def _joined(parts: list[str], *, is_command: bool) -> str:
 
 
 def _should_hold_code(name: str, arguments: Any) -> bool:
-    """Tell whether a call without code is one of an interpreter; a source of null is a call without code."""
+    """Tell whether a call without code is an interpreter's.
+
+    A source of null is a call without code.
+    """
     if ends_episode(name):
         return False
     if isinstance(arguments, Mapping):
@@ -227,7 +239,7 @@ def _should_hold_code(name: str, arguments: Any) -> bool:
 
 
 def _outdent(code: str, indent: str = "") -> str:
-    """Return code without the indentation that all of it has; of a quoted list item, without its marks."""
+    """Return code without shared indentation or list marks."""
     if ">" in indent:
         code = re.sub(r"^[ \t]*> ?", "", code, flags=re.MULTILINE)
     return textwrap.dedent(code).strip("\n").strip(" \t").rstrip()

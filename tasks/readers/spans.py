@@ -1,4 +1,4 @@
-"""Spans of traces: single ones, and the nested export of OTLP as JSON."""
+"""Spans of traces: single ones, and OTLP's nested export."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ class Spans(NamedTuple):
     spans: list[Mapping[str, Any]]
 
     def by_trace(self) -> dict[str, list[Mapping[str, Any]]]:
-        """Return the spans of each trace by its identifier, in order of their start."""
+        """Return each trace's spans by identifier, by start."""
         traces: dict[str, list[Mapping[str, Any]]] = {}
         for span in self.spans:
             traces.setdefault(_trace_id(span), []).append(span)
@@ -26,12 +26,12 @@ class Spans(NamedTuple):
 
 
 def traces_of_spans(records: Iterable[Any]) -> Spans:
-    """Return the spans of records: bare ones, lists of them under `spans`, and OTLP's `resourceSpans`."""
+    """Return the spans of records: bare, under `spans`, or OTLP's."""
     return Spans([span for record in records for span in _spans_of(record)])
 
 
 def has_attribute(record: Any, beginning: str) -> bool:
-    """Tell whether one of the first spans of a record has an attribute that begins so."""
+    """Tell whether an early span has an attribute that begins so."""
     for span in traces_of_spans([record]).spans[:_LOOKED_AT]:
         is_span = "attributes" in span or "span_attributes" in span
         keys = attributes_of(span) if is_span else [key.removeprefix("attributes.") for key in span]
@@ -41,7 +41,10 @@ def has_attribute(record: Any, beginning: str) -> bool:
 
 
 def attributes_of(span: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a span's attributes, flat: an object, OTLP's list of keys and values, or the span itself."""
+    """Return a span's attributes, flat, from any of three forms.
+
+    An object, OTLP's list of keys and values, or the span itself.
+    """
     held = span.get("attributes", span.get("span_attributes"))
     if held is None:  # a span that is its attributes, or a row with a column for each
         return _flat({key.removeprefix("attributes."): value for key, value in span.items()})
@@ -79,7 +82,10 @@ def _with_calls(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def join_turns(turns: Iterable[Turn]) -> list[dict[str, Any]]:
-    """Return one conversation from the calls of a model, each of which repeats the messages before it."""
+    """Return one conversation from a model's calls.
+
+    Each call repeats the messages before it.
+    """
     messages: list[dict[str, Any]] = []
     for sent, answered in turns:
         seen = [_identity(message) for message in messages]
@@ -120,7 +126,7 @@ def _value(held: Any) -> Any:
 
 
 def _flat(held: Any, prefix: str = "") -> dict[str, Any]:
-    """Return nested attributes under dotted keys; a list of objects under their indices."""
+    """Return nested attributes under dotted keys and indices."""
     flat: dict[str, Any] = {}
     pairs = held.items() if isinstance(held, Mapping) else ((str(index), each) for index, each in enumerate(held))
     for key, value in pairs:

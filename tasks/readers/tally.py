@@ -57,7 +57,7 @@ class Tally:
             self.show_bytes(count)
 
     def sentences(self) -> list[str]:
-        """Say what was not read: one sentence per reason, the most frequent first."""
+        """Return a sentence per reason for unread records, frequent first."""
         files = [
             f"{count} unread: {reason} (first: {self.first_places[reason]})"
             for reason, count in self.unread.most_common()

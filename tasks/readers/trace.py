@@ -1,4 +1,4 @@
-"""A trace as every reader returns it: replies, the blocks that ran, and what came back."""
+"""A trace as readers return it: replies, blocks, results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,7 +46,10 @@ class Reply(NamedTuple):
 
 
 class InstanceDescription(NamedTuple):
-    """An instance as a result describes it; a task id alone is ambiguous."""
+    """An instance as a result describes it.
+
+    A task id alone is ambiguous.
+    """
 
     task_id: str
     capacity: int
@@ -103,7 +106,7 @@ class Trace:
 
 
 def known_contract(declared: Any) -> str | None:
-    """Return a declared contract under our name; null for a word that names none."""
+    """Return our name of a declared contract, or null."""
     name = None
     if isinstance(declared, str):
         name = contract_name(declared)
@@ -113,7 +116,7 @@ def known_contract(declared: Any) -> str | None:
 
 
 def contract_name(declared: str | None) -> str | None:
-    """Return our name of a declared contract: `stateless` for `reset`, else the word itself."""
+    """Return our name of a contract: `stateless` for `reset`."""
     if declared is None:
         return None
     word = declared.strip().lower()

@@ -1,4 +1,4 @@
-"""Arms: ways to let one model act on a case (arXiv 2601.01569, section 4).
+"""Arms: ways of one model to act (arXiv 2601.01569, section 4).
 
 Read `arm.py` for what the arms are, then `play.py`, which plays one case under one of them. `calling.py` is native
 function calling as a speaker of the episode machine, `case_environment.py` the host's side of a case, `oracle.py` the

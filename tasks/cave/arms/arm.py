@@ -19,7 +19,10 @@ class Arm(NamedTuple):
 
     @property
     def keeps_variables(self) -> bool:
-        """Whether the interpreter holds the state that is checked; else functions read and write it."""
+        """Whether the interpreter holds the checked state.
+
+        Else functions read and write it.
+        """
         return self.is_injected and self.contract is ContractName.PERSISTENT
 
 

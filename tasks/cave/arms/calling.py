@@ -85,7 +85,7 @@ class CallingAgent(Speaker):
         self._table.add(name, function)
 
     def play(self, question: str) -> AsyncIterator[Event]:
-        """Yield what happens until the question is answered; the last event is the `Answer`."""
+        """Yield events until the question is answered, the `Answer` last."""
         self._question = question
         return EpisodeMachine(self._client, self, question_limits(self._spec, is_compacted=False)).play()
 
@@ -116,7 +116,7 @@ class CallingAgent(Speaker):
         self._told = []
 
     async def act(self, reply: Reply) -> Acted:
-        """Run the calls in order, as one step; each is answered by a message."""
+        """Run the calls in order, as one step, with a message each."""
         self._table.start_block()
         ran = [await self._call(call) for call in reply.calls]
         calls = self._table.finish_block(None)
@@ -138,7 +138,7 @@ class CallingAgent(Speaker):
         return fill(name, **values)
 
     def _tell(self, message: Message) -> str:
-        """Add a message, and return all that follows the last reply as one text."""
+        """Add a message, and return all since the last reply."""
         self.messages.append(message)
         self._told.append(message)
         return _as_text(self._told)

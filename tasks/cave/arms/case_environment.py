@@ -56,7 +56,7 @@ class CaseEnvironment:
             return [f"unreadable state: {type(error).__name__}: {error}"]
 
     def missing_calls(self, expected: Expected, calls: list[Call]) -> list[str]:
-        """Return the required calls that are not among those that were made, as text."""
+        """Return the required calls that were not made, as text."""
         made = list(calls)
         missing = []
         for call in expected.required(self.world.acting):
@@ -67,11 +67,14 @@ class CaseEnvironment:
         return missing
 
     def _read(self, name: str) -> Json:
-        """Return a variable of the task as JSON: arrays and sets as lists, frames by column, objects by field."""
+        """Return a variable as JSON.
+
+        Arrays and sets as lists, frames by column, objects by field.
+        """
         return as_json(self.world.variables[self._known(name)])
 
     def _write(self, name: str, value: Any) -> None:
-        """Replace a variable of the task; give its new value in the form in which it is read."""
+        """Replace a variable; give its value in the form of reading."""
         self.world.variables[self._known(name)] = from_json(value, self._first[self._known(name)])
 
     def _known(self, name: str) -> str:

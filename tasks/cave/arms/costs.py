@@ -14,7 +14,7 @@ _PANELS = (
 
 
 def draw_costs(rows: pl.DataFrame) -> str:
-    """Return one SVG with a panel per suite, for data on logarithmic axes."""
+    """Draw a panel per suite as SVG, logarithmic for data."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -35,7 +35,7 @@ def draw_costs(rows: pl.DataFrame) -> str:
 
 
 def cost_page(rows: pl.DataFrame) -> str:
-    """Return a Markdown page with a table of tokens by arm per panel."""
+    """Return a Markdown page of tokens by arm, per panel."""
     models = ", ".join(rows["model_name"].unique().sort())
     parts = [
         "# What each arm costs in tokens",

@@ -1,4 +1,4 @@
-"""A simulated user, and a judge of its conversation: models beside the compared one."""
+"""A simulated user and a judge: models beside the compared one."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence

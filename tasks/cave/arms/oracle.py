@@ -23,7 +23,7 @@ Scripted = str | tuple[Call, ...]
 
 
 class Oracle:
-    """A model that replies by script; tokens are counted by the tokenizer of `tokens.py`."""
+    """A scripted model, with tokens counted by `tokens.py`."""
 
     model_name = MODEL_NAME
     token_source: TokenSource = "script"
@@ -61,7 +61,10 @@ def script(case: Case, arm: Arm) -> list[Scripted]:
 
 
 def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
-    """Yield each turn's block: the golden program, between reading and writing where the state is kept outside."""
+    """Yield each turn's block: the golden program, with access.
+
+    It reads and writes where the state is kept outside.
+    """
     rebuilt: set[str] = set()
     before = case.world.state()
     for turn, expected in zip(case.turns, case.expected, strict=True):
@@ -78,7 +81,10 @@ def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
 
 
 def _opening_lines(case: Case, arm: Arm, turn: Turn, rebuilt: set[str]) -> list[str]:
-    """Return the lines before a golden program: classes, data, and the variables that are not `rebuilt` yet."""
+    """Return the lines before a golden program.
+
+    Classes, data, and the variables that are not `rebuilt` yet.
+    """
     variables = case.world.variables
     lines: list[str] = []
     if not arm.is_injected:
@@ -97,7 +103,7 @@ def _writing_lines(case: Case, changed: list[str]) -> list[str]:
 
 
 def _calls(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
-    """Yield each turn's calls: those of the golden program, or reading, computing in the head, and writing."""
+    """Yield each turn's calls: golden ones, or read, compute, write."""
     known: set[str] = set()
     golden = GoldenRun(deepcopy(case.world))
     before = case.world.state()
@@ -115,7 +121,7 @@ def _calls(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
 
 
 def _computing_calls(case: Case, turn: Turn, before: dict[str, Any], changed: list[str]) -> tuple[Call, ...]:
-    """Return the call that computes a turn's new values; none where data are fetched or nothing changes."""
+    """Return the call that computes a turn's values, if any."""
     if turn.fetch or not changed:
         return ()
     return (Call(EXECUTE, {"code": _program(case, turn, before, changed)}),)
@@ -128,7 +134,7 @@ def _fetching_calls(golden: GoldenRun, turn: Turn) -> tuple[Call, ...]:
 
 
 def _program(case: Case, turn: Turn, before: dict[str, Any], changed: list[str]) -> str:
-    """Return a turn's golden program with the values that it needs written out."""
+    """Return a turn's golden program with its values written out."""
     variables = case.world.variables
     values = [rebuilding(name, variables[name], repr(before[name])) for name in _used(turn, variables)]
     told = [f"print({telling(name, variables[name])})" for name in changed]

@@ -27,7 +27,10 @@ INSTRUCTIONS = {
 
 
 class SuitePlan(FrozenModel):
-    """A comparison; equal plans share their episodes, whatever suites and arms a run plays of them."""
+    """A comparison; equal plans share their episodes.
+
+    Suites and arms of a run do not count.
+    """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -139,7 +142,10 @@ class SuitePlan(FrozenModel):
         return self._open(self.model, self.endpoint_url)
 
     def open_speakers(self) -> Speakers:
-        """Return the clients of a simulated user and of a judge: scripted and none under the oracle."""
+        """Return a simulated user's and a judge's clients.
+
+        Under the oracle they are scripted, and none.
+        """
         if self.is_oracle:
             return Speakers()
         user = self._open(self.user_model or self.model, self.user_endpoint_url or self.endpoint_url)

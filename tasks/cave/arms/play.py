@@ -1,4 +1,4 @@
-"""Plays one case under one arm, checks every turn by program, and returns the rows."""
+"""One case under one arm: played, checked, returned as rows."""
 
 import asyncio
 import hashlib
@@ -71,13 +71,13 @@ class CaseEpisode(NamedTuple):
 
 
 def episode_id(episode: CaseEpisode, plan_digest: str, instruction: str) -> str:
-    """Return an episode's id: equal in every run of the same plan, so that a run resumes."""
+    """Return an episode's id: equal in every run of the plan."""
     content = [episode.case.case_id, *episode[1:], plan_digest, instruction]
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:24]
 
 
 async def play(episode: CaseEpisode, client: ModelClient, setting: Setting) -> Played:
-    """Play a case; the state carries on after a failed turn, and ends with an error that is not the model's."""
+    """Play a case through failed turns, until an error not the model's."""
     case = episode.case
     kind = _CodePlayer if ARMS[episode.arm].writes_code else _CallPlayer
     player = await asyncio.to_thread(kind, episode, client, setting)
@@ -211,7 +211,7 @@ class _CodePlayer(_Player):
         self._calls: list[ToolCall] = []
 
     async def ask(self, question: str) -> tuple[Answer, list[ToolCall]]:
-        """Ask, and take over what the interpreter holds where it keeps the state."""
+        """Ask, and take over the state that the interpreter keeps."""
         self._calls = []
         answer = await self._agent.ask_async(question, self._watch)
         if self.arm.keeps_variables:
@@ -255,7 +255,7 @@ class _CodePlayer(_Player):
 
 
 class _CallPlayer(_Player):
-    """Plays with native calls, and a Python session where the arm has one."""
+    """Plays with native calls, and a Python session if any."""
 
     def __init__(self, episode: CaseEpisode, client: ModelClient, setting: Setting) -> None:
         super().__init__(episode, client, setting)

@@ -1,4 +1,4 @@
-"""Intervals of arms, paired intervals and tests between them, which arXiv 2601.01569 lacks: the case is the unit."""
+"""Statistics that arXiv 2601.01569 lacks: the case is the unit."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -22,7 +22,7 @@ _SPEC = StatisticsSpec()
 
 
 def arm_statistics(turns: pl.DataFrame, run_id: str) -> list[StatisticRow]:
-    """Return each arm's means and the persistent arm's differences to the others, by plan, suite and prompt factor.
+    """Return each arm's means and the persistent arm's differences.
 
     Turns of one case depend on each other, so each case counts once, by its mean over turns and replicates.
     """
@@ -59,7 +59,7 @@ def _mean_row(group: StatisticGroup, arm: str, metric: str, of_arm: pl.DataFrame
 
 
 def _paired_rows(group: StatisticGroup, metric: str, pairs: dict[str, Aligned]) -> Iterator[StatisticRow]:
-    """Yield the differences of the reference to each arm; a metric's tests are corrected together (Holm)."""
+    """Yield the reference's differences to each arm, Holm-corrected by metric."""
     tests = {arm: signed_rank(pair.arms[0][0] - pair.arms[1][0]) for arm, pair in pairs.items()}
     corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
     for arm, test in tests.items():

@@ -1,4 +1,4 @@
-"""The scripted endpoint's tokenizer, stated in full so that its counts can be repeated anywhere."""
+"""The scripted endpoint's tokenizer, in full, for reproducible counts."""
 
 import json
 import re
@@ -23,13 +23,13 @@ def count_text(text: str) -> int:
 
 
 def count_messages(messages: Sequence[Message], tools: Sequence[dict[str, Any]] = ()) -> int:
-    """Return the tokens of a conversation with the functions that are offered beside it."""
+    """Return the tokens of a conversation with its functions."""
     offered = sum(count_text(json.dumps(tool)) for tool in tools)
     return offered + sum(count_reply(message.content, message.tool_calls) + _MESSAGE_TOKENS for message in messages)
 
 
 def count_reply(text: str, calls: Sequence[FunctionCall] = ()) -> int:
-    """Return the tokens of a reply: its text, and its calls with their ids."""
+    """Return a reply's tokens: its text and calls with ids."""
     return count_text(text) + sum(count_text(" ".join(call)) for call in calls)
 
 

@@ -1,4 +1,4 @@
-"""BFCL's single-turn tasks from the user's own download of the wheel `bfcl-eval`, or a folder that it was unpacked to.
+"""BFCL's single-turn tasks from a download of the wheel `bfcl-eval`.
 
 The paper compares executed results (arXiv 2601.01569, section 4.1.2); the 1,000 tasks have no executable form, so ours
 is the AST rule, and every heading says so.
@@ -113,7 +113,7 @@ def _differing(
 
 
 def _gold(function: Mapping[str, Any], accepted: Accepted) -> dict[str, Any]:
-    """Return the declared parameters, each with its first value that is not the empty one."""
+    """Return the declared parameters with their first nonempty values."""
     declared = function["parameters"]["properties"]
     return {key: _gold_value(value) for key, value in _first_values(accepted.values).items() if key in declared}
 
@@ -133,7 +133,7 @@ def _first_values(accepted: Mapping[str, list[Any]]) -> dict[str, Any]:
 
 
 def documentation(function: Mapping[str, Any]) -> str:
-    """Return all that the schema says of a function, for arms that are shown Python."""
+    """Return a function's schema as documentation, for arms with Python."""
     lines = [function["description"], "", "Args:"]
     schema = function["parameters"]
     for name, one in schema["properties"].items():

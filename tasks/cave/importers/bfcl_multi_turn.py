@@ -1,4 +1,4 @@
-"""BFCL's multi-turn tasks from the user's own download of the wheel `bfcl-eval`, over the wheel's own simulators."""
+"""BFCL's multi-turn tasks, over the simulators of wheel `bfcl-eval`."""
 
 import inspect
 import json
@@ -32,7 +32,7 @@ _INSTRUCTIONS = "Do what each request asks for with the functions, as far as the
 
 
 class Simulators:
-    """The objects of an episode, made at their first use, and what they answered."""
+    """The objects of an episode, made at first use, with answers."""
 
     def __init__(self, classes: Mapping[str, type], scenario: Mapping[str, Any], *, is_long: bool) -> None:
         self.classes = classes
@@ -49,7 +49,10 @@ class Simulators:
         return copied
 
     def call(self, function: str, arguments: Mapping[str, Any]) -> Json:
-        """Call a function of one of the objects; what it raises is an answer too, as in the wheel."""
+        """Call an object's function; what it raises is an answer.
+
+        So it is in the wheel.
+        """
         self._make()
         owner = next(one for one in self.objects.values() if callable(getattr(one, function, None)))
         try:
@@ -95,7 +98,7 @@ class Method:
 
 
 def bfcl_multi_turn_cases(data: str | None) -> list[Case]:
-    """Return the 800 tasks; a turn passes by the simulators' state and by the answers that the gold calls got.
+    """Return the 800 tasks, judged by state and gold answers.
 
     Raises:
         UserError: There is no download, or it is another wheel.
@@ -163,7 +166,7 @@ def _differing(ends: tuple[int, ...], expected: Mapping[str, Json], actual: Mapp
 
 
 def _public(value: Any) -> Json:
-    """Return an object as JSON by its public attributes, without the way back to its parent."""
+    """Return an object's public attributes as JSON, without its parent."""
     if isinstance(value, Mapping):
         return {str(key): _public(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -82,7 +82,7 @@ def _is_of_kind(kind: type, inner: type | None, value: Any, accepted: list[Any])
 
 
 def _inner_type(declared: Mapping[str, Any]) -> type | None:
-    """Return the type of a list's elements; None for what is no list."""
+    """Return a list's element type, or None."""
     is_list = declared["type"] in ("array", "tuple")
     if is_list:
         return _TYPES[declared["items"]["type"]]
@@ -90,7 +90,7 @@ def _inner_type(declared: Mapping[str, Any]) -> type | None:
 
 
 def _stands_for_a_value(value: Any, answers: list[Any], accepted: list[Any]) -> bool:
-    """Tell whether a value of another type, as a variable's name, is accepted."""
+    """Tell whether another type's value, as a variable's name, is accepted."""
     return bool(answers) and type(value) is type(answers[0]) and value in accepted
 
 
@@ -122,7 +122,7 @@ def _is_option(value: Any, options: Sequence[Any]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return texts without case, spaces and common signs, also those in a list."""
+    """Return texts without case, spaces and common signs."""
     if isinstance(value, str):
         return _IGNORED.sub("", value).lower().replace("'", '"')
     if isinstance(value, list):

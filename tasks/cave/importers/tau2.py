@@ -1,4 +1,4 @@
-"""tau2-bench's airline and retail tasks from the user's own download of the wheel `inspect-evals`.
+"""tau2-bench's airline and retail tasks from the wheel `inspect-evals`.
 
 The tools and the databases are the wheel's, and so is the rule: Inspect's adaptation of tau2-bench passes a task by its
 database and by what the user was told. PyPI's `tau2` is an unrelated package.
@@ -75,7 +75,7 @@ class Desk:
         self.store: Any = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Desk":
-        """Return a desk with a database of its own; the domain is shared."""
+        """Return a desk with its own database and the shared domain."""
         copied = Desk(self.domain)
         copied.store = deepcopy(self.store, memo)
         return copied
@@ -104,7 +104,7 @@ class Desk:
 
 
 class Tool:
-    """A tool of the wheel over a desk, with JSON for its results."""
+    """A tool of the wheel over a desk, with JSON results."""
 
     def __init__(self, desk: Desk, name: str) -> None:
         function = desk.domain.tools[name]

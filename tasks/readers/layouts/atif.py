@@ -1,4 +1,4 @@
-"""Trajectories in Harbor's Agent Trajectory Interchange Format, versions 1.0 to 1.8 (Harbor RFC 0001)."""
+"""Trajectories in ATIF 1.0 to 1.8 (Harbor RFC 0001)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -52,7 +52,7 @@ def _trace(document: Mapping[str, Any], name: str) -> Trace:
 
 
 def _messages(step: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a step as a message and the results of its calls, matched by `source_call_id`."""
+    """Return a step's message and results, matched by `source_call_id`."""
     role = "assistant" if step["source"] == "agent" else step["source"]
     results = (step.get("observation") or {}).get("results") or ()
     answers = [{**result, "role": "tool", "tool_call_id": result.get("source_call_id")} for result in results]

@@ -14,13 +14,13 @@ JOINS_RECORDS = False
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record has the events of an episode and their summary."""
+    """Tell whether a record has an episode's events and summary."""
     events = record.get("events") if isinstance(record, Mapping) else None
     return isinstance(events, list) and bool(events) and {"type", "data"} <= events[0].keys() and "summary" in record
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per file, with the score of its result file; without one it has none."""
+    """Yield one trace per file, with its result file's score."""
     for record in records:
         name = record.name if record.file is None else record.file.name.removesuffix(ENDING)
         yield _trace(record.content, read_result(record.file), task_id_of(name))

@@ -1,4 +1,4 @@
-"""Chat data sets: records with a list of messages, OpenAI's, Anthropic's or ShareGPT's."""
+"""Chat data sets: OpenAI's, Anthropic's or ShareGPT's messages."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,10 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per record; of an episode of this project, the first block of a reply ran."""
+    """Yield one trace per record.
+
+    Of an episode of this project, the first block of a reply ran.
+    """
     for record in records:
         content = record.content
         declaration = str(content.get("declaration") or "")

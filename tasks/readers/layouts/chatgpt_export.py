@@ -1,4 +1,4 @@
-"""ChatGPT's data export: conversations as trees of messages, of which the branch of `current_node` is read."""
+"""ChatGPT's data export: trees of messages, read to `current_node`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

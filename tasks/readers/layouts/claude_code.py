@@ -1,4 +1,4 @@
-"""Session files of Claude Code: a line per event, messages in Anthropic's form under `message`."""
+"""Session files of Claude Code: a line per event."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -24,7 +24,10 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per session and side chain; each command of its shell runs in a process of its own."""
+    """Yield a trace per session and side chain.
+
+    Each command of its shell runs in a process of its own.
+    """
     lines = [record.content for record in records if _is_message(record.content)]
     name = shared_name(records)
     for (session, is_side_chain), group in groupby(sorted(lines, key=_conversation), key=_conversation):
@@ -42,7 +45,7 @@ def _conversation(line: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _messages(lines: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages; parts of one reply that stand on several lines are joined."""
+    """Return the messages, with lines of one reply joined."""
     messages: list[dict[str, Any]] = []
     for line in lines:
         message = dict(line["message"])

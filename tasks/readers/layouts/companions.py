@@ -1,4 +1,4 @@
-"""Files that lie beside traces and hold none: descriptions, summaries, results and settings of known layouts."""
+"""Files beside traces that hold none, in known layouts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

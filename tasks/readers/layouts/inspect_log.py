@@ -1,4 +1,4 @@
-"""Logs of Inspect: the samples of a `.json` log, or those in the zip of an `.eval` log, after the documented schema."""
+"""Logs of Inspect: samples of `.json` and `.eval` logs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

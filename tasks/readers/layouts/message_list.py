@@ -13,7 +13,7 @@ _HELD = ("content", "value", "tool_calls", "parts", "function_call")
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record is a message: an author's role with what was said or called."""
+    """Tell whether a record is a message with role and content."""
     if not isinstance(record, Mapping):
         return False
     return isinstance(record.get("role", record.get("from")), str) and any(field in record for field in _HELD)

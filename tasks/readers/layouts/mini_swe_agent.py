@@ -1,4 +1,4 @@
-"""Trajectories of mini-swe-agent: messages whose one action runs in a shell process of its own."""
+"""Trajectories of mini-swe-agent: each action in its own shell."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ JOINS_RECORDS = False
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record declares the format, or the version of the agent."""
+    """Tell whether a record declares the format or agent version."""
     if not isinstance(record, Mapping) or not isinstance(record.get("messages"), list):
         return False
     info = record.get("info")
@@ -21,7 +21,10 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per file; the framework runs a reply's one action in a new process, and none of several."""
+    """Yield one trace per file; a reply's one action runs.
+
+    The framework runs none of several.
+    """
     for record in records:
         info = record.content.get("info") or {}
         model = ((info.get("config") or {}).get("model") or {}).get("model_name")
@@ -38,7 +41,7 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 
 def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a message; one without calls gets its recorded action as a call."""
+    """Return a message, with its recorded action as a call."""
     extra = message.get("extra") or {}
     actions = None
     if isinstance(extra, Mapping):

@@ -1,4 +1,4 @@
-"""Jupyter notebooks, after the documented schema of nbformat 4; cells that never ran count as run in order."""
+"""Jupyter notebooks (nbformat 4); all cells count as run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield a notebook as one trace; a code cell is a reply with one block."""
+    """Yield a notebook as one trace, a block per cell."""
     for record in records:
         cells = record.content["cells"]
         language = _language(record.content)

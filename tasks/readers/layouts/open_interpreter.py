@@ -1,4 +1,4 @@
-"""Messages of open-interpreter (LMC): code and console outputs are messages of their own."""
+"""Messages of open-interpreter (LMC), with code and console apart."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,10 @@ JOINS_RECORDS = True
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record is a message of code or of a console, or a conversation with one."""
+    """Tell whether a record is a code or console message.
+
+    A conversation with one counts too.
+    """
     if not isinstance(record, Mapping):
         return False
     messages = record.get("messages")
@@ -27,7 +30,7 @@ def _is_own(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace of bare messages, or one per record that holds messages."""
+    """Yield a trace of bare messages, or one per record."""
     if "messages" not in records[0].content:
         messages = [record.content for record in records]
         yield chat_trace({}, map(_plain, filter(_is_told, messages)), shared_name(records))
@@ -38,12 +41,15 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 
 def _is_told(message: Mapping[str, Any]) -> bool:
-    """Tell whether a message is no bookkeeping, such as the line of code that runs."""
+    """Tell whether a message is no bookkeeping.
+
+    The line of code that runs is.
+    """
     return message.get("type") != "console" or message.get("format", "output") == "output"
 
 
 def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message as one of a chat: code as a call, what the computer says as its result."""
+    """Return a message as chat: code calls and computer results."""
     content = str(message.get("content") or "")
     if message.get("type") == "code":
         arguments = {"code": content, "language": message.get("format") or "python"}

@@ -1,4 +1,4 @@
-"""OpenHands: events of actions and observations, the SDK's typed events, and `output.jsonl` of its evaluations."""
+"""OpenHands: its events, its SDK's, and `output.jsonl`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _KINDS = ("MessageEvent", "ActionEvent", "ObservationEvent", "SystemPromptEvent"
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record is an event, or an evaluation's line with a history of them."""
+    """Tell whether a record is an event or a history."""
     if not isinstance(record, Mapping):
         return False
     history = record.get("history")
@@ -25,7 +25,7 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace of bare events, or one per line with a history."""
+    """Yield a trace of bare events, or one per history."""
     if "history" not in records[0].content:
         name = shared_name(records)
         yield chat_trace({}, messages_of_events([record.content for record in records]), name)

@@ -1,4 +1,4 @@
-"""Spans under OpenInference's conventions: an LLM span's flattened messages, and a tool span's output."""
+"""Spans under OpenInference's conventions, of models and tools."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _KIND = "openinference.span.kind"
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record is a span, or an export of spans, with a kind of OpenInference."""
+    """Tell whether a record is a span or export of OpenInference."""
     return has_attribute(record, _KIND)
 
 

@@ -1,4 +1,4 @@
-"""Spans under OpenTelemetry's conventions for generative AI: messages in attributes, and spans of executed tools."""
+"""Spans under OpenTelemetry's conventions for generative AI."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,12 +15,12 @@ _MODEL = "gen_ai.request.model"
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record is a span, or an export of spans, with attributes of generative AI."""
+    """Tell whether a record is a span or export of GenAI."""
     return has_attribute(record, "gen_ai.")
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per trace of spans: from its messages, else from the spans of the tools that it executed."""
+    """Yield a trace per trace of spans: messages, else tools."""
     name = shared_name(records)
     for trace_id, spans in traces_of_spans([record.content for record in records]).by_trace().items():
         held = [attributes_of(span) for span in spans]

@@ -1,4 +1,4 @@
-"""Training data with a prompt and a completion, each text or messages (the formats that TRL documents)."""
+"""Training data of prompt and completion, as TRL documents it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

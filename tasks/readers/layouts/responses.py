@@ -1,4 +1,4 @@
-"""Items of OpenAI's Responses API: function calls, code interpreter calls, shell calls and their outputs."""
+"""Items of OpenAI's Responses API: calls and their outputs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _LISTS = ("output", "items", "input", "messages")
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record is an item of a call, a response with items, or a record with a list of items."""
+    """Tell whether a record is a call's item or holds items."""
     if not isinstance(record, Mapping):
         return False
     return _is_item(record) or any(item.get("type") in ITEM_KINDS for items in _lists(record) for item in items)
@@ -30,7 +30,7 @@ def _is_item(record: Mapping[str, Any]) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace of bare items, or one per record that holds items."""
+    """Yield a trace of bare items, or one per record."""
     if not _lists(records[0].content):
         items = [item.get("payload") or item for item in (record.content for record in records)]
         yield chat_trace({}, messages_of_items(items), shared_name(records))

@@ -1,4 +1,4 @@
-"""Logs of Recursive Language Models (`rlms`): a line of metadata, then one per iteration with its code blocks."""
+"""Logs of Recursive Language Models (`rlms`): metadata, then iterations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ JOINS_RECORDS = True
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record is a log's metadata, an iteration, or a run with iterations."""
+    """Tell whether a record is metadata, an iteration, or a run."""
     if not isinstance(record, Mapping):
         return False
     if isinstance(record.get("iterations"), list):
@@ -22,7 +22,7 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per line of metadata, with the iterations after it. All blocks of a reply ran."""
+    """Yield a trace per line of metadata, all blocks run."""
     runs: list[list[Mapping[str, Any]]] = [[]]
     for record in records:
         content = record.content

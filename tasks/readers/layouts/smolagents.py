@@ -1,4 +1,4 @@
-"""Steps of smolagents' memory: an agent's run as `get_full_steps` gives it, bare or under `steps`."""
+"""Steps of smolagents' memory, bare or under `steps`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,10 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace of bare steps, or one per record that holds steps. All code of a step ran."""
+    """Yield a trace of bare steps, or one per record.
+
+    All code of a step ran.
+    """
     if "steps" not in records[0].content:
         yield _trace([record.content for record in records], shared_name(records), {})
         return
@@ -53,7 +56,7 @@ def _reply(step: Mapping[str, Any]) -> Reply:
 
 
 def _code(step: Mapping[str, Any], text: str) -> FoundCode:
-    """Return the code of a step: as recorded, else that of its calls, else of its text."""
+    """Return a step's code: recorded, of its calls, or text."""
     if step.get("code_action"):
         return FoundCode((Block(step["code_action"]),))
     called = code_in_calls([read_call(call) for call in step.get("tool_calls") or ()])

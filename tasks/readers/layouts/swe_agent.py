@@ -1,4 +1,4 @@
-"""SWE-agent's `.traj` files: the steps under `trajectory`, each an action in the shell and its observation."""
+"""SWE-agent's `.traj` files: shell actions and observations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per file; the framework runs one action of a reply."""
+    """Yield a trace per file; one action of a reply runs."""
     for record in records:
         content = record.content
         info = content.get("info") or {}

@@ -1,4 +1,4 @@
-"""A transcript in plain text, whose fenced and tagged blocks ran in turn."""
+"""A transcript in plain text, whose blocks ran in turn."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,7 @@
-"""Traces of verifiers, version 1: a graph of messages under `nodes`; older lines are prompt and completion."""
+"""Traces of verifiers 1: a graph of messages under `nodes`.
+
+Older lines are prompt and completion.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
