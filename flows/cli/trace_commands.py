@@ -9,15 +9,36 @@ from carryover.flows.cli.folders import open_warehouse
 from carryover.flows.cli.options import Format, Home, Plan
 from carryover.tasks.lint.formats import LintFormat
 from carryover.tasks.probe.formats import ProbeFormat
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import ExportFormat, Purpose, Split
 
 
-def episode(episode_id: str, home: Home = None, plan: Plan = None) -> None:
-    """Replay an episode turn by turn; the start of its id suffices."""
+def episode(
+    episode_id: Annotated[str | None, typer.Argument(help="Id, or its first digits.")] = None,
+    home: Home = None,
+    plan: Plan = None,
+    *,
+    cell: Annotated[str | None, typer.Option(help="Cell of the episode instead of an id, e.g. 'P->S'.")] = None,
+    instance: Annotated[
+        str | None, typer.Option(help="Its instance: the number in order of seeds, or the first digits of its id.")
+    ] = None,
+    pair: Annotated[bool, typer.Option("--pair", help="Print the same instance under another cell beside it.")] = False,
+) -> None:
+    """Replay an episode turn by turn: reflection, code, observation, live names; with --pair two side by side."""
+    from carryover.flows.cli.pair import find_in_cell, print_pair
     from carryover.flows.cli.replay import print_episode
 
+    if episode_id is None and (cell is None or instance is None):
+        raise UserError("name an episode: its id, or --cell and --instance")
+    if pair and (cell is None or instance is None):
+        raise UserError("--pair wants --cell and --instance")
     with open_warehouse(home) as warehouse:
-        print_episode(warehouse, episode_id, plan)
+        if cell is None or instance is None:
+            print_episode(warehouse, episode_id or "", plan)
+        elif pair:
+            print_pair(warehouse, plan, cell, instance)
+        else:
+            print_episode(warehouse, find_in_cell(warehouse, plan, cell, instance), plan)
 
 
 def view(

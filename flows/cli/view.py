@@ -7,10 +7,10 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import typer
 import uvicorn
 
+from carryover.flows.cli.asking import ask_of
 from carryover.flows.cli.folders import choose_plan, open_warehouse
 from carryover.storage.errors import QueryError
 from carryover.storage.warehouse.reader import Warehouse
@@ -19,7 +19,6 @@ from carryover.tasks.viewer.bundle import write_bundle
 from carryover.tasks.viewer.episode_columns import matching_episodes
 from carryover.tasks.viewer.pages import answer
 from carryover.tasks.viewer.server import LOOPBACK, Answer, viewer_app
-from carryover.tasks.viewer.warehouse_rows import Ask
 
 
 def serve_viewer(home: Path | None, plan: str | None, *, host: str, port: int, opens: bool) -> None:
@@ -48,12 +47,12 @@ def serve_viewer(home: Path | None, plan: str | None, *, host: str, port: int, o
 def write_viewer(home: Path | None, plan: str | None, target: Path, where: str) -> int:
     """Write the pages of a plan as a file or a folder; return the number of episodes."""
     with open_warehouse(home) as warehouse:
-        return write_bundle(_ask(warehouse), choose_plan(warehouse, plan), target, where)
+        return write_bundle(ask_of(warehouse), choose_plan(warehouse, plan), target, where)
 
 
 def warehouse_answer(warehouse: Warehouse, default_plan: str) -> Answer:
     """Return what answers the viewer's paths from a warehouse."""
-    ask = _ask(warehouse)
+    ask = ask_of(warehouse)
 
     def answer_path(path: str, plan: str | None, where: str | None) -> dict[str, Any]:
         digest = default_plan
@@ -67,13 +66,6 @@ def warehouse_answer(warehouse: Warehouse, default_plan: str) -> Answer:
             raise UserError(str(error).partition("\n\nLINE ")[0]) from error
 
     return answer_path
-
-
-def _ask(warehouse: Warehouse) -> Ask:
-    def ask(query: str, /, **parameters: Any) -> pa.Table:
-        return warehouse.sql(query, **parameters).arrow()
-
-    return ask
 
 
 def _listen(host: str, port: int) -> socket.socket:

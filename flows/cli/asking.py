@@ -1,0 +1,17 @@
+"""A warehouse as what the viewer's rows are asked of."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.viewer.warehouse_rows import Ask
+
+
+def ask_of(warehouse: Warehouse) -> Ask:
+    """Return what runs a query against a warehouse."""
+
+    def ask(query: str, /, **parameters: Any) -> pa.Table:
+        return warehouse.sql(query, **parameters).arrow()
+
+    return ask

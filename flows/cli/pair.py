@@ -1,0 +1,92 @@
+"""Two episodes of an instance side by side on a terminal."""
+
+from itertools import zip_longest
+from typing import Any
+
+from rich.console import Group
+from rich.rule import Rule
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from carryover.flows.cli.asking import ask_of
+from carryover.flows.cli.folders import choose_plan
+from carryover.flows.cli.screen import screen
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.viewer.episode_page import episode_page
+from carryover.tasks.viewer.pairing import find_episode, partner_of
+from carryover.tasks.viewer.warehouse_rows import rows
+
+LONGEST_OBSERVATION = 600
+"""Characters of an observation on half a screen."""
+
+
+def find_in_cell(warehouse: Warehouse, plan: str | None, cell: str, instance: str) -> str:
+    """Return the id of a cell's episode on an instance."""
+    return find_episode(_episodes(warehouse, plan), cell, instance)["episode_id"]
+
+
+def print_pair(warehouse: Warehouse, plan: str | None, cell: str, instance: str) -> None:
+    """Print an episode beside the one of another cell: heads first, then turn by turn."""
+    episodes = _episodes(warehouse, plan)
+    episode = find_episode(episodes, cell, instance)
+    partner = partner_of(episodes, episode)
+    left, right = (episode_page(ask_of(warehouse), row["episode_id"]) for row in (episode, partner))
+    table = Table.grid(padding=(0, 2), expand=True)
+    table.add_column(ratio=1)
+    table.add_column(ratio=1)
+    table.add_row(_head(episode, left), _head(partner, right))
+    for first, second in zip_longest(left["turns"], right["turns"]):
+        table.add_row(_turn(first, left), _turn(second, right))
+    screen().print(table)
+
+
+def _episodes(warehouse: Warehouse, plan: str | None) -> list[dict[str, Any]]:
+    return rows(ask_of(warehouse), "episodes", plan_digest=choose_plan(warehouse, plan))
+
+
+def _head(episode: dict[str, Any], page: dict[str, Any]) -> Group:
+    score = "unknown"
+    if episode["score"] is not None:
+        score = f"{episode['score']:.3f}"
+    tokens = "unknown"
+    if episode["total_tokens"] is not None:
+        tokens = f"{episode['total_tokens']:,}"
+    ending = f"{episode['finish_reason']} after {episode['turn_count']} turns, {tokens} tokens"
+    return Group(
+        Text(f"{episode['condition']} on instance {episode['instance_number']}", style="bold"),
+        Text(f"episode {episode['episode_id']}", style="dim"),
+        Text(f"score {score}, {ending}"),
+        _first_missing(page),
+    )
+
+
+def _first_missing(page: dict[str, Any]) -> Text:
+    if not page["missing"]:
+        return Text("no missing name", style="dim")
+    first = page["missing"][0]
+    lost = "never bound"
+    if first["lost_step"] is not None:
+        lost = f"lost at the end of step {first['lost_step']}"
+    return Text(f"first missing name: {first['name']} in step {first['step']}, {lost}", style="bold red")
+
+
+def _turn(turn: dict[str, Any] | None, page: dict[str, Any]) -> Group:
+    if turn is None:
+        return Group(Rule(style="dim"), Text("ended", style="dim"))
+    parts: list[Any] = [Rule(f"turn {turn['turn']}", style="dim")]
+    if turn["before"]:
+        parts.append(Text(turn["before"]))
+    for step in turn["steps"]:
+        parts.append(Syntax(step["code"], "python", word_wrap=True, background_color="default"))
+        missing = [each["name"] for each in page["missing"] if each["step"] == step["step"]]
+        parts += [Text(f"missing: {name}", style="bold red") for name in missing]
+    if turn["observation"] is not None:
+        parts.append(Text(_shortened(turn["observation"]), style="dim"))
+    return Group(*parts)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_OBSERVATION:
+        return text
+    return f"{text[:LONGEST_OBSERVATION]} ... {len(text):,} characters"

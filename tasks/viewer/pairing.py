@@ -1,0 +1,53 @@
+"""Pairs of episodes: the same instance, seed and setting under two cells."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.services.errors import UserError
+
+Row = Mapping[str, Any]
+SAME = ("purpose", "variant", "base", "visibility", "header", "bucket", "training_seed", "replicate", "instance_id")
+"""Columns in which the episodes of a pair agree."""
+
+
+def find_episode(episodes: Sequence[Row], cell: str, instance: str) -> Row:
+    """Return the first episode of a cell and an instance: a number, or the first digits of an id.
+
+    A trained model goes before a script. Raise `UserError` where there is none.
+    """
+    condition = cell.replace("→", "->")
+    of_cell = [row for row in episodes if row["condition"] == condition]
+    if not of_cell:
+        known = ", ".join(dict.fromkeys(row["condition"] for row in episodes))
+        raise UserError(f"no episode of cell {cell!r}; choose from {known or 'none'}")
+    found = [row for row in of_cell if _is_instance(row, instance)]
+    if not found:
+        most = max(row["instance_number"] for row in of_cell)
+        raise UserError(f"no episode of {condition} on instance {instance!r}; choose from 1 to {most}, or give an id")
+    return min(found, key=lambda row: row["model"] != "sft")
+
+
+def partner_of(episodes: Sequence[Row], episode: Row) -> Row:
+    """Return the episode to show beside another one.
+
+    A mismatched cell stands beside its aligned one, an aligned cell beside its mismatched one. Raise `UserError` where
+    the instance was played in no other cell.
+    """
+    others = [row for row in episodes if row is not episode and _is_pair(row, episode)]
+    if not others:
+        raise UserError(f"instance {episode['instance_number']} has no episode beside {episode['condition']}")
+    train, _, runtime = episode["condition"].partition("->")
+    of_model = [row for row in others if row["condition"].startswith(f"{train}->")]
+    if train != runtime:
+        of_model = [row for row in of_model if row["condition"] == f"{train}->{train}"]
+    return (of_model or others)[0]
+
+
+def _is_pair(row: Row, other: Row) -> bool:
+    return all(row[name] == other[name] for name in SAME)
+
+
+def _is_instance(row: Row, instance: str) -> bool:
+    if instance.isdecimal() and int(instance) == row["instance_number"]:
+        return True
+    return row["instance_id"].startswith(instance) and not instance.isdecimal()

@@ -1,0 +1,37 @@
+"""Which episode stands beside which."""
+
+import pytest
+
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.viewer.pairing import SAME, find_episode, partner_of
+
+
+def row(condition, *, number=1, model="sft", **values):
+    same = dict.fromkeys(SAME, "same") | {"instance_id": f"i{number}"}
+    return {**same, "condition": condition, "instance_number": number, "model": model, **values}
+
+
+CELLS = [row(condition) for condition in ("P->P", "P->S", "S->P", "S->S")]
+
+
+@pytest.mark.parametrize(
+    ("condition", "partner"), [("P->S", "P->P"), ("S->P", "S->S"), ("P->P", "P->S"), ("S->S", "S->P")]
+)
+def test_a_cell_stands_beside_the_other_runtime_of_its_model(condition, partner):
+    episode = next(each for each in CELLS if each["condition"] == condition)
+    assert partner_of(CELLS, episode)["condition"] == partner
+
+
+def test_another_seed_is_no_partner():
+    episodes = [row("P->S"), row("P->P", training_seed=1), row("S->S")]
+    assert partner_of(episodes, episodes[0])["condition"] == "S->S"
+
+
+def test_an_episode_alone_has_no_partner():
+    with pytest.raises(UserError, match="instance 1 has no episode beside P->S"):
+        partner_of([CELLS[1]], CELLS[1])
+
+
+def test_a_trained_model_goes_before_a_script():
+    script = row("P->S", model="teacher", base="teacher")
+    assert find_episode([script, CELLS[1]], "P->S", "1") is CELLS[1]
