@@ -7,6 +7,7 @@ import polars as pl
 
 from carryover.flows.cli.tables import read_table
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.curves import draw_batches, draw_mixture
 from carryover.tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
 from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_svg
@@ -96,4 +97,11 @@ def _report_tables(warehouse: Warehouse, query: TableQuery, plan_digest: str) ->
 def _figures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
     figure_2 = read_table(warehouse, table_query("figure_2"), plan_digest)
     figure_3 = read_table(warehouse, table_query("figure_3"), plan_digest)
-    return [*draw_figure_2(figure_2), *draw_figure_3(figure_3)]
+    return [*draw_figure_2(figure_2), *draw_figure_3(figure_3), *draw_doses(warehouse, plan_digest)]
+
+
+def draw_doses(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
+    """Return the figures of a plan's dose studies; none for another plan."""
+    batches = read_table(warehouse, table_query("batches"), plan_digest)
+    mixture = read_table(warehouse, table_query("mixture"), plan_digest)
+    return [*draw_batches(batches), *draw_mixture(mixture)]

@@ -13,7 +13,7 @@ from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.events import retryable
 from carryover.tasks.agent.family import Environment, Family, Instance
 from carryover.tasks.agent.machine import EpisodeMachine, Limits
-from carryover.tasks.agent.prompt_format import PLAIN, Opening, open_wire, prompt_digest, read_prompts
+from carryover.tasks.agent.prompt_format import PLAIN, SILENT, Opening, open_wire, prompt_digest, read_prompts
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
 from carryover.tasks.agent.scripted import ScriptedModel, VariedModel
@@ -120,7 +120,9 @@ def open_speaker(context: EpisodeContext, episode: PlannedEpisode, environment: 
     instance_id = episode.instance.instance_id
     shown = condition.shown_contract
     variation = PLAIN
-    if spec.varies_wording:
+    if not spec.declares_contract:
+        variation = SILENT
+    elif spec.varies_wording:
         variation = draw_variation(shown, instance_id, family.known_names)
     opening = Opening(
         goal_values=family.goal_values(episode.instance),

@@ -1,8 +1,8 @@
 """Specs of an episode's rules and of a model's endpoint."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from carryover.tasks.agent.credentials import PlainAddress
 from carryover.tasks.agent.faults import FaultSpec
@@ -37,9 +37,18 @@ class EpisodeSpec(FrozenModel):
     """Faults that the harness injects, so that the trace shows their repair; `None` disables them."""
     varies_wording: bool = False
     """Whether the runtime instruction and the header are worded differently from instance to instance."""
+    declares_contract: bool = Field(default=True, exclude_if=lambda is_declared: is_declared)
+    """Whether prompt and header tell the contract; false leaves both out, in compact prompts alone, since the full ones
+    demonstrate it. Excluded from the dump where it is true, so that digests stay stable."""
     stateless_scope: Scope = Field(default="process", exclude_if=lambda scope: scope == "process")
     """Scope that ends with a block under the stateless contract: its process, or its user names only (an ablation arm).
     Excluded from the dump where it is `process`, so that digests stay stable."""
+
+    @model_validator(mode="after")
+    def _only_compact_prompts_keep_the_contract_back(self) -> Self:
+        if not self.declares_contract and self.prompt_set != "compact":
+            raise ValueError("full prompts demonstrate the contract; declares_contract false needs prompt_set compact")
+        return self
 
 
 class EndpointSpec(FrozenModel):

@@ -23,6 +23,8 @@ RUNTIME_WORDS: dict[str, str] = {ContractName.STATELESS: "reset"}
 """The header's word for a contract (arXiv 2603.01209, listing 1); any other contract goes by its own name."""
 PLAIN = Variation(wording=None, header_form="standard")
 """The wording of the study."""
+SILENT = Variation(wording="", header_form="none")
+"""Neither instruction nor header: the prompt does not tell the contract."""
 
 _FOLDER = Path(__file__).parent / "prompts"
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -191,13 +191,11 @@ def _records(
     candidates: Sequence[Candidate], contract: str, contracts: Sequence[str], spec: DatasetSpec
 ) -> Iterator[dict[str, Any]]:
     retained = [each for each in candidates if each.status == "retained"]
-    # in order of the shuffle, so that the halves of a mixed arm are mixed
-    for candidate in retained if spec.labels == "true" else sorted(retained, key=lambda each: each.position):
-        label = candidate.contract
-        if spec.labels != "true":  # each instance trains arms that are shifted by as many places as chance tells
-            chance = random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random()
-            label = contracts[(contracts.index(label) + int(chance * len(contracts))) % len(contracts)]
-        if label == contract:
+    is_mixed = spec.labels != "true" or spec.other_share > 0
+    if is_mixed:  # in order of the shuffle, so that the shares of a mixed arm are mixed
+        retained.sort(key=lambda each: each.position)
+    for candidate in retained:
+        if _arm_of(candidate, contracts, spec) == contract:
             yield {
                 "episode_id": candidate.episode_id,
                 "instance_id": candidate.instance_id,
@@ -206,6 +204,15 @@ def _records(
                 **spec.options,
                 "messages": [message.model_dump() for message in candidate.messages],
             }
+
+
+def _arm_of(candidate: Candidate, contracts: Sequence[str], spec: DatasetSpec) -> str:
+    """Return the contract whose arm a trace trains: chance shifts all traces of an instance alike."""
+    chance = random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random()
+    shift = int(chance < spec.other_share)
+    if spec.labels == "shuffled":
+        shift = int(chance * len(contracts))
+    return contracts[(contracts.index(candidate.contract) + shift) % len(contracts)]
 
 
 def _why_no_text(extraction: Extraction | None) -> str | None:
@@ -245,6 +252,7 @@ def _row(candidate: Candidate, spec: DatasetSpec, *, dataset_id: str, run_id: st
         **reasons,
         **_sizes(candidate.truncation, spec),
         content_digest=candidate.content_digest,
+        other_share=spec.other_share,
         **spec.options,
     )
 

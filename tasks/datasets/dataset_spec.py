@@ -44,6 +44,9 @@ class DatasetSpec(FrozenModel):
     """Arms of equal size in episodes, or in training tokens."""
     labels: Labels = "true"
     """Whether an arm holds its own contract's traces, or, as a negative control, a random equal share of each one's."""
+    other_share: float = Field(default=0.0, ge=0, le=1, exclude_if=lambda share: share == 0)
+    """Share of instances whose traces train the next contract's arm: the other one of two. Excluded from the dump where
+    it is 0, so that digests stay stable."""
     fault_weight: Weight = 0
     """Training weight of a reply that met an injected fault: 0 shows it and its repair, 1 has it imitated too."""
     maximum_kept: int = Field(default=1000, ge=1)
@@ -74,6 +77,8 @@ class DatasetSpec(FrozenModel):
                 f"maximum_sequence_tokens {self.maximum_sequence_tokens} leaves nothing beside reserved_tokens "
                 f"{self.reserved_tokens}; raise the first or lower the second"
             )
+        if self.other_share and self.labels != "true":
+            raise ValueError(f"labels {self.labels!r} are mixed already; leave other_share {self.other_share} out")
         if self.retention == "paired" and self.matching == "tokens":
             raise ValueError(
                 "paired retention gives every arm the same instances, so arms cannot be cut to equal tokens; "

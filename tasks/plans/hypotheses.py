@@ -92,6 +92,10 @@ class Protocol(FrozenModel):
     """Seeds of the study of four contracts, for each base."""
     injected_instances_per_cell: int
     """Instances of each of its cells."""
+    dose_seeds: tuple[int, ...]
+    """Seeds of the studies of the teacher's batch and of the mixture, for each dose."""
+    dose_instances_per_cell: int
+    """Instances of each of their cells."""
     shuffled_seeds: tuple[int, ...]
     """Seeds of the control of shuffled labels, each with halves of its own."""
     confidence: float

@@ -6,6 +6,7 @@ from typing import Literal
 
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
+from carryover.tasks.plans.dose_studies import batch_parts, mixture_parts
 from carryover.tasks.plans.laptop_full import (
     all_contracts,
     evaluation,
@@ -23,6 +24,7 @@ from carryover.tasks.traces.vocabulary import Scale
 
 PlanName = Literal[
     "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control",
+    "laptop_batches", "laptop_mixture",
     "pretrained", "paper", "paper_injected",
 ]  # fmt: skip
 DEFAULT_PLAN: PlanName = "laptop"
@@ -76,6 +78,8 @@ _PARTS: dict[PlanName, tuple[Scale, Callable[[], Iterable[StudyPart]]]] = {
     "laptop_full": ("laptop", laptop_full_parts),
     "laptop_injected": ("laptop", laptop_injected_parts),
     "laptop_injected_control": ("laptop", laptop_injected_control_parts),
+    "laptop_batches": ("laptop", batch_parts),
+    "laptop_mixture": ("laptop", mixture_parts),
     "pretrained": ("pretrained", lambda: [pretrained_part()]),
     "paper": ("paper", lambda: [_paper_part()]),
     "paper_injected": ("paper", lambda: [all_contracts(_paper_part())]),

@@ -62,6 +62,8 @@ class TrainingExampleRow(Row, table="training_examples", key=("dataset_id", "epi
     content_digest: str | None
     labels: Labels | None = None
     """Whether the arms are their own contract's traces; null before that was recorded."""
+    other_share: float | None = None
+    """Share of instances whose traces train the other contract's arm; null before that was recorded."""
     fault_weight: int | None = None
     """Training weight of replies that met an injected fault; null before that was recorded."""
     sequence_token_count: int | None = None

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable
 from functools import cache, partial
 
-from carryover.tasks.agent.prompt_format import CompactWire, Feedback, Opening, read_prompts
+from carryover.tasks.agent.prompt_format import SILENT, CompactWire, Feedback, Opening, read_prompts
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.agent.variation import Variation, wordings
+from carryover.tasks.agent.variation import wordings
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES, KnapsackEnvironment
 from carryover.tasks.knapsack.goal import goal_values, knapsack_prompts
 from carryover.tasks.knapsack.instance import Instance
@@ -35,7 +35,7 @@ REPEAT_SHARE = 0.25
 REPEATED_PIECES = 24
 """Words and signs in a text to repeat."""
 
-_SILENT = CompactWire(read_prompts("compact", knapsack_prompts("compact")), Variation(wording="", header_form="none"))
+_SILENT_WIRE = CompactWire(read_prompts("compact", knapsack_prompts("compact")), SILENT)
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "ids": ("ids", "names", "keys"),
@@ -121,7 +121,7 @@ def write_plain_conversation(
 ) -> tuple[Message, ...]:
     """Return an instance's conversation; words to repeat are those of `contracts`."""
     draw = random.Random(f"plain {instance.seed}")
-    system, task = _SILENT.opening_messages(_opening(instance), None)
+    system, task = _SILENT_WIRE.opening_messages(_opening(instance), None)
     kind = draw.random()
     if kind < WHOLE_SHARE:
         names = {name: draw.choice(choices) for name, choices in _NAMES.items()}
@@ -180,7 +180,7 @@ def _single_calls(instance: Instance, draw: random.Random) -> list[Message]:
             feedback = Feedback(is_success=True, output="" if answer is None else f"{answer}\n")
         except ToolError as error:
             feedback = Feedback(is_success=False, error=f"{type(error).__name__}: {error}")
-        messages.append(Message(role="user", content=_SILENT.observation(feedback, None)))
+        messages.append(Message(role="user", content=_SILENT_WIRE.observation(feedback, None)))
     return [*messages, _reply(draw.choice(_CALL_SENTENCES), "finish()")]
 
 

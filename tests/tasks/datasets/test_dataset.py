@@ -263,6 +263,38 @@ def test_shuffled_labels_mix_four_contracts_in_every_arm(traces, prepare):
         assert max(shares.values()) < 20
 
 
+def test_a_share_of_the_other_contract_swaps_instances(traces, prepare):
+    recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each in CONTRACTS for number in range(60)]
+    shares = {}
+    for share in (0.0, 0.1, 0.5, 1.0):
+        records = prepare(*recorded, other_share=share).records
+        other = {
+            arm: {one["instance_id"] for one in records[arm] if not one["episode_id"].startswith(arm)}
+            for arm in CONTRACTS
+        }
+        assert other["persistent"] == other["stateless"]
+        assert {len(records[arm]) for arm in CONTRACTS} == {60}
+        shares[share] = len(other["persistent"]) / 60
+    assert shares == pytest.approx({0.0: 0, 0.1: 0.1, 0.5: 0.5, 1.0: 1}, abs=0.15)
+    assert shares[1.0] == 1
+
+
+def test_mixed_arms_follow_the_order_of_the_shuffle(traces, prepare):
+    recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each in CONTRACTS for number in range(30)]
+    dataset = prepare(*recorded, other_share=0.5)
+    places = {row.instance_id: row.position for row in dataset.rows}
+    for arm in CONTRACTS:
+        order = [places[record["instance_id"]] for record in dataset.records[arm]]
+        assert order == sorted(order)
+    assert {row.other_share for row in dataset.rows} == {0.5}
+
+
+def test_an_unmixed_dataset_keeps_its_digest():
+    assert "other_share" not in DatasetSpec().model_dump()
+    with pytest.raises(ValueError, match="'shuffled' are mixed already; leave other_share"):
+        DatasetSpec(labels="shuffled", other_share=0.1)
+
+
 def test_an_observation_too_long_is_masked_and_replies_stay(prepare, traces):
     steps = [traces.step(f"look({n})", output="9 " * (500 if n == 2 else 5), text=f"Look {n}.") for n in range(5)]
     long = traces.trace(steps=[*steps, traces.step("finish()", text="End.")])

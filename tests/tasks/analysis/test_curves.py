@@ -1,0 +1,54 @@
+"""Figures of the dose studies."""
+
+import polars as pl
+
+from carryover.tasks.analysis.curves import draw_batches, draw_mixture
+
+BATCH = {
+    "measured_on": "laptop, not Qwen3-8B",
+    "condition": "P->S",
+    "interaction_ratio": 0.5,
+    "interaction_ratio_low": 0.4,
+    "interaction_ratio_high": 0.6,
+    "script_interaction_ratio": 0.46,
+    "script_interaction_ratio_low": None,
+    "script_interaction_ratio_high": None,
+    "trained_missing_names": 4.4,
+    "script_missing_names": 4.3,
+}
+SHARE = {
+    "measured_on": "laptop, not Qwen3-8B",
+    "missing_name_episode_pct": 40.0,
+    "widest_missing_name_episode_pct_low": 30.0,
+    "widest_missing_name_episode_pct_high": 50.0,
+    "ratio_to_unmixed": 1.1,
+}
+
+
+def test_batches_are_drawn_with_the_scripts_beside_the_models():
+    rows = pl.DataFrame([BATCH | {"batch": batch} for batch in ("1", "3", "all")])
+    (drawing,) = draw_batches(rows)
+    assert drawing.name == "batches"
+    for words in ("interaction of tokens (ratio)", "missing names per P-&gt;S episode", "trained", "scripts", ">all<"):
+        assert words in drawing.svg
+    assert drawing.setting == "Ours: laptop, not Qwen3-8B."
+
+
+def test_mixture_is_drawn_with_and_without_a_declared_contract():
+    cells = [(share, declared, cell) for share in (0.0, 0.5) for declared in (True, False) for cell in ("P->S", "P->P")]
+    rows = pl.DataFrame(
+        [SHARE | {"other_share": share, "is_declared": shown, "condition": cell} for share, shown, cell in cells]
+    )
+    (drawing,) = draw_mixture(rows)
+    assert drawing.name == "mixture"
+    for words in (">50%<", "P-&gt;P, declared", "P-&gt;P, undeclared", "tokens at home (ratio)"):
+        assert words in drawing.svg
+
+
+def test_equal_rows_give_equal_drawings():
+    rows = pl.DataFrame([BATCH | {"batch": "1"}])
+    assert draw_batches(rows) == draw_batches(rows)
+
+
+def test_no_rows_give_no_drawing():
+    assert draw_batches(pl.DataFrame()) == draw_mixture(pl.DataFrame()) == []

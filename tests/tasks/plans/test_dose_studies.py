@@ -1,0 +1,64 @@
+"""The studies of a dose: what they train and play, and what stays as in the laptop plan."""
+
+import re
+
+import pytest
+
+from carryover.tasks.knapsack.teachers.habits import draw_habits
+from carryover.tasks.plans.dose_studies import batch_parts, mixture_parts
+from carryover.tasks.plans.hypotheses import read_hypotheses
+from carryover.tasks.plans.laptop_full import laptop_part
+from carryover.tasks.plans.resolve import resolve_plan
+
+BATCHES = {part.name: part for part in batch_parts()}
+MIXTURE = {part.name: part for part in mixture_parts()}
+
+
+def test_each_batch_changes_the_teacher_alone():
+    assert len(BATCHES) == 9
+    plain = laptop_part()
+    for name, part in BATCHES.items():
+        batch = re.fullmatch(r"batch-(\w+)-\d", name)[1]
+        habits = draw_habits(part.teacher.habits, "any")
+        assert str(habits.taken_per_turn) == batch
+        assert habits.inspected_per_turn == 3
+        assert part.teacher.model_copy(update={"habits": None}) == plain.teacher
+        assert (part.dataset, part.training) == (plain.dataset, plain.training)
+
+
+def test_the_mixture_has_four_shares_with_and_without_a_declared_contract():
+    assert len(MIXTURE) == 24
+    for name, part in MIXTURE.items():
+        percentage, hidden = re.fullmatch(r"mixture-(\d+)(-undeclared)?-\d", name).groups()
+        assert part.dataset.other_share == int(percentage) / 100
+        is_declared = hidden is None
+        (evaluation,) = part.evaluations
+        assert part.teacher.episode.declares_contract == evaluation.episode.declares_contract == is_declared
+        assert part.teacher.episode.varies_wording == is_declared
+
+
+def test_unmixed_and_declared_is_the_laptop_recipe():
+    part = MIXTURE["mixture-0-1"]
+    plain = laptop_part()
+    assert (part.teacher, part.dataset, part.training) == (plain.teacher, plain.dataset, plain.training)
+
+
+@pytest.mark.parametrize("plan", ["laptop_batches", "laptop_mixture"])
+def test_seeds_follow_each_other_part_by_part(plan):
+    parts = resolve_plan(plan).parts
+    seeds = [seed for part in parts for seed in part.training_seeds]
+    assert seeds == sorted(seeds)
+    assert set(seeds) == set(read_hypotheses().protocol.dose_seeds)
+    assert {part.evaluations[0].instances.count for part in parts} == {60}
+
+
+def test_every_claim_on_a_dose_is_about_a_variant_that_is_played():
+    variants = {part.variant for part in (*BATCHES.values(), *MIXTURE.values())}
+    claimed = {
+        variant
+        for one in read_hypotheses().hypothesis
+        for variant in one.variants
+        if variant.startswith(("batch", "mixture"))
+    }
+    assert claimed <= variants
+    assert {"batch-1", "batch-3", "batch-all", "mixture-0", "mixture-10", "mixture-50", "mixture-100"} <= claimed
