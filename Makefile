@@ -54,8 +54,8 @@ test-soak: $(VENV)/.installed-dev sandbox  ## The third: an hour of episodes wit
 test-benchmarks: $(VENV)/.installed-dev sandbox  ## The fourth: what the README and tests/benchmarks claim
 	@$(BIN)/python -m pytest -m benchmark -s
 
-test-versions: sandbox  ## Run the unmarked tests with the lowest and the newest versions, the core's on other Pythons
-	@PYTHON=$(PYTHON) .ci/versions.sh
+test-versions: sandbox  ## Run the unmarked tests, or TESTS, with the lowest and newest versions, the core's on other Pythons
+	@PYTHON=$(PYTHON) .ci/versions.sh $(TESTS)
 
 up: $(VENV)/.installed sandbox  ## Start a Prefect server and workers in the background, and declare the deployments
 	@BIN=$(abspath $(BIN)) DEPLOY="make --no-print-directory deploy" sh deployments/machine.sh up

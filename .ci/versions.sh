@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # The unmarked tests with the lowest versions that pyproject.toml allows and with the newest that pip resolves, then the
 # core's tests on every other Python at hand. Environments live in build/versions and are made anew by every call.
+# .ci/versions.sh [TESTS...]: these tests alone, in every environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export DO_NOT_TRACK=1 GX_ANALYTICS_ENABLED=false
 python=${PYTHON:-python3.11}
 folder=build/versions
 core_tests=(tests/tasks/runtime tests/tasks/lint tests/tasks/readers)
+chosen=("$@")
 
 floors() {
     "$python" - <<'PYTHON'
@@ -28,18 +30,25 @@ environment() { # NAME PYTHON EXTRAS [PIP'S OPTIONS]: make one, and run pip chec
     "${pip[@]}" check
 }
 
+run_tests() { # NAME TESTS...: run them, or the chosen ones, in an environment
+    local python="$folder/$1/bin/python"
+    shift
+    [ ${#chosen[@]} -eq 0 ] || set -- "${chosen[@]}"
+    "$python" -m pytest -n 2 --dist loadfile "$@"
+}
+
 mkdir -p "$folder"
 floors >"$folder/floors.txt"
 for which in lowest newest; do
     echo "== $which versions"
     [ "$which" = lowest ] && options=(--constraint "$folder/floors.txt") || options=()
     environment "$which" "$python" study,train,dev "${options[@]}"
-    "$folder/$which/bin/python" -m pytest -n 2 --dist loadfile --ignore tests/tasks/runtime
-    "$folder/$which/bin/python" -m pytest -n 2 --dist loadfile tests/tasks/runtime
+    run_tests "$which" --ignore tests/tasks/runtime
+    [ ${#chosen[@]} -gt 0 ] || run_tests "$which" tests/tasks/runtime
 done
 for minor in 12 13 14; do
     interpreter=$(command -v "python3.$minor") && "$interpreter" -c '' 2>/dev/null || { echo "== no Python 3.$minor at hand"; continue; }
     echo "== the core on Python 3.$minor"
     environment "3.$minor" "$interpreter" frames
-    "$folder/3.$minor/bin/python" -m pytest -n 2 --dist loadfile "${core_tests[@]}"
+    run_tests "3.$minor" "${core_tests[@]}"
 done
