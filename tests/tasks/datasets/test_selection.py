@@ -7,19 +7,20 @@ from carryover.tasks.datasets.selection import order_candidates, select
 from carryover.tasks.datasets.truncation import CostedMessage, Truncation
 
 CONTRACTS = ("persistent", "stateless")
+THREE_CONTRACTS = (*CONTRACTS, "injected+stateless")
 
 
-def candidates_of(reasons):
+def candidates_of(reasons, contracts=CONTRACTS):
     """Traces by `contract:instance` with their reason; the order is the shuffle's."""
     rows = [
         {"episode_id": name, "contract": name.split(":")[0], "instance_id": name.split(":")[1], "replicate": 0,
          "reason": reason, "measured": None, "threshold": None}
         for name, reason in reasons.items()
     ]  # fmt: skip
-    return order_candidates(pl.DataFrame(rows, schema_overrides={"reason": pl.String}), CONTRACTS, seed=42)
+    return order_candidates(pl.DataFrame(rows, schema_overrides={"reason": pl.String}), contracts, seed=42)
 
 
-def choose(candidates, costs=None, rejected=(), **settings):
+def choose(candidates, costs=None, rejected=(), contracts=CONTRACTS, **settings):
     """Select; `costs` are the tokens per contract, `rejected` the episodes that truncation refuses."""
     prepared = []
 
@@ -33,7 +34,7 @@ def choose(candidates, costs=None, rejected=(), **settings):
             message = CostedMessage(TrainingMessage(role="assistant", content="done"), cost, cost)
             candidate.truncation = Truncation((message,), is_truncated=False, reason=None)
 
-    select(candidates, CONTRACTS, DatasetSpec(**settings), prepare)
+    select(candidates, contracts, DatasetSpec(**settings), prepare)
     return prepared
 
 
@@ -82,6 +83,14 @@ def test_first_valid_traces_are_kept_and_the_rest_unprocessed(order):
     assert [status for status, _ in statuses(candidates, "stateless").values()] == (
         ["retained"] * 2 + ["unprocessed"] * 3
     )
+
+
+def test_each_of_three_contracts_keeps_its_first_traces():
+    reasons = {f"{contract}:{name}": None for contract in THREE_CONTRACTS for name in "abc"}
+    candidates = candidates_of(reasons, THREE_CONTRACTS)
+    choose(candidates, contracts=THREE_CONTRACTS, maximum_kept=2)
+    for contract in THREE_CONTRACTS:
+        assert [status for status, _ in statuses(candidates, contract).values()] == ["retained"] * 2 + ["unprocessed"]
 
 
 def test_no_more_text_is_prepared_than_the_limit_takes(order):

@@ -59,6 +59,14 @@ def test_the_layout_is_the_repositorys(played):
     }
 
 
+def test_gap_is_what_the_optimal_set_is_worth_more(played):
+    trace = played.traces()[0]
+    episode = trace.episode.model_copy(update={"value_taken": 7})
+    instance = trace.instance.model_copy(update={"optimal_value": 10})
+    metrics = authors_documents(trace._replace(episode=episode, instance=instance)).result["result"]["metrics"]
+    assert (metrics["agent_value"], metrics["optimal_value"], metrics["optimality_gap"]) == (7, 10, 3)
+
+
 def test_the_contract_is_declared(played):
     declared = {trace.episode.runtime_contract: authors_documents(trace).trace["contract"] for trace in played.traces()}
     assert sorted(declared) == ["persistent", "stateless"]
