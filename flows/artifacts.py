@@ -26,8 +26,8 @@ def show_study(plan: StudyPlan) -> None:
         for drawing in draw_cells(warehouse, plan.digest):  # an image that needs no other file
             data = base64.b64encode(drawing.svg.encode()).decode()
             lines += [f"![{drawing.name}](data:image/svg+xml;base64,{data})", drawing.caption]
-        told = f"The 2x2 of plan {plan.digest}."
-        create_markdown_artifact("\n\n".join(lines), key=_key(plan, "result"), description=told)
+        description = f"The 2x2 of plan {plan.digest}."
+        create_markdown_artifact("\n\n".join(lines), key=_key(plan, "result"), description=description)
         for query in map(table_query, table_names()):
             frame = read_table(warehouse, query, plan.digest)
             if frame.height:
@@ -37,10 +37,11 @@ def show_study(plan: StudyPlan) -> None:
         folders.documents.mkdir(exist_ok=True)
         report = write_report(warehouse, plan.digest, folders.documents / f"report-{plan.digest}.html")
     broken = checks.filter(pl.col("result") == "broken")
-    told = f"{checks.height - broken.height} of {checks.height} checks passed."
+    description = f"{checks.height - broken.height} of {checks.height} checks passed."
     if broken.height:
-        told += f" Broken: {', '.join(f'{suite}: {name}' for suite, name in broken.select('suite', 'check').rows())}."
-    create_table_artifact(checks.to_dicts(), key=_key(plan, "checks"), description=told)
+        names = [f"{suite}: {name}" for suite, name in broken.select("suite", "check").rows()]
+        description += f" Broken: {', '.join(names)}."
+    create_table_artifact(checks.to_dicts(), key=_key(plan, "checks"), description=description)
     create_link_artifact(
         report.as_uri(),
         link_text=f"{report} on the machine that ran the analysis",

@@ -116,14 +116,14 @@ def wait_for_end(
                     warn(f"training is waiting; missing: {lack}")
             pause()
     except STOPPED:
-        told = f"stopping: the training on the work pool {GPU_POOL!r} is cancelled"
+        message = f"stopping: the training on the work pool {GPU_POOL!r} is cancelled"
         try:
             server.set_flow_run_state(flow_run_id, Cancelling())
         except (httpx.HTTPError, ObjectNotFound) as error:
-            told = (
+            message = (
                 f"the training on the work pool {GPU_POOL!r} goes on, since the Prefect server does not answer "
                 f"({error}); prefect flow-run cancel {flow_run_id} ends it"
             )
-        say(told)
+        say(message)
         raise
     return state

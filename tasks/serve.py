@@ -102,8 +102,8 @@ def serve_models(
         if command:  # without the port, which is another one at every start
             place = command.index("--port")
             del command[place : place + 2]
-        told = {"engine": spec.engine, "url": spec.url, "version": server.version, "command": command}
-        with start_run("serve_models", run.plan, run.limits, joined_run=run.run_id, environment={SERVER_KEY: told}):
+        facts = {"engine": spec.engine, "url": spec.url, "version": server.version, "command": command}
+        with start_run("serve_models", run.plan, run.limits, joined_run=run.run_id, environment={SERVER_KEY: facts}):
             yield server
 
 

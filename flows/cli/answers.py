@@ -36,8 +36,8 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
     """
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportCallIssue]
-    told = [_cells(row) for row in [*rows, StageEstimate("all, one after the other", "", *sums)]]
-    cells = pl.DataFrame(told, COLUMNS, orient="row").drop(["cost"] if limits.prices.is_free else [])
+    lines = [_cells(row) for row in [*rows, StageEstimate("all, one after the other", "", *sums)]]
+    cells = pl.DataFrame(lines, COLUMNS, orient="row").drop(["cost"] if limits.prices.is_free else [])
     title = f"{plan.name} (plan {plan.digest}): estimates, nothing was run"
     console = screen()
     console.print(render_table("estimates", cells, "rich", title=title, layout="plain", width=console.width), end="")

@@ -24,11 +24,11 @@ def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> s
         client.update_automation(found[0].id, automation)
     else:
         client.create_automation(automation)
-    told = f"automation {automation.name!r} is {'changed' if found else 'created'}"
+    outcome = f"automation {automation.name!r} is {'changed' if found else 'created'}"
     if not lacking:
-        return told
+        return outcome
     missing = ", ".join(map(repr, lacking))
-    return f"{told}; notifications are disabled: create the block {missing} and deploy again"
+    return f"{outcome}; notifications are disabled: create the block {missing} and deploy again"
 
 
 def _with_block(action: dict[str, Any], blocks: Mapping[str, UUID]) -> dict[str, Any]:

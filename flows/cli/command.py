@@ -133,8 +133,8 @@ def call_flow(flow: Flow[..., Any], values: dict[str, Any], answer: EarlyAnswer 
         cause = error.__context__
         raise UserError(one_line(cause if isinstance(cause, ValidationError) else error)) from error
     except httpx.HTTPError as error:
-        told = f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
-        raise UserError(f"an HTTP request failed ({told}); run the command again when its server answers") from error
+        cause = f"{type(error).__name__}: {' '.join(str(error).split()) or 'no message'}"
+        raise UserError(f"an HTTP request failed ({cause}); run the command again when its server answers") from error
     except KeyboardInterrupt:
         raise StoppedError("stopped; the same command resumes the run") from None
 

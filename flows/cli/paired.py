@@ -68,16 +68,16 @@ def _metrics(found: ImportedRows) -> dict[str, object]:
 
 def _sentence(rows: list[PairedMetric]) -> str:
     """Return what the scores and the tokens show."""
-    told = [f"{max(row.instance_count for row in rows)} instances in both"]
+    sentences = [f"{max(row.instance_count for row in rows)} instances in both"]
     for row in rows:
         if row.metric == "score" and row.difference is not None:
             interval = _interval(row.difference_low, row.difference_high)
-            told.append(f"score differs by {row.difference:+.3f}{interval}{_chance(row.p_holm)}")
+            sentences.append(f"score differs by {row.difference:+.3f}{interval}{_chance(row.p_holm)}")
         if row.metric == "total_tokens" and row.ratio is not None:
-            told.append(
+            sentences.append(
                 f"tokens are {row.ratio:.2f} times{_interval(row.ratio_low, row.ratio_high)}{_chance(row.p_holm)}"
             )
-    return "; ".join(told)
+    return "; ".join(sentences)
 
 
 def _interval(low: float | None, high: float | None) -> str:

@@ -178,8 +178,9 @@ def import_traces(
     from carryover.tasks.stages.imports import import_episodes
 
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
-    told = import_episodes(source, home, setting | {"runtime_contract": contract, "model_name": model, "plan": plan})
-    for sentence in told.unread:
+    setting |= {"runtime_contract": contract, "model_name": model, "plan": plan}
+    imported = import_episodes(source, home, setting)
+    for sentence in imported.unread:
         typer.echo(sentence, err=True)
-    counted = f"{told.episode_count} episodes imported from {source}, {told.step_count} executed blocks"
+    counted = f"{imported.episode_count} episodes imported from {source}, {imported.step_count} executed blocks"
     typer.echo(f"{counted}; `carryover tables --plan {plan}` shows them")

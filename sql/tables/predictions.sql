@@ -1,4 +1,4 @@
--- Were persistence only a scaffold of the runtime (section 5): the paper's three predictions and one of ours, judged
+-- Predictions of section 5, if persistence were a mere runtime scaffold: three of the paper and one of ours, judged
 with predictions (prediction, subject, statement, source, a, b, is_one_sided) as (
     values
         (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens', 'section 5',

@@ -63,7 +63,7 @@ _slots: dict[tuple[str, int], EpisodeSlots] = {}
 
 
 class ScriptedClientSpec(FrozenModel):
-    """A deterministic policy of ours."""
+    """A deterministic policy."""
 
     kind: Literal["scripted"] = "scripted"
     prints_table: bool = True

@@ -51,7 +51,7 @@ class Refusal(NamedTuple):
     kind: ErrorKind
     error_type: str
     text: str
-    """What the model is told."""
+    """Text for the model."""
 
 
 class Observed(NamedTuple):

@@ -54,7 +54,7 @@ class Opening(NamedTuple):
     goal_values: Mapping[str, object]
     """Values of the goal's `$names`."""
     contract: str
-    """Contract that the model is told."""
+    """Contract that the prompt states."""
     tool_count: int
     tool_call_cap: int | None
     """Tool calls per turn."""
@@ -111,8 +111,8 @@ class CompactWire:
     """A short format for models of a few million parameters.
 
     One system message of two lines, the task in one, and flat observations: the output, the last line of an error, and
-    the header's mode and living names. Nothing is listed twice, and what is absent is left out. A cap is told where it
-    is another than the family's usual one, under which the models were trained.
+    the header's mode and living names. Nothing is listed twice, and what is absent is left out. A cap is stated
+    where it is not the family's usual one, under which the models were trained.
     """
 
     OUTPUT_LIMIT = 900

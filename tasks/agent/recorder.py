@@ -104,8 +104,8 @@ class EpisodeRecorder:
 
     def record_opening(self, messages: Sequence[Message]) -> None:
         """Record the messages before the first reply as turn 0."""
-        told = json.dumps([message.model_dump() for message in messages], ensure_ascii=False)
-        self._add_turn(0, Reply(None, 0, ""), Completion("", "", 0, 0, 0, 0.0), told, seed=None)
+        opening = json.dumps([message.model_dump() for message in messages], ensure_ascii=False)
+        self._add_turn(0, Reply(None, 0, ""), Completion("", "", 0, 0, 0, 0.0), opening, seed=None)
 
     def watch(self, event: Event) -> None:
         """Record an event of the episode."""

@@ -225,10 +225,10 @@ class StudySpeaker(Speaker):
             "active_globals": list(self._shown_globals()),
             "last_step_globals": list(self._names.last_step_globals),
         }
-        told = self._wire.variation.header(standard, self._known_names)
-        if told is None or self._condition.header == "names":
-            return told
-        return {"runtime": told["runtime"]}
+        header = self._wire.variation.header(standard, self._known_names)
+        if header is None or self._condition.header == "names":
+            return header
+        return {"runtime": header["runtime"]}
 
     def _shown_globals(self) -> tuple[str, ...]:
         """Return the living names as the shown contract has them."""

@@ -33,8 +33,8 @@ def published_claims(run_id: str) -> list[ClaimRow]:
     Errata, claims of the text, and each number of the published tables.
     """
     errata = published_table("errata", text=True).rows(named=True)
-    told = published_table("text_claims", text=True).drop("unit", "source").rows(named=True)
-    listed = [*errata, *({"paper": "S", **row} for row in told)]
+    claimed = published_table("text_claims", text=True).drop("unit", "source").rows(named=True)
+    listed = [*errata, *({"paper": "S", **row} for row in claimed)]
     for value in recomputations():
         digits = ".0f" if float(value.recomputed).is_integer() else ".8g"  # all of a whole number, else eight
         texts = {"published": printed_numbers()[value.cells[0]], "recomputed": f"{value.recomputed:{digits}}"}

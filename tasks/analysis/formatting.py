@@ -11,7 +11,7 @@ WORD_COLUMNS = frozenset({
     "analysis", "category", "comparison_group", "finish_category", "finish_reason", "metric", "published_category",
     "reading", "section", "table_6_category",
 })  # fmt: skip
-"""Columns whose values are words of ours and not names of something: their underscores are spaces to a reader."""
+"""Columns of words rather than names: a reader sees spaces for their underscores."""
 
 BASE_WORDS = {"common": "common with adapters", "both": "both idioms with adapters"}
 VARIANT_WORDS = {
@@ -92,7 +92,7 @@ def _shared_decimals(values: Mapping[str, Any], measured: list[str]) -> int | No
 
 def _with_intervals(text: dict[str, str]) -> dict[str, str]:
     """Return a row's texts with intervals beside their estimates."""
-    told = dict(text)
+    joined = dict(text)
     for low, low_end in text.items():
         if low != "low" and "_low" not in low:
             continue
@@ -100,11 +100,11 @@ def _with_intervals(text: dict[str, str]) -> dict[str, str]:
         estimate = low.replace("_low", "").replace("low", "estimate")
         if high not in text or estimate not in text:
             continue
-        del told[low]
-        del told[high]
+        del joined[low]
+        del joined[high]
         if text[estimate] and low_end and text[high]:
-            told[estimate] = f"{text[estimate]} [{low_end}, {text[high]}]"
-    return told
+            joined[estimate] = f"{text[estimate]} [{low_end}, {text[high]}]"
+    return joined
 
 
 def format_value(column: str, value: Any) -> str:

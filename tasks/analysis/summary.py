@@ -50,14 +50,14 @@ def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) 
     setting = settings.row(0, named=True)
     own = cells.filter(*(pl.col(column) == setting[column] for column in GROUP_COLUMNS))
     tokens = own.select(pl.col(column).alias(name) for column, name in TOKEN_COLUMNS.items())
-    told = findings(settings)
+    sentences = findings(settings)
     if setting["no_verdict_reason"] is None:
-        told += robust_findings(own)
+        sentences += robust_findings(own)
     least, most = WIDTHS
     console = Console(file=StringIO(), width=min(max(width, least), most), highlight=False)
     with console.capture() as capture:
         console.print(cells_text(cells_of(own), f"{describe_setting(**setting)} ({setting['measured_on']})"))
-        console.print(f"\n{' '.join(told)}\n", markup=False)
+        console.print(f"\n{' '.join(sentences)}\n", markup=False)
         console.print(rich_table("tokens", tokens, title="Tokens per episode"))
         console.print(ELSEWHERE, markup=False)
     return capture.get()
@@ -75,9 +75,9 @@ def findings(settings: pl.DataFrame) -> list[str]:
         return [f"No verdict: {setting['no_verdict_reason']}."]
     if setting["interaction_ratio"] is None or setting["interaction_ratio_low"] is None:
         return ["The interaction of training and runtime has no interval yet."]
-    told = [_cost_of_a_runtime(setting), _ratios(setting), _script_control(setting), _missing_names(setting)]
-    told += [_ended_pairs(setting), _single_seed(setting)]
-    return [sentence for sentence in told if sentence]
+    found = [_cost_of_a_runtime(setting), _ratios(setting), _script_control(setting), _missing_names(setting)]
+    found += [_ended_pairs(setting), _single_seed(setting)]
+    return [sentence for sentence in found if sentence]
 
 
 def _cost_of_a_runtime(setting: Row) -> str:

@@ -126,8 +126,8 @@ class Restored(NamedTuple):
             steps = sorted({difference.step for difference in self.differences})
             if steps:
                 changed = sorted({difference.field for difference in self.differences})
-                told = f"{', '.join(map(str, steps))} ({', '.join(changed)})"
-                notes.append(fill("restored_otherwise", steps=told))
+                changes = f"{', '.join(map(str, steps))} ({', '.join(changed)})"
+                notes.append(fill("restored_otherwise", steps=changes))
             if self.lost_names:
                 notes.append(fill("names_lost", names=names))
         if self.missing_functions:

@@ -36,7 +36,7 @@ class Skill(NamedTuple):
 
         The host reads the files and runs nothing of them. What was injected before is not injected again.
         """
-        told = fill("skill", name=self.name, instructions=self.instructions)
+        text = fill("skill", name=self.name, instructions=self.instructions)
         known = {entry.name for entry in runtime.idle.injected}
         for file in sorted(self.folder.glob("*.py")):
             source = file.read_text(encoding="utf-8")
@@ -46,8 +46,8 @@ class Skill(NamedTuple):
                     if not function.name.startswith("_") and function.name not in known:
                         runtime.idle.install(Binding(("define", function.name, source)), _describe(function))
             except (SyntaxError, InjectionError) as error:
-                told = f"{told}\n{fill('notice', text=f'{file.name} could not be loaded: {error}')}"
-        return told
+                text = f"{text}\n{fill('notice', text=f'{file.name} could not be loaded: {error}')}"
+        return text
 
 
 def find_skills(folder: Path) -> dict[str, Skill]:

@@ -67,14 +67,14 @@ async def _delegate(runtime: RuntimeStream, other: Agent, question: str, give: l
         for name in map(str, give):
             _pass_on(name, runtime, other.runtime)
         answer = await other.ask_async(question)
-        told = [answer.text]
+        lines = [answer.text]
         for name in map(str, take):
             _pass_on(name, other.runtime, runtime)
     except (BusyError, InjectionError, RetrievalError) as error:
         return f"An object could not be passed on: {error}"
     if take:
-        told.append(f"Bound here: {', '.join(map(str, take))}.")
-    return "\n".join(told)
+        lines.append(f"Bound here: {', '.join(map(str, take))}.")
+    return "\n".join(lines)
 
 
 def _pass_on(name: str, source: RuntimeStream, target: RuntimeStream) -> None:

@@ -39,9 +39,9 @@ def atif_document(trace: RecordedTrace) -> dict[str, Any]:
         "train_contract": episode.train_contract,
     }
     steps_of = trace.steps_by_turn()
-    told = [{"source": message.role, "message": message.content} for message in trace.opening]
-    told += [_agent_step(turn, steps_of.get(turn.turn, [])) for turn in trace.turns if turn.turn > 0]
-    steps = [step | {"step_id": number} for number, step in enumerate(told, start=1)]
+    unnumbered = [{"source": message.role, "message": message.content} for message in trace.opening]
+    unnumbered += [_agent_step(turn, steps_of.get(turn.turn, [])) for turn in trace.turns if turn.turn > 0]
+    steps = [step | {"step_id": number} for number, step in enumerate(unnumbered, start=1)]
     return {
         "schema_version": SCHEMA_VERSION,
         "session_id": episode.run_id,
@@ -112,8 +112,8 @@ def _results(turn: TurnRow, steps: list[StepRow]) -> list[dict[str, Any]]:
         if steps:
             source = {"source_call_id": _call_id(turn, steps[0], steps)}
         return [source | {"content": turn.observation}]
-    told = [json.dumps({"result": step.result, "output": step.output, "error": step.error}) for step in steps]
+    contents = [json.dumps({"result": step.result, "output": step.output, "error": step.error}) for step in steps]
     return [
         {"source_call_id": _call_id(turn, step, steps), "content": content}
-        for step, content in zip(steps, told, strict=True)
+        for step, content in zip(steps, contents, strict=True)
     ]

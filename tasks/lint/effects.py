@@ -13,7 +13,7 @@ _HINTS = re.compile(
     r"|Path|copy|localhost|127\.0|mkdir|makedirs|rename|connect|imread|retrieve|^\s*[!%]",
     re.MULTILINE,
 )
-"""Words without which a block touches nothing but names and imports: most blocks are told apart by them alone."""
+"""Words without which a block touches nothing but names and imports: most blocks need no closer look."""
 _SHELL_LINE = re.compile(r"^\s*(?:[\w, ]+=\s*)?!(?P<command>.+)$", re.MULTILINE)
 _MAGIC_LINE = re.compile(r"^\s*%(?P<name>cd|env|set_env|pip|conda)\b[ \t]*(?P<rest>.*)$", re.MULTILINE)
 _KIND_OF_CONTEXT: dict[type[ast.expr_context], Kind] = {ast.Load: "read", ast.Store: "set", ast.Del: "clear"}

@@ -102,8 +102,8 @@ def refuse_without_code(summary: LintSummary, tally: Tally) -> None:
     reasons = tally.sentences()
     if summary.without_code_count:
         reasons.append("no block, tag or call that runs code")
-    told = "; ".join(reasons) or "nothing that a reader knows"
-    raise UserError(f"no code found in {summary.trace_count} traces: {told}")
+    why = "; ".join(reasons) or "nothing that a reader knows"
+    raise UserError(f"no code found in {summary.trace_count} traces: {why}")
 
 
 def _traces_of_text(text: str, tally: Tally) -> Iterator[Trace]:

@@ -11,7 +11,7 @@ def describe_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> 
     """Return a sentence per field that differs between JSON objects.
 
     Lists of the same length are compared place by place, so one changed seed is one sentence. Of lists of different
-    lengths both are told whole, or, where they hold objects, their lengths and what differs in the places that both
+    lengths both are shown whole, or, where they hold objects, their lengths and what differs in the places that both
     have.
     """
     return list(_differences("", first, second))

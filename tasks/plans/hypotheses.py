@@ -309,8 +309,8 @@ def count_claims(verdicts: Iterable[Verdict]) -> list[str]:
         counts[outcome] += 1
         if outcome == "holds":
             reasons[_fulfilled_by(judged)] += 1
-    told = [f"{counts['holds']} hold", f"{counts['does not hold']} do not", f"{counts['no verdict']} without a verdict"]
-    lines = [f"{len(by_claim)} distinct claims in {sum(map(len, by_claim.values()))} verdicts: {', '.join(told)}"]
+    held = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['no verdict']} without a verdict"
+    lines = [f"{len(by_claim)} distinct claims in {sum(map(len, by_claim.values()))} verdicts: {held}"]
     if reasons:
         shares = [f"{reasons[words]} {words}" for words in FULFILLED_BY if reasons[words]]
         lines.append(f"of those that hold: {', '.join(shares)}")

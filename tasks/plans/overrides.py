@@ -104,7 +104,7 @@ class Overrides(FrozenModel):
         default=None, description="Number format of training, beside quantized weights."
     )
     chat_template: Literal["chatml", "qwen3"] | None = Field(
-        default=None, description="A template of ours in place of the base's own, where that cannot train."
+        default=None, description="Chat template in place of the base's own, where that cannot train."
     )
     epochs: float | None = Field(default=None, gt=0, description="Passes over the training data.")
     learning_rate: float | None = Field(default=None, gt=0, description="Peak learning rate of AdamW.")

@@ -51,7 +51,7 @@ class TeacherSpec(FrozenModel):
     """The teacher of the training traces."""
 
     kind: Literal["scripted", "endpoint"]
-    """A deterministic policy of ours, or a model behind an endpoint."""
+    """A deterministic policy, or a model behind an endpoint."""
     episode: EpisodeSpec
     endpoint: EndpointSpec | None = None
     """Where the teacher is reached, for `endpoint`."""

@@ -70,6 +70,6 @@ def _with_block(reply: Reply, data: Mapping[str, Any]) -> Reply:
     if data["code"] is None:
         return reply._replace(text=data["assistant_text"], error=error)
     result = outcome.get("result")
-    told = result if result is None or isinstance(result, str) else json.dumps(result)
-    block = Block(data["code"], output=outcome.get("output") or "", error=error, result=told)
+    text = result if result is None or isinstance(result, str) else json.dumps(result)
+    block = Block(data["code"], output=outcome.get("output") or "", error=error, result=text)
     return reply._replace(text=data["assistant_text"], blocks=(block,), error=None)

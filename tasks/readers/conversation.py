@@ -33,8 +33,8 @@ class Answer(NamedTuple):
 
 def role_of(message: Mapping[str, Any]) -> str:
     """Return who wrote a message, in lower case; empty where nothing tells."""
-    told = next((message[key] for key in _ROLE_KEYS if isinstance(message.get(key), str)), "")
-    return str(told).lower()
+    role = next((message[key] for key in _ROLE_KEYS if isinstance(message.get(key), str)), "")
+    return str(role).lower()
 
 
 def text_of(message: Mapping[str, Any]) -> str:

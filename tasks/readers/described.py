@@ -23,7 +23,7 @@ def chat_trace(
     `name` identifies it where the record does not.
     """
     listed = [message for message in messages if message is not None]
-    told: dict[str, Any] = {
+    usual: dict[str, Any] = {
         "trace_id": first_text(record, ID_FIELDS) or name,
         "instance_id": first_text(record, _INSTANCE_FIELDS),
         "declared_contract": _first_contract(record, _CONTRACT_FIELDS),
@@ -33,7 +33,7 @@ def chat_trace(
         "score": first_number(record, _SCORE_FIELDS),
         "finish_reason": first_text(record, _FINISH_FIELDS),
     }
-    return Trace(replies=replies_of(listed, runs), opening=opening_of(listed), **(told | more))
+    return Trace(replies=replies_of(listed, runs), opening=opening_of(listed), **(usual | more))
 
 
 def _first_contract(record: Mapping[str, Any], fields: Iterable[str]) -> str | None:

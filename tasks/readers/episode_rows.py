@@ -83,22 +83,22 @@ class _RowsOfReplies:
 
     def add(self, turn: int, reply: Reply) -> None:
         """Add the rows of a reply."""
-        told = _last_step_globals(reply.observation)
+        listed = _last_step_globals(reply.observation)
         errors: list[tuple[int | None, str]] = [] if reply.error is None else [(None, reply.error)]
         for index, block in enumerate(reply.blocks):
             is_last = index == len(reply.blocks) - 1
-            self._add_step(turn, block, told if is_last else None)
+            self._add_step(turn, block, listed if is_last else None)
             if block.error:
                 errors.append((len(self.steps), block.error))
         for index, (step, error) in enumerate(errors):
             place = {**self._ids, "turn": turn, "step": step, "error_index": index}
             self.errors.append(_error(place, error, is_model_error=reply.is_model_error))
 
-    def _add_step(self, turn: int, block: Block, told: tuple[str, ...] | None) -> None:
+    def _add_step(self, turn: int, block: Block, listed: tuple[str, ...] | None) -> None:
         parsed = parse_block(block.code, TOOL_NAMES)
-        after = () if self._is_stateless else told
+        after = () if self._is_stateless else listed
         place = {**self._ids, "turn": turn, "step": len(self.steps) + 1}
-        known = place | {"active_globals_before": self._alive, "last_step_globals": told or ()}
+        known = place | {"active_globals_before": self._alive, "last_step_globals": listed or ()}
         self.steps.append(_step(known, block, parsed, after))
         self.events += name_event_rows(parsed, **self._ids, step=len(self.steps), active_globals_before=self._alive)
         self._alive = after or ()
@@ -186,10 +186,10 @@ def _episode(
     )
 
 
-def _tokens(told: int | None, of_replies: list[int]) -> int:
-    if told is None:
+def _tokens(given: int | None, of_replies: list[int]) -> int:
+    if given is None:
         return sum(of_replies)
-    return told
+    return given
 
 
 def _turn(ids: dict[str, str], turn: int, reply: Reply) -> TurnRow:

@@ -151,8 +151,8 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
         return Outcome(text, find_error(text))
     stderr = str(held.get("stderr") or "")
     output = "\n".join(filter(None, [*(text_of_parts(held.get(key)) for key in _OUTPUT_KEYS), stderr]))
-    told = next((held[key] for key in _ERROR_KEYS if held.get(key)), None)
-    error = _told_error(told) if told is not None else find_error(output) or _exit_error(held, stderr)
+    given = next((held[key] for key in _ERROR_KEYS if held.get(key)), None)
+    error = _read_error(given) if given is not None else find_error(output) or _exit_error(held, stderr)
     return Outcome(output, error, _as_text(held.get("result")))
 
 
@@ -162,12 +162,12 @@ def _as_text(result: Any) -> str | None:
     return json.dumps(result)
 
 
-def _told_error(told: Any) -> str:
+def _read_error(given: Any) -> str:
     """Return an error given as text or object."""
-    if not isinstance(told, Mapping):
-        return str(told)
-    kind = told.get("type") or told.get("name") or told.get("ename") or "Exception"
-    message = told.get("message") or told.get("value") or told.get("evalue") or ""
+    if not isinstance(given, Mapping):
+        return str(given)
+    kind = given.get("type") or given.get("name") or given.get("ename") or "Exception"
+    message = given.get("message") or given.get("value") or given.get("evalue") or ""
     found = find_error(str(message))
     return found or f"{kind}: {message}"
 

@@ -15,7 +15,7 @@ def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Trac
     The declared contract is the one that the model was shown.
     """
     chosen = lazy(episodes).select("episode_id", "shown_contract").sort("episode_id").collect()
-    told, ran = (
+    declared, ran = (
         lazy(frame)
         .join(chosen.lazy(), on="episode_id", how="semi")
         .sort(order)
@@ -31,7 +31,7 @@ def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Trac
             blocks.setdefault(row["turn"], []).append(block)
         replies = tuple(
             Reply(row["assistant_text"], tuple(blocks.get(row["turn"], ())), row["observation"] or "")
-            for row in told.get(episode_id, ())
+            for row in declared.get(episode_id, ())
             if row["turn"] > 0
         )
         yield Trace(

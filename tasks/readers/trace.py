@@ -75,7 +75,7 @@ class Trace:
     """Where it was read."""
     opening: tuple[OpeningMessage, ...] = ()
     declared_contract: str | None = None
-    """Contract that the agent was told."""
+    """Contract that the prompt stated."""
     runtime_contract: str | None = None
     """Contract in force, where the source declares one."""
     train_contract: str | None = None

@@ -31,7 +31,7 @@ DRIVER = Path("/proc/driver/nvidia/gpus")
 def describe_environment() -> dict[str, Any]:
     """Return command line, Python, system, hardware and packages as JSON values.
 
-    No key is on a command line of ours: keys come from environment variables.
+    No command line holds a key: keys come from environment variables.
     """
     return {
         "command_line": command_line(sys.orig_argv),

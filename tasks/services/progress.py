@@ -18,9 +18,9 @@ from rich.text import Text
 PLAIN_INTERVAL_SECONDS = 30.0
 """Time between two lines where there is no terminal."""
 LEAST_RATE = 0.05
-"""Units per second below which the seconds of a unit are told instead."""
+"""Units per second below which the seconds of a unit are shown instead."""
 UNITS_BEFORE_ESTIMATE = 10
-"""Units that must be done before the time left is told."""
+"""Units that must be done before the time left is shown."""
 
 
 class Advance(Protocol):
@@ -97,10 +97,10 @@ class RateColumn(ProgressColumn):
 
 
 class TimeLeftColumn(TimeRemainingColumn):
-    """Time left once it can be told; at the end, time taken."""
+    """Time left once it is known; at the end, time taken."""
 
     def render(self, task: Task) -> Text:
-        """Show the time, or dashes before it can be told.
+        """Show the time, or dashes before it is known.
 
         Of units played side by side the first tells little.
         """
@@ -183,14 +183,14 @@ def waiting_line(label: str) -> Iterator[Callable[[str], None]]:
 def _plain_lines(label: str, total: int, unit: str) -> Iterator[Advance]:
     stage = StageProgress(label, total, unit)
     started = time.monotonic()
-    told = started
+    last_shown = started
 
     def advance(count: int, detail: str = "") -> None:
-        nonlocal told
+        nonlocal last_shown
         stage.add(count, detail)
         now = time.monotonic()
-        if now - told >= PLAIN_INTERVAL_SECONDS and stage.done < total:
-            told = now
+        if now - last_shown >= PLAIN_INTERVAL_SECONDS and stage.done < total:
+            last_shown = now
             _say(stage.describe(now - started)[1])
 
     yield advance

@@ -7,7 +7,7 @@ import warnings
 
 ATTEMPTS = 20
 FILENAME = "<block>"
-"""What a warning about the source would name; nobody is told of those, since a model wrote the source."""
+"""File name in warnings about the source, which are suppressed: a model wrote it."""
 _lock = threading.Lock()
 _CATEGORIES = (SyntaxWarning, DeprecationWarning)
 _FILTERS = [("ignore", None, category, re.compile(FILENAME), 0) for category in _CATEGORIES]

@@ -132,7 +132,7 @@ def file_lock(path: Path) -> Iterator[str | None]:
 def file_lock_when_free(path: Path, check: Callable[[str], None] = lambda _: None) -> Iterator[None]:
     """Hold a lock file, once no other process holds it.
 
-    `check` is told the holder at every look, and may raise.
+    `check` gets the holder at every look, and may raise.
     """
     while True:
         with file_lock(path) as holder:

@@ -103,7 +103,7 @@ def read_card(folder: Path) -> ModelCard:
     try:
         return ModelCard.model_validate_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UserError(f"{folder} has no {CARD_NAME}: not a finished training of ours; train it first") from error
+        raise UserError(f"{folder} has no {CARD_NAME}: not a finished training; train it first") from error
     except ValidationError as error:
         raise UserError(f"{path} is not a model card of this version; train the model again") from error
 

@@ -65,12 +65,12 @@ def held(output: Path, check: Callable[[], None] = lambda: None) -> Iterator[Non
     Another process that holds it is waited for: it trains the same model, for another study. `check` is called at
     every look and may raise.
     """
-    told: list[str] = []
+    named: list[str] = []
 
     def look(holder: str) -> None:
         check()
-        if not told:
-            told.append(holder)
+        if not named:
+            named.append(holder)
             print(f"waiting for {holder}, which trains in {output}", flush=True)
 
     with file_lock_when_free(output / LOCK_FILE, look):

@@ -60,13 +60,13 @@ def train_in_process(
     description = job.output / DESCRIPTION_NAME
     printed = job.output / OUTPUT_NAME
     write_whole(description, job.model_dump_json())
-    told = 0
+    last_step = 0
 
     def tell() -> None:
-        nonlocal told
+        nonlocal last_step
         for metric in read_log(job.output / LOG_NAME) if on_log else ():
-            if metric.optimizer_step > told:
-                told = metric.optimizer_step
+            if metric.optimizer_step > last_step:
+                last_step = metric.optimizer_step
                 on_log(metric)
 
     with ExitStack() as stack:

@@ -50,12 +50,12 @@ def shown_progress(label: str, total: int, unit: str) -> Iterator[Advance]:
 
 def _report(progress: StageProgress, artifact: UUID, is_over: threading.Event) -> None:
     started = time.monotonic()
-    told = -1
+    last_shown = -1
     is_last = False
     while not is_last:
         is_last = is_over.wait(UPDATE_SECONDS)
-        if is_last or progress.done != told:
-            told = progress.done
+        if is_last or progress.done != last_shown:
+            last_shown = progress.done
             share, text = progress.describe(time.monotonic() - started)
             with suppress(httpx.HTTPError):  # the next update tells more
                 update_progress_artifact(artifact, share, description=text)

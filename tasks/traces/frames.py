@@ -1,4 +1,4 @@
-"""Rows of one table, in whatever the caller holds them."""
+"""Rows of one table, as Polars or Arrow."""
 
 import polars as pl
 import pyarrow as pa

@@ -124,7 +124,7 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     runtime_contract: str
     """Contract in force."""
     shown_contract: str
-    """Contract that prompt and header told the model."""
+    """Contract that prompt and header state to the model."""
     visibility: Visibility
     """Whether prompt and header follow the runtime in force or the contract of training."""
     header: Header
@@ -306,7 +306,7 @@ class ToolCallRow(Row, table="tool_calls", key=("episode_id", "step", "call")):
     error_type: str | None
     """Class name of the exception that the call raised; null where it raised none."""
     error_message: str | None
-    """What the block was told where the call failed."""
+    """Message that the block got where the call failed."""
     is_caught: bool
     """For an errored call: whether the block caught the error."""
     is_injected: bool

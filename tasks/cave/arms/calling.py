@@ -39,7 +39,7 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list:
 class CallResult(NamedTuple):
     """Outcome of one call."""
 
-    told: str
+    content: str
     code: str
     """The call as Python."""
     error: BlockError | None = None
@@ -121,7 +121,7 @@ class CallingAgent(Speaker):
         ran = [await self._call(call) for call in reply.calls]
         calls = self._table.finish_block(None)
         for one, call in zip(ran, reply.calls, strict=True):
-            self._tell(Message(role="tool", content=one.told, tool_call_id=call.call_id))
+            self._tell(Message(role="tool", content=one.content, tool_call_id=call.call_id))
         code = "\n".join(one.code for one in ran)
         return Acted(code, _result(ran, calls), is_verified=self.is_verified)
 
@@ -153,23 +153,23 @@ class CallingAgent(Speaker):
         if call.name == EXECUTE and self._python is not None:
             return await self._execute(self._python, str(arguments.get("code", "")))
         frame = self._table.answer(call.name, [], arguments)
-        told = json.dumps(frame[1]) if frame[0] == "value" else f"error: {frame[1]}: {frame[2]}"
+        content = json.dumps(frame[1]) if frame[0] == "value" else f"error: {frame[1]}: {frame[2]}"
         shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        return CallResult(told, f"{call.name}({shown})")
+        return CallResult(content, f"{call.name}({shown})")
 
     async def _execute(self, python: RuntimeStream, code: str) -> CallResult:
         acted = await python.run(code)
         self.is_verified = self.is_verified and acted.is_verified
         result = acted.result
         error = None if result.error is None else result.error.message
-        told = [part for part in (result.output, result.result, error) if part]
-        return CallResult("\n".join(told), code, result.error)
+        parts = [part for part in (result.output, result.result, error) if part]
+        return CallResult("\n".join(parts), code, result.error)
 
 
 def _result(ran: list[CallResult], calls: tuple[ToolCall, ...]) -> BlockResult:
     """Return a reply's calls as the result of one block."""
     return BlockResult(
-        "\n".join(one.told for one in ran),
+        "\n".join(one.content for one in ran),
         None,
         next((one.error for one in ran if one.error), None),
         active_globals=(),
@@ -200,9 +200,9 @@ def _schema(function: Callable[..., Any]) -> dict[str, Any]:
     return {"description": inspect.getdoc(function) or "", "parameters": declared}
 
 
-def _as_text(told: list[Message]) -> str:
+def _as_text(messages: list[Message]) -> str:
     """Return messages as one text, as JSON if they answer calls."""
-    is_plain = all(message.role == "user" for message in told)
+    is_plain = all(message.role == "user" for message in messages)
     if is_plain:
-        return "\n\n".join(message.content for message in told)
-    return json.dumps([message.model_dump() for message in told])
+        return "\n\n".join(message.content for message in messages)
+    return json.dumps([message.model_dump() for message in messages])

@@ -43,11 +43,11 @@ def lesson(case: Case, arm_name: ArmName) -> Conversation:
     keeps_names = arm.contract is ContractName.PERSISTENT
     objects = {**(case.world.variables if arm.is_injected else {}), **environment.functions()}
     entries = [describe(name, value, case.world.descriptions.get(name, "")) for name, value in objects.items()]
-    told = "\n".join((fill("no_output"), fill("reminder" if keeps_names else "reminder_stateless")))
+    feedback = "\n".join((fill("no_output"), fill("reminder" if keeps_names else "reminder_stateless")))
     replies = script(case, arm)
     texts = [system_prompt(entries, {}, environment.instructions(), keeps_names=keeps_names)]
     for turn, block, done in zip(case.turns, replies[::2], replies[1::2], strict=True):
-        texts += [turn.question, block, told, done]
+        texts += [turn.question, block, feedback, done]
     roles = ["system", *("user", "assistant") * (len(texts) // 2)]
     messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
     return Conversation.model_validate({"messages": messages})

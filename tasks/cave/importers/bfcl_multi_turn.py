@@ -61,11 +61,11 @@ class Simulators:
             value = f"Error during execution: {error}"
         try:
             text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict) else str(value)
-            told = value if isinstance(value, str) else json.loads(json.dumps(value))
+            answer = value if isinstance(value, str) else json.loads(json.dumps(value))
         except TypeError:
-            text = told = str(value)
+            text = answer = str(value)
         self.answers.append(text)
-        return told
+        return answer
 
     def state(self) -> dict[str, Json]:
         """Return the public attributes of the objects, and the answers so far."""

@@ -48,7 +48,7 @@ def _draw(random_source: random.Random, world: World) -> Turn:
         by = random_source.randrange(2, 40)
         source = random_source.choice([other for other in numbers if other != name])
         parts.append(_change(name, source, by))
-    question = "In this order: " + "; ".join(told for told, _ in parts) + "."
+    question = "In this order: " + "; ".join(request for request, _ in parts) + "."
     return Turn(question, "\n".join(code for _, code in parts))
 
 
@@ -60,7 +60,7 @@ def _change(name: str, source: str, by: int) -> tuple[str, str]:
         case "label":
             return f"append a hyphen and `{source}` to `{name}`", f"{name} += f'-{{{source}}}'"
         case "flags":
-            told = f"turn every entry of `{name}` around and add the entry k{by}, which is true"
-            return told, f"{name} = {{k: not v for k, v in {name}.items()}} | {{'k{by}': True}}"
-    told = f"append the sum of `{name}` and `{source}` to `{name}`"
-    return told, f"{name}.append(sum({name}) + {source})"
+            request = f"turn every entry of `{name}` around and add the entry k{by}, which is true"
+            return request, f"{name} = {{k: not v for k, v in {name}.items()}} | {{'k{by}': True}}"
+    request = f"append the sum of `{name}` and `{source}` to `{name}`"
+    return request, f"{name}.append(sum({name}) + {source})"

@@ -53,7 +53,7 @@ def _trace(document: Mapping[str, Any], result: Mapping[str, Any], task_id: str)
 
 
 def _opening(summary: Mapping[str, Any]) -> tuple[OpeningMessage, ...]:
-    told = summary["task"]
-    task = told if isinstance(told, str) else json.dumps(told, sort_keys=True)
+    declared = summary["task"]
+    task = declared if isinstance(declared, str) else json.dumps(declared, sort_keys=True)
     systems = [OpeningMessage("system", text) for text in summary.get("system_prompts") or ()]
     return (*systems, OpeningMessage("user", task))

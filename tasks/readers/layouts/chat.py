@@ -30,10 +30,7 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per record.
-
-    Of an episode of this project, the first block of a reply ran.
-    """
+    """Yield one trace per record; of our episodes, first blocks ran."""
     for record in records:
         content = record.content
         declaration = str(content.get("declaration") or "")

@@ -23,8 +23,9 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
         is_python = language in ("python", "ipython")
         sources = [cell for cell in cells if cell["cell_type"] == "code"]
         replies = [_reply(cell) if is_python else Reply("", unread=(f"a cell of {language}",)) for cell in sources]
-        told = [OpeningMessage("user", _text(cell["source"])) for cell in cells[:1] if cell["cell_type"] == "markdown"]
-        yield Trace(trace_id=record.name, replies=tuple(replies), opening=tuple(told))
+        texts = [_text(cell["source"]) for cell in cells[:1] if cell["cell_type"] == "markdown"]
+        opening = tuple(OpeningMessage("user", text) for text in texts)
+        yield Trace(trace_id=record.name, replies=tuple(replies), opening=opening)
 
 
 def _language(notebook: Mapping[str, Any]) -> str:

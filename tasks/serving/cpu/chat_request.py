@@ -206,11 +206,11 @@ def parse_request(body: bytes) -> ChatRequest:
     except ValidationError as error:
         first = error.errors()[0]
         param = ".".join(map(str, first["loc"])) or None
-        told = "; ".join(
+        problems = "; ".join(
             f"{'.'.join(map(str, each['loc'])) or 'body'}: {each['msg'].removeprefix('Value error, ')}"
             for each in error.errors()
         )
-        raise ApiError(400, "BadRequestError", told, param) from error
+        raise ApiError(400, "BadRequestError", problems, param) from error
 
 
 def describe_api(version: str, models: list[str]) -> dict[str, Any]:
