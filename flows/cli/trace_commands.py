@@ -42,6 +42,10 @@ def episode(
 
 
 def view(
+    traces: Annotated[
+        Path | None,
+        typer.Argument(help="Foreign traces, a file or folder of any known layout; default: the warehouse."),
+    ] = None,
     *,
     home: Home = None,
     plan: Plan = None,
@@ -50,17 +54,19 @@ def view(
         typer.Option("--out", help="Write a file that ends with .html, or a new folder, instead of serving."),
     ] = None,
     where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, for --out.")] = "true",
+    contract: Annotated[str, typer.Option(help="Contract of foreign traces that declare none.")] = "persistent",
     host: Annotated[str, typer.Option(help="Address to listen at; any but loopback asks for a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
 ) -> None:
     """Look at the study and its traces in a browser."""
-    from carryover.flows.cli.view import serve_viewer, write_viewer
+    from carryover.flows.cli.view import open_viewed, serve_viewer, write_viewer
 
-    if out is not None:
-        typer.echo(f"{write_viewer(home, plan, out, where)} episodes in {out}")
-        return
-    serve_viewer(home, plan, host=host, port=port, opens=opens)
+    with open_viewed(traces, home, contract) as warehouse:
+        if out is None:
+            serve_viewer(warehouse, plan, host=host, port=port, opens=opens)
+        else:
+            typer.echo(f"{write_viewer(warehouse, plan, out, where)} episodes in {out}")
 
 
 def diff(first_run: str, second_run: str, home: Home = None) -> None:

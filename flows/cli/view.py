@@ -4,6 +4,8 @@ import secrets
 import socket
 import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import uvicorn
 
 from carryover.flows.cli.asking import ask_of
 from carryover.flows.cli.folders import choose_plan, open_warehouse
+from carryover.flows.cli.foreign import foreign_warehouse
 from carryover.storage.errors import QueryError
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.services.errors import UserError
@@ -21,33 +24,38 @@ from carryover.tasks.viewer.pages import answer
 from carryover.tasks.viewer.server import LOOPBACK, Answer, viewer_app
 
 
-def serve_viewer(home: Path | None, plan: str | None, *, host: str, port: int, opens: bool) -> None:
-    """Serve the warehouse's pages until stopped, and open a browser.
+@contextmanager
+def open_viewed(source: Path | None, home: Path | None, contract: str) -> Iterator[Warehouse]:
+    """Yield the warehouse to look at: that of foreign traces, or without any the data folder's."""
+    opened = open_warehouse(home) if source is None else foreign_warehouse(source, contract)
+    with opened as warehouse:
+        yield warehouse
+
+
+def serve_viewer(warehouse: Warehouse, plan: str | None, *, host: str, port: int, opens: bool) -> None:
+    """Serve a warehouse's pages until stopped, and open a browser.
 
     Raise `UserError` for an unknown plan or a port in use.
     """
-    with open_warehouse(home) as warehouse:
-        token = None
-        hosts = LOOPBACK
-        if host not in LOOPBACK:
-            token = secrets.token_urlsafe(24)
-            hosts = (*LOOPBACK, host, socket.gethostname())
-        app = viewer_app(warehouse_answer(warehouse, choose_plan(warehouse, plan)), token=token, hosts=hosts)
-        listening = _listen(host, port)
-        url = f"http://{host}:{listening.getsockname()[1]}/"
-        if token is not None:
-            url += f"?token={token}"
-        typer.echo(f"viewer at {url}; Ctrl-C stops it")
-        if opens:
-            threading.Timer(0.5, webbrowser.open, [url]).start()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        server.run(sockets=[listening])
+    token = None
+    hosts = LOOPBACK
+    if host not in LOOPBACK:
+        token = secrets.token_urlsafe(24)
+        hosts = (*LOOPBACK, host, socket.gethostname())
+    app = viewer_app(warehouse_answer(warehouse, choose_plan(warehouse, plan)), token=token, hosts=hosts)
+    listening = _listen(host, port)
+    url = f"http://{host}:{listening.getsockname()[1]}/"
+    if token is not None:
+        url += f"?token={token}"
+    typer.echo(f"viewer at {url}; Ctrl-C stops it")
+    if opens:
+        threading.Timer(0.5, webbrowser.open, [url]).start()
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listening])
 
 
-def write_viewer(home: Path | None, plan: str | None, target: Path, where: str) -> int:
+def write_viewer(warehouse: Warehouse, plan: str | None, target: Path, where: str) -> int:
     """Write the pages of a plan as a file or a folder; return the number of episodes."""
-    with open_warehouse(home) as warehouse:
-        return write_bundle(ask_of(warehouse), choose_plan(warehouse, plan), target, where)
+    return write_bundle(ask_of(warehouse), choose_plan(warehouse, plan), target, where)
 
 
 def warehouse_answer(warehouse: Warehouse, default_plan: str) -> Answer:

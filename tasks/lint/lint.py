@@ -83,6 +83,22 @@ class TraceLint(NamedTuple):
     """Blocks that ended because a name was not defined."""
 
 
+class BlockLint(NamedTuple):
+    """Findings about one block of a trace."""
+
+    carried: tuple[str, ...]
+    """Names and other state that it takes from earlier blocks, e.g. `items`, `file part.json`."""
+    early_names: tuple[str, ...]
+    """Names that it uses before any block has bound them, or after they were deleted."""
+    is_judged: bool
+    """Whether the block is code that could be read."""
+
+
+def lint_blocks(blocks: Collection[Block], *, tools: Collection[str] | None = None) -> tuple[BlockLint, ...]:
+    """Return the findings about each block of a trace, in order; `tools` as for `lint_traces`."""
+    return _follow(blocks, tools).blocks
+
+
 def lint_traces(traces: Iterable[Trace], *, tools: Collection[str] | None = None) -> Iterator[TraceLint]:
     """Yield the findings about each trace.
 
@@ -159,6 +175,7 @@ class _Followed(NamedTuple):
     """First block that takes something from an earlier one, and what."""
     observed_count: int
     failed_count: int
+    blocks: tuple[BlockLint, ...]
 
 
 def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Followed:
@@ -176,6 +193,7 @@ def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Follow
         following.first,
         following.observed_count,
         following.failed_count,
+        tuple(following.blocks),
     )
 
 
@@ -188,6 +206,7 @@ class _Following:
         self.first: tuple[int, str] | None = None
         self.observed_count = 0
         self.failed_count = 0
+        self.blocks: list[BlockLint] = []
         self._starred = starred
         self._state = StateWalk()
         self._number = 0
@@ -196,15 +215,18 @@ class _Following:
         """Go through one block."""
         self._number += 1
         starred = self._starred if block.names.has_star_import else frozenset[str]()
+        known_early = len(self.names.early)
         carried = self.names.enter(block.names, starred, is_forced=self.failed_count > 0)
         taken = self._state.enter(block.effects)
+        early = tuple(sorted(set(self.names.early[known_early:])))
+        self.blocks.append(BlockLint(tuple(_taken_words(carried, taken)), early, block.names.is_judged))
         self.carried_state.update((found, None) for found in taken)
         self._note_first(carried, taken)
         self._note_outcome(block, carried)
         self.names.seen |= words_of(source.code) | words_of(source.output or "")
 
     def _note_first(self, carried: frozenset[str], taken: list[Carried]) -> None:
-        found = sorted(name.removeprefix(SHELL_NAME) for name in carried) or sorted(map(_described, taken))
+        found = _taken_words(carried, taken)
         if found and self.first is None:
             self.first = (self._number, found[0])
 
@@ -289,6 +311,11 @@ def _called_tokens(trace: Trace) -> int:
 
 def _names_of(state: Iterable[Carried], channel: str) -> tuple[str, ...]:
     return tuple(sorted({each.name for each in state if each.channel == channel}))
+
+
+def _taken_words(carried: frozenset[str], taken: list[Carried]) -> list[str]:
+    """Return what a block takes in words, names first."""
+    return [*sorted(name.removeprefix(SHELL_NAME) for name in carried), *sorted(map(_described, taken))]
 
 
 def _described(taken: Carried) -> str:

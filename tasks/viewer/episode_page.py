@@ -7,6 +7,7 @@ from typing import Any
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.code_lines import code_lines
 from carryover.tasks.viewer.lane import LaneName, state_lane
+from carryover.tasks.viewer.step_lint import episode_lint
 from carryover.tasks.viewer.warehouse_rows import Ask, rows
 
 Row = Mapping[str, Any]
@@ -35,13 +36,15 @@ def episode_pages(ask: Ask, episode_ids: Sequence[str]) -> Iterator[dict[str, An
 def _page(head: dict[str, Any], held: Mapping[str, list[Row]]) -> dict[str, Any]:
     declared = json.loads(head.pop("contract_json"))
     lane = state_lane(held["steps"], held["name_events"], held["errors"])
+    turns = [turn for turn in held["turns"] if turn["turn"] > 0]
     return {
         "episode": head,
         "contract": declared,
         "opening": _opening(held["turns"]),
-        "turns": _turns([turn for turn in held["turns"] if turn["turn"] > 0], held),
+        "turns": _turns(turns, held),
         "lane": [_lane_values(name) for name in lane.names],
         "missing": [missing._asdict() for missing in lane.missing],
+        "lint": episode_lint(head, turns, held["steps"]),
         "runtime_events": _without_ids(held["runtime_events"]),
     }
 

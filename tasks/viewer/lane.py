@@ -150,10 +150,12 @@ class _Block:
             return ""
         if is_alive:
             return "read"
+        if not touch.needs_earlier:
+            return ""
+        if not self._is_known:
+            return "read" if before else ""
         was_lost = any("lost" in cell.marks for cell in before)
-        if touch.needs_earlier and was_lost:
-            return "gone"
-        return ""
+        return "gone" if was_lost else ""
 
 
 def _missing_names(

@@ -1,6 +1,6 @@
 import pytest
 
-from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.lint.lint import lint_blocks, lint_trace
 from carryover.tasks.lint.walk import count_lexemes
 from carryover.tasks.readers.conversation import replies_of
 from carryover.tasks.readers.trace import Block, Reply, Trace
@@ -294,3 +294,11 @@ def test_restating_after_a_loss_is_no_habit():
     assert lint_outcomes(("rows = [1]", None), ("print(rows)", missing), ("rows = [1]", None)).idiom == (
         "needs_persistence"
     )
+
+
+def test_each_block_tells_what_it_takes_from_earlier_ones():
+    blocks = [Block("x = 1"), Block("y = x\nprint(z)"), Block("z = 2"), Block("def")]
+    first, second, third, last = lint_blocks(blocks)
+    assert first == third == ((), (), True)
+    assert second == (("x",), ("z",), True)
+    assert not last.is_judged

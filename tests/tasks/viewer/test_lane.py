@@ -81,7 +81,7 @@ def test_a_dropped_name_is_the_harness_s_fault():
     assert missing.lost_step is None
 
 
-def test_imported_names_of_unknown_state_are_never_called_lost():
-    steps = [step(1, state_event="unknown"), step(2, state_event="unknown")]
-    lane = state_lane(steps, [event(1, "bind", "x"), event(2, "bind", "x")], [])
-    assert marks(lane) == {"x": {1: ("bound",), 2: ("bound",)}}
+def test_names_of_unknown_state_are_never_called_lost():
+    steps = [step(number, state_event="unknown") for number in (1, 2, 3)]
+    events = [event(1, "bind", "x"), event(2, "bind", "x"), event(3, "read", "x"), event(3, "read", "tool")]
+    assert marks(state_lane(steps, events, [])) == {"x": {1: ("bound",), 2: ("bound",), 3: ("read",)}}

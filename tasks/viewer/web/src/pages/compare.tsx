@@ -62,7 +62,7 @@ function Pair({ left, right }: { left: Episode; right: Episode }) {
 
 function Instance({ episodes, id }: { episodes: Episodes; id: string }) {
   const row = episodes.row(id);
-  return row === null ? null : <> · instance {episodes.text("instance_number", row)}</>;
+  return row === null ? null : <> · instance {episodes.instance(row)}</>;
 }
 
 /** The previous and the next instance under the same two cells, and other episodes of this one. */

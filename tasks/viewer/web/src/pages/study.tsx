@@ -12,14 +12,15 @@ import { replaceQuery } from "../route";
 export function StudyPage({ study, query }: { study: Study; query: URLSearchParams }) {
   const { episodes, error } = useEpisodes();
   const [headline, ...others] = study.findings;
+  const isTrained = study.cells.some((cell) => cell.model === "sft");
   useEffect(() => {
     if (query.get("at") === "episodes") document.getElementById("episodes")?.scrollIntoView();
   }, [query.toString(), episodes]);
   return (
     <>
       <h1>{study.plan_name}</h1>
-      <p class="headline">{headline}</p>
-      {others.length > 0 && <p class="lead">{others.join(" ")}</p>}
+      {isTrained && <p class="headline">{headline}</p>}
+      {isTrained && others.length > 0 && <p class="lead">{others.join(" ")}</p>}
       <p class="measured">{study.measured_on}</p>
       <Matrices cells={study.cells} />
       <OtherCells cells={study.cells} />

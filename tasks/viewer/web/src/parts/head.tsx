@@ -1,22 +1,23 @@
 import type { EpisodeHead } from "../data/types";
-import { arrow, count, decimals, words } from "../format";
+import { arrow, count, decimals, NOTHING, words } from "../format";
 import { link } from "../route";
 
 /** Facts of an episode: how it ended, what it cost, under which contract it ran. */
 export function Head({ episode, isShort }: { episode: EpisodeHead; isShort?: boolean }) {
+  const isImported = episode.backend === "imported";
   const facts: [string, string][] = [
     ["score", decimals(episode.score, 3)],
     ["ended by", words(episode.finish_reason)],
     ["tokens", count(episode.total_tokens)],
-    ["turns", `${count(episode.turn_count)} of ${count(episode.max_turns)}`],
+    ["turns", isImported ? count(episode.turn_count) : budget(episode.turn_count, episode.max_turns)],
     ["missing names", count(episode.missing_name_count)],
   ];
   const more: [string, string][] = [
-    ["failure class", words(episode.failure_class) || "–"],
+    ["failure class", words(episode.failure_class) || NOTHING],
     ["contract", episode.runtime_contract],
     ["told the model", episode.shown_contract],
-    ["sandbox", `${episode.sandbox_level}, ${words(episode.backend)}`],
-    ["canary", episode.is_contract_verified ? "agreed before every step" : "not verified"],
+    ["sandbox", isImported ? "imported" : `${episode.sandbox_level}, ${words(episode.backend)}`],
+    ["canary", episode.is_contract_verified ? "agreed before every step" : isImported ? NOTHING : "not verified"],
     ["inspected", budget(episode.inspected_count, episode.inspection_budget)],
     ["weight", budget(episode.weight_taken, episode.capacity)],
     ["value", budget(episode.value_taken, episode.optimal_value)],
@@ -27,7 +28,7 @@ export function Head({ episode, isShort }: { episode: EpisodeHead; isShort?: boo
   ];
   return (
     <dl class="facts">
-      {[...facts, ...(isShort ? [] : more)].map(([name, value]) => (
+      {[...facts, ...(isShort ? [] : more.filter(([, value]) => value !== NOTHING))].map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
@@ -37,7 +38,7 @@ export function Head({ episode, isShort }: { episode: EpisodeHead; isShort?: boo
   );
 }
 
-const budget = (spent: number, of: number | null) => (of === null ? "–" : `${count(spent)} of ${count(of)}`);
+const budget = (spent: number, of: number | null) => (of === null ? NOTHING : `${count(spent)} of ${count(of)}`);
 
 export function cellTitle(episode: EpisodeHead): string {
   return arrow(episode.condition) || episode.runtime_contract;

@@ -41,7 +41,7 @@ export function EpisodeList({ episodes, rows, sort, setSort }: Props) {
   };
   useKeys({ j: () => move(1), k: () => move(-1), ...(chosen >= 0 ? { Enter: open } : {}) });
   return (
-    <div class="list" role="table" aria-label="Episodes" aria-rowcount={rows.length + 1}>
+    <div class={episodes.hasNames ? "list named" : "list"} role="table" aria-label="Episodes" aria-rowcount={rows.length + 1}>
       <div class="row head" role="row" aria-rowindex={1}>
         {COLUMNS.map(({ column, title, isWide }) => (
           <Heading key={column} column={column} title={title} isWide={isWide ?? false} sort={sort} setSort={setSort} />
@@ -92,7 +92,7 @@ function Row({ episodes, row, index, top, isChosen }: RowProps) {
   const number = (column: string) => count(episodes.number(column, row));
   return (
     <div class={isChosen ? "row chosen" : "row"} role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${top}px)` }}>
-      <span role="cell"><a href={link(["episode", episodes.id(row)])}>{number("instance_number")}</a></span>
+      <span role="cell"><a href={link(["episode", episodes.id(row)])}>{episodes.instance(row)}</a></span>
       <span role="cell">{arrow(episodes.text("condition", row))}</span>
       <span role="cell">{decimals(episodes.number("score", row), 2)}</span>
       <span role="cell">{number("total_tokens")}</span>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Cell } from "../data/types";
-import { arrow, count, decimals, words } from "../format";
+import { arrow, count, decimals, plural, words } from "../format";
 import { link } from "../route";
 
 const SETTING = ["variant", "base", "visibility", "header", "bucket"] as const;
@@ -135,7 +135,7 @@ export function OtherCells({ cells }: { cells: Cell[] }) {
   if (others.length === 0) return null;
   return (
     <details class="others" open={others.length === cells.length}>
-      <summary>{others.length} cells without a trained model: scripts, teachers, bases</summary>
+      <summary>{plural(others.length, "cell")} without a trained model</summary>
       <div class="scroll" tabIndex={0} role="region" aria-label="Cells without a trained model">
         <table>
           <thead>
@@ -151,7 +151,7 @@ export function OtherCells({ cells }: { cells: Cell[] }) {
                 <td>{count(cell.ended_count)}</td>
                 <td><CellLink cell={cell} more={{ missing_name_count: "1..1000000" }}>{decimals(cell.missing_name_pct, 0)} %</CellLink></td>
                 <td>{count(cell.mean_tokens)}</td>
-                <td>{decimals(cell.score_pct, 1)} %</td>
+                <td>{decimals(cell.score_pct, 1)}{cell.score_pct === null ? "" : " %"}</td>
               </tr>
             ))}
           </tbody>

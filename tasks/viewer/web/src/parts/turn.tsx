@@ -27,16 +27,16 @@ export function TurnView({ page, turn, isCurrent, isRaw, lineMarks, prefix = "" 
 }
 
 function TurnHead({ page, turn }: { page: Episode; turn: Turn }) {
-  const { max_turns, max_tokens } = page.episode;
+  const { backend, max_turns, max_tokens } = page.episode;
   const spent = page.turns.filter((each) => each.turn <= turn.turn).reduce((sum, each) => sum + tokensOf(each), 0);
   const time = turn.model_seconds + turn.steps.reduce((sum, step) => sum + step.execution_seconds, 0);
   return (
     <header>
       <h3><a href={link(["episode", page.episode.episode_id], { turn: turn.turn })}>Turn {turn.turn}</a></h3>
       <dl>
-        <div><dt>tokens</dt><dd>{count(turn.prompt_tokens)} + {count(turn.completion_tokens)}</dd></div>
-        <div><dt>time</dt><dd>{seconds(time)}</dd></div>
-        {max_turns > 0 && <div><dt>turns left</dt><dd>{count(Math.max(0, max_turns - turn.turn))}</dd></div>}
+        {tokensOf(turn) > 0 && <div><dt>tokens</dt><dd>{count(turn.prompt_tokens)} + {count(turn.completion_tokens)}</dd></div>}
+        {time > 0 && <div><dt>time</dt><dd>{seconds(time)}</dd></div>}
+        {backend !== "imported" && <div><dt>turns left</dt><dd>{count(Math.max(0, max_turns - turn.turn))}</dd></div>}
         {max_tokens !== null && <div><dt>tokens left</dt><dd>{count(Math.max(0, max_tokens - spent))}</dd></div>}
         {turn.model_finish_reason !== "stop" && turn.model_finish_reason !== "" && <div><dt>reply ended by</dt><dd>{words(turn.model_finish_reason)}</dd></div>}
       </dl>
@@ -54,12 +54,13 @@ interface BodyProps {
 }
 
 function TurnBody({ page, turn, lineMarks, prefix }: BodyProps) {
+  const isTold = turn.observation !== null && turn.steps.length < 2;
   const shown = new Set(turn.steps.map((step) => step.error));
   const others = turn.errors.filter((error) => error.is_caught || error.step === null || !shown.has(error.message));
   return (
     <>
       {turn.before !== "" && <Text class="reflection" text={turn.before} />}
-      {turn.steps.map((step) => <StepView page={page} step={step} marks={lineMarks?.get(step.step)} prefix={prefix} key={step.step} />)}
+      {turn.steps.map((step) => <StepView page={page} step={step} marks={lineMarks?.get(step.step)} prefix={prefix} isTold={isTold} key={step.step} />)}
       {turn.after !== "" && <Text class="after" text={turn.after} />}
       {others.map((error, place) => <ErrorLine error={error} key={place} />)}
       {turn.observation !== null && <Observation turn={turn} />}
@@ -73,15 +74,20 @@ interface StepProps {
   step: Step;
   marks: string[] | undefined;
   prefix: string;
+  /** Whether the observation tells what came back, so that the step need not. */
+  isTold: boolean;
 }
 
-function StepView({ page, step, marks, prefix }: StepProps) {
+function StepView({ page, step, marks, prefix, isTold }: StepProps) {
   const missing = page.missing.filter((each) => each.step === step.step);
   return (
     <section class="step" id={`${prefix}step-${step.step}`} aria-label={`Step ${step.step}`}>
       <p class="label">step {step.step}{step.injected_fault !== null && <em> injected fault: {step.injected_fault}</em>}</p>
       <Code lines={step.lines} marks={marks ?? []} />
+      <StepLint page={page} step={step.step} />
       {step.calls.length > 0 && <Calls calls={step.calls} />}
+      {!isTold && step.output !== "" && <Text class="output" text={step.output} />}
+      {!isTold && step.result !== null && <Text class="output" text={step.result} />}
       {missing.map((each) => (
         <p class="missing" key={each.name}>
           <b>{each.name}</b> is missing{each.is_injected ? ": the harness dropped it." : each.lost_step === null ? ": no step had bound it." : `: it was lost at the end of step ${each.lost_step}.`}
@@ -91,6 +97,19 @@ function StepView({ page, step, marks, prefix }: StepProps) {
       {step.state_event === "lost" && <p class="missing">The interpreter was lost with every name.</p>}
       {step.state_event === "rolled_back" && <p class="missing">The interpreter went back to before this step.</p>}
     </section>
+  );
+}
+
+/** What the code takes from earlier blocks, read without running it. */
+function StepLint({ page, step }: { page: Episode; step: number }) {
+  const found = page.lint.steps[step];
+  if (found === undefined) return null;
+  return (
+    <p class="lint">
+      {found.carried.length > 0 && <>takes <b>{found.carried.join(", ")}</b> from earlier steps</>}
+      {found.carried.length > 0 && found.early_names.length > 0 && "; "}
+      {found.early_names.length > 0 && <>uses <b>{found.early_names.join(", ")}</b> before any step binds it</>}
+    </p>
   );
 }
 

@@ -1,0 +1,30 @@
+"""What the lint says of an episode and of each of its steps."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from carryover.tasks.lint.lint import lint_blocks, lint_trace
+from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
+
+Row = Mapping[str, Any]
+
+
+def episode_lint(head: Row, turns: Sequence[Row], steps: Sequence[Row]) -> dict[str, Any]:
+    """Return the verdict on an episode, and what each step takes from earlier ones by its number.
+
+    A name that no block binds counts as the harness's own: foreign traces do not name their tools.
+    """
+    blocks: dict[int, list[Block]] = {}
+    for step in steps:
+        block = Block(step["code"], output=step["output"], error=step["error"], result=step["result"])
+        blocks.setdefault(step["turn"], []).append(block)
+    replies = tuple(
+        Reply(turn["assistant_text"], tuple(blocks.get(turn["turn"], ())), turn["observation"] or "") for turn in turns
+    )
+    declared = contract_name(head["shown_contract"])
+    trace = Trace(trace_id=head["episode_id"], replies=replies, declared_contract=declared)
+    found = zip(steps, lint_blocks(trace.blocks), strict=True)
+    return {
+        "verdict": lint_trace(trace).verdict,
+        "steps": {step["step"]: lint._asdict() for step, lint in found if lint.carried or lint.early_names},
+    }
