@@ -1,7 +1,7 @@
 """Two episodes of an instance side by side on a terminal."""
 
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Group
 from rich.rule import Rule
@@ -11,8 +11,10 @@ from rich.text import Text
 
 from carryover.flows.cli.asking import ask_of
 from carryover.flows.cli.folders import choose_plan
+from carryover.flows.cli.replay import print_episode
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.episode_page import episode_page
 from carryover.tasks.viewer.pairing import find_episode, partner_of
 from carryover.tasks.viewer.warehouse_rows import rows
@@ -21,9 +23,30 @@ LONGEST_OBSERVATION = 600
 """Characters of an observation on half a screen."""
 
 
-def find_in_cell(warehouse: Warehouse, plan: str | None, cell: str, instance: str) -> str:
-    """Return the id of a cell's episode on an instance."""
-    return find_episode(_episodes(warehouse, plan), cell, instance)["episode_id"]
+class Asked(NamedTuple):
+    """What names an episode: its id, or a cell and an instance."""
+
+    episode_id: str | None
+    cell: str | None
+    instance: str | None
+
+
+def print_asked(warehouse: Warehouse, plan: str | None, asked: Asked, *, is_pair: bool) -> None:
+    """Print an episode, alone or beside its pair.
+
+    Raise `UserError` where nothing names it, or a pair is asked for by an id.
+    """
+    episode_id, cell, instance = asked
+    if cell is not None and instance is not None:
+        if is_pair:
+            print_pair(warehouse, plan, cell, instance)
+            return
+        episode_id = find_episode(_episodes(warehouse, plan), cell, instance)["episode_id"]
+    elif is_pair:
+        raise UserError("--pair wants --cell and --instance")
+    if episode_id is None:
+        raise UserError("name an episode: its id, or --cell and --instance")
+    print_episode(warehouse, episode_id, plan)
 
 
 def print_pair(warehouse: Warehouse, plan: str | None, cell: str, instance: str) -> None:
@@ -65,10 +88,18 @@ def _first_missing(page: dict[str, Any]) -> Text:
     if not page["missing"]:
         return Text("no missing name", style="dim")
     first = page["missing"][0]
-    lost = "never bound"
-    if first["lost_step"] is not None:
-        lost = f"lost at the end of step {first['lost_step']}"
-    return Text(f"first missing name: {first['name']} in step {first['step']}, {lost}", style="bold red")
+    return Text(f"first missing name: {first['name']} in step {first['step']}, {_fate(first)}", style="bold red")
+
+
+def _fate(missing: dict[str, Any]) -> str:
+    """Return what had become of a missing name."""
+    if missing["is_injected"]:
+        return "dropped by the harness"
+    if missing["lost_step"] is not None:
+        return f"lost at the end of step {missing['lost_step']}"
+    if missing["bound_step"] is not None:
+        return f"bound by step {missing['bound_step']}"
+    return "bound by no step"
 
 
 def _turn(turn: dict[str, Any] | None, page: dict[str, Any]) -> Group:

@@ -9,7 +9,6 @@ from carryover.flows.cli.folders import open_warehouse
 from carryover.flows.cli.options import Format, Home, Plan
 from carryover.tasks.lint.formats import LintFormat
 from carryover.tasks.probe.formats import ProbeFormat
-from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import ExportFormat, Purpose, Split
 
 
@@ -25,20 +24,10 @@ def episode(
     pair: Annotated[bool, typer.Option("--pair", help="Print the same instance under another cell beside it.")] = False,
 ) -> None:
     """Replay an episode turn by turn: reflection, code, observation, live names; with --pair two side by side."""
-    from carryover.flows.cli.pair import find_in_cell, print_pair
-    from carryover.flows.cli.replay import print_episode
+    from carryover.flows.cli.pair import Asked, print_asked
 
-    if episode_id is None and (cell is None or instance is None):
-        raise UserError("name an episode: its id, or --cell and --instance")
-    if pair and (cell is None or instance is None):
-        raise UserError("--pair wants --cell and --instance")
     with open_warehouse(home) as warehouse:
-        if cell is None or instance is None:
-            print_episode(warehouse, episode_id or "", plan)
-        elif pair:
-            print_pair(warehouse, plan, cell, instance)
-        else:
-            print_episode(warehouse, find_in_cell(warehouse, plan, cell, instance), plan)
+        print_asked(warehouse, plan, Asked(episode_id, cell, instance), is_pair=pair)
 
 
 def view(

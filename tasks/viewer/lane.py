@@ -16,7 +16,9 @@ class MissingName(NamedTuple):
     step: int
     name: str
     lost_step: int | None
-    """Step at whose end the name was lost; null where no step had bound it."""
+    """Step at whose end the name was lost; null where none is known to have lost it."""
+    bound_step: int | None
+    """Last step before that bound it; null where none had."""
     is_injected: bool
 
 
@@ -164,8 +166,19 @@ def _missing_names(
     found = []
     for step, errors in sorted(missed.items()):
         for name, error in errors.items():
-            lost = [cell.step for cell in cells.get(name, ()) if "lost" in cell.marks and cell.step < step]
-            lost_step = max(lost, default=None)
-            is_injected = error["is_injected_missing_name"]
-            found.append(MissingName(error["turn"], step, name, lost_step, is_injected))
+            before = [cell for cell in cells.get(name, ()) if cell.step < step]
+            found.append(
+                MissingName(
+                    turn=error["turn"],
+                    step=step,
+                    name=name,
+                    lost_step=_last_step(before, {"lost"}),
+                    bound_step=_last_step(before, {"bound", "rebound"}),
+                    is_injected=error["is_injected_missing_name"],
+                )
+            )
     return found
+
+
+def _last_step(cells: Sequence[LaneCell], marks: set[str]) -> int | None:
+    return max((cell.step for cell in cells if marks & {*cell.marks}), default=None)

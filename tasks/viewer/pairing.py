@@ -36,15 +36,20 @@ def partner_of(episodes: Sequence[Row], episode: Row) -> Row:
     others = [row for row in episodes if row is not episode and _is_pair(row, episode)]
     if not others:
         raise UserError(f"instance {episode['instance_number']} has no episode beside {episode['condition']}")
-    train, _, runtime = episode["condition"].partition("->")
-    of_model = [row for row in others if row["condition"].startswith(f"{train}->")]
-    if train != runtime:
-        of_model = [row for row in of_model if row["condition"] == f"{train}->{train}"]
-    return (of_model or others)[0]
+    return next((row for row in others if _stands_beside(row["condition"], episode["condition"])), others[0])
 
 
 def _is_pair(row: Row, other: Row) -> bool:
     return all(row[name] == other[name] for name in SAME)
+
+
+def _stands_beside(other: str, condition: str) -> bool:
+    """Return whether a cell is of the same model, and aligned unless the other one is."""
+    train, _, runtime = condition.partition("->")
+    other_train, _, other_runtime = other.partition("->")
+    if train == runtime:
+        return other_train == train
+    return other_train == other_runtime == train
 
 
 def _is_instance(row: Row, instance: str) -> bool:

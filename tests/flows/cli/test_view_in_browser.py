@@ -135,7 +135,7 @@ def test_a_brush_over_a_distribution_selects(page, address):
 def test_a_deep_link_opens_the_turn(page, address):
     show(page, f"{address}#/episode/ps1?turn=2")
     assert page.ask("document.querySelector('.turn.current').id") == "turn-2"
-    assert text(page, ".turn.current p.missing") == ["items is missing: it was lost at the end of step 1."]
+    assert text(page, ".turn.current p.missing") == ["items is missing: lost at the end of step 1."]
     page.wait("document.querySelector('h1').textContent === 'P→S · instance 1'")
 
 

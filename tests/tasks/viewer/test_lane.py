@@ -45,7 +45,7 @@ def test_a_missing_name_names_the_step_that_lost_it():
     lane = state_lane(steps, [event(1, "bind", "x"), event(2, "read", "x")], [error(2, "x")])
     assert marks(lane) == {"x": {1: ("bound", "lost"), 2: ("missing",)}}
     (missing,) = lane.missing
-    assert (missing.name, missing.step, missing.lost_step, missing.is_injected) == ("x", 2, 1, False)
+    assert missing == (2, 2, "x", 1, 1, False)
 
 
 def test_a_read_behind_the_error_is_gone_and_did_not_raise():
@@ -85,3 +85,10 @@ def test_names_of_unknown_state_are_never_called_lost():
     steps = [step(number, state_event="unknown") for number in (1, 2, 3)]
     events = [event(1, "bind", "x"), event(2, "bind", "x"), event(3, "read", "x"), event(3, "read", "tool")]
     assert marks(state_lane(steps, events, [])) == {"x": {1: ("bound",), 2: ("bound",), 3: ("read",)}}
+
+
+def test_a_missing_name_of_unknown_state_names_the_step_that_bound_it():
+    steps = [step(1, state_event="unknown"), step(2, state_event="unknown", error="NameError")]
+    lane = state_lane(steps, [event(1, "bind", "x"), event(2, "read", "x")], [error(2, "x")])
+    (missing,) = lane.missing
+    assert (missing.lost_step, missing.bound_step) == (None, 1)

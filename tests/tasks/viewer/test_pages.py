@@ -35,7 +35,8 @@ def test_episode_tells_turns_steps_calls_and_the_missing_name(ask):
     assert [turn["before"] for turn in page["turns"]] == ["Step 1.", "Step 2.", "Step 3."]
     assert page["turns"][0]["steps"][0]["calls"][0]["tool"] == "list_items"
     assert page["turns"][1]["errors"][0]["is_missing_name"]
-    assert page["missing"] == [{"turn": 2, "step": 2, "name": "items", "lost_step": 1, "is_injected": False}]
+    (missing,) = page["missing"]
+    assert (missing["step"], missing["name"], missing["lost_step"], missing["bound_step"]) == (2, "items", 1, 1)
     assert page["opening"] == [{"role": "system", "content": "Pack the knapsack."}]
     assert page["episode"]["condition"] == "P->S"
     assert page["episode"]["capacity"] == 10

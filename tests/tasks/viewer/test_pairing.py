@@ -27,6 +27,11 @@ def test_another_seed_is_no_partner():
     assert partner_of(episodes, episodes[0])["condition"] == "S->S"
 
 
+def test_a_contract_s_name_that_begins_like_another_is_not_it():
+    episodes = [row("I->S"), row("I->IP"), row("I->I")]
+    assert partner_of(episodes, episodes[0])["condition"] == "I->I"
+
+
 def test_an_episode_alone_has_no_partner():
     with pytest.raises(UserError, match="instance 1 has no episode beside P->S"):
         partner_of([CELLS[1]], CELLS[1])

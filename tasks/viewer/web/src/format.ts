@@ -1,5 +1,7 @@
 // Numbers and texts as a reader sees them.
 
+import type { MissingName } from "./data/types";
+
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 export const NOTHING = "–";
@@ -24,6 +26,13 @@ export const arrow = (condition: string | null) => (condition ?? "").replace("->
 export const words = (name: string | null | undefined) => (name ?? "").replaceAll("_", " ");
 
 export const plural = (number: number, noun: string) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/** What had become of a missing name. */
+export function fate(missing: Pick<MissingName, "lost_step" | "bound_step" | "is_injected">): string {
+  if (missing.is_injected) return "the harness dropped it";
+  if (missing.lost_step !== null) return `lost at the end of step ${missing.lost_step}`;
+  return missing.bound_step === null ? "no step had bound it" : `step ${missing.bound_step} had bound it`;
+}
 
 // Characters that hide or reorder text are shown as what they are.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;

@@ -1,4 +1,5 @@
 import type { Episode, LaneCell, LaneName, Mark } from "../data/types";
+import { fate } from "../format";
 
 const WORDS: Record<Mark, string> = {
   bound: "bound", rebound: "bound anew", read: "read", lost: "lost when the block ended", missing: "read, but missing",
@@ -56,13 +57,13 @@ function NameRow({ name, steps, current, page, choose }: { name: LaneName; steps
   );
 }
 
-/** Where a name that is read and not there was lost. */
+/** What had become of a name that is read and not there. */
 function noteOf(page: Episode, name: LaneName, step: number): string {
-  const marks = name.cells.find((cell) => cell.step === step)?.marks ?? [];
-  if (!marks.includes("missing") && !marks.includes("gone")) return "";
-  if (page.missing.some((each) => each.name === name.name && each.step === step && each.is_injected)) return "; the harness dropped it";
+  const missing = page.missing.find((each) => each.name === name.name && each.step === step);
+  if (missing !== undefined) return `; ${fate(missing)}`;
   const lost = name.cells.filter((cell) => cell.step < step && cell.marks.includes("lost")).at(-1);
-  return lost === undefined ? "; no step had bound it" : `; lost at the end of step ${lost.step}`;
+  const isGone = name.cells.some((cell) => cell.step === step && cell.marks.includes("gone"));
+  return isGone && lost !== undefined ? `; lost at the end of step ${lost.step}` : "";
 }
 
 interface StateCellProps {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Episode, EpisodeError, Step, ToolCall, Turn } from "../data/types";
-import { count, plural, seconds, words } from "../format";
+import { count, fate, plural, seconds, words } from "../format";
 import { link } from "../route";
 import { Code, Text } from "./code";
 
@@ -90,7 +90,7 @@ function StepView({ page, step, marks, prefix, isTold }: StepProps) {
       {!isTold && step.result !== null && <Text class="output" text={step.result} />}
       {missing.map((each) => (
         <p class="missing" key={each.name}>
-          <b>{each.name}</b> is missing{each.is_injected ? ": the harness dropped it." : each.lost_step === null ? ": no step had bound it." : `: it was lost at the end of step ${each.lost_step}.`}
+          <b>{each.name}</b> is missing: {fate(each)}.
         </p>
       ))}
       {step.error !== null && <Text class="error" text={step.error} />}
