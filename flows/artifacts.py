@@ -7,9 +7,9 @@ import polars as pl
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
 from carryover.flows.cli.documents import draw_cells, write_report
-from carryover.flows.cli.tables import read_table
+from carryover.flows.cli.tables import plan_tables, read_table
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.queries import command_sql, table_names, table_query
+from carryover.tasks.analysis.queries import command_sql, table_query
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings
 from carryover.tasks.plans.study_plan import StudyPlan
@@ -27,8 +27,10 @@ def show_study(plan: StudyPlan) -> None:
             data = base64.b64encode(drawing.svg.encode()).decode()
             lines += [f"![{drawing.name}](data:image/svg+xml;base64,{data})", drawing.caption]
         description = f"The 2x2 of plan {plan.digest}."
-        create_markdown_artifact("\n\n".join(lines), key=_key(plan, "result"), description=description)
-        for query in map(table_query, table_names()):
+        create_markdown_artifact("
+
+".join(lines), key=_key(plan, "result"), description=description)
+        for query in map(table_query, plan_tables(warehouse, plan.digest)):
             frame = read_table(warehouse, query, plan.digest)
             if frame.height:
                 _, _, text = render_table(query.name, frame, "markdown").partition("\n\n")  # without its heading

@@ -13,7 +13,7 @@ from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
+from carryover.tasks.families.choose import choose_family
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.runtime.open import open_runtime
@@ -143,16 +143,17 @@ def _spent(recorded: RecordedEpisode) -> Spent:
 def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[EpisodePlace]) -> _Keeper:
     """Play episodes and land them, batch after batch."""
     condition = shard.condition
+    family = choose_family(shard.instances.family)
     meter = share_meter(run, zone)
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
 
     async def play() -> None:
         count_tokens = None if shard.tokenizer is None else TokenCounter(load_tokenizer(shard.tokenizer))
-        instances = read_instances(zone, [place.instance_id for place in missing])
+        instances = read_instances(zone, family, [place.instance_id for place in missing])
         planned = (PlannedEpisode(each, *place[1:]) for each, place in zip(instances, missing, strict=True))
-        async with open_client(shard.client, condition, KNAPSACK_FAMILY, count_tokens) as client:
+        async with open_client(shard.client, condition, family, count_tokens) as client:
             context = EpisodeContext(
-                family=KNAPSACK_FAMILY,
+                family=family,
                 condition=condition,
                 client=client,
                 runtime=runtime,

@@ -3,9 +3,7 @@
 from prefect import task
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.knapsack.instance import instance_rows
-from carryover.tasks.knapsack.knapsack_spec import open_bucket
-from carryover.tasks.knapsack.sampling import sample_instance, validate
+from carryover.tasks.families.choose import choose_family
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import InstanceSetSpec
@@ -24,15 +22,15 @@ def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
 
     Return their ids in the order of its seeds.
     """
-    spec = open_bucket(instance_set.bucket)
+    family = choose_family(instance_set.family)
     instances: list[InstanceRow] = []
     items: list[ItemRow] = []
     label = f"instances, {instance_set.bucket} for {instance_set.split}"
     with progress_bar(label, instance_set.count, "instances") as advance:
         for seed in instance_set.seeds:
-            instance = sample_instance(spec, seed)
-            validate(instance)
-            instance_row, item_rows = instance_rows(instance, run.run_id, instance_set.split)
+            instance = family.sample(instance_set.bucket, seed)
+            family.validate(instance)
+            instance_row, item_rows = family.rows(instance, run.run_id, instance_set.split)
             instances.append(instance_row)
             items += item_rows
             advance(1)

@@ -18,7 +18,7 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
+from carryover.tasks.families.choose import choose_family
 from carryover.tasks.plans.identity import Stage, prompts_of, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import scripted_client, scripted_identity, tokenizer_identity
@@ -46,7 +46,7 @@ def _identify(run: Run, part: StudyPart) -> str:
     instances = part.train_instances
     if spec is None:
         return canonical_json([part.training.base_model, tokenizer_identity(part, None)])
-    sample = instances.bucket, list(instances.seeds[:SAMPLE_COUNT])
+    sample = instances.problems, list(instances.seeds[:SAMPLE_COUNT])
     episode = teacher.episode, prompts_of(teacher.episode)
     played = run.plan.runtime, *episode, teacher.contracts, scripted_identity(teacher)
     return stage_digest(Stage.TOKENIZER, spec, sample, *played)
@@ -110,7 +110,8 @@ def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
     """Yield texts of teacher conversations in a reproducible order."""
     zone = LandingZone(run.landing)
     ids = instance_ids(run, zone, part.train_instances)[:SAMPLE_COUNT]
-    sample = [PlannedEpisode(instance) for instance in read_instances(zone, ids)]
+    family = choose_family(part.train_instances.family)
+    sample = [PlannedEpisode(instance) for instance in read_instances(zone, family, ids)]
     for condition in teacher_conditions(part):
         with closing(open_runtime(run.plan.runtime_under(condition.runtime_contract))) as runtime:
             recorded = asyncio.run(_play(run, part, condition, sample, runtime))
@@ -130,6 +131,7 @@ async def _play(
     Raise `UserError` where an episode failed.
     """
     recorded: dict[str, RecordedEpisode] = {}
+    family = choose_family(part.train_instances.family)
     label = f"tokenizer sample, {condition.runtime_contract}"
     client_spec = scripted_client(part)
     with progress_bar(label, len(sample), "episodes") as advance:
@@ -140,9 +142,9 @@ async def _play(
             recorded[episode.episode.instance_id] = episode
             advance(1)
 
-        async with open_client(client_spec, condition, KNAPSACK_FAMILY) as client:
+        async with open_client(client_spec, condition, family) as client:
             context = EpisodeContext(
-                family=KNAPSACK_FAMILY,
+                family=family,
                 condition=condition,
                 client=client,
                 runtime=runtime,

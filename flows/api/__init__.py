@@ -12,15 +12,24 @@ if TYPE_CHECKING:
     from carryover.tasks.cave.agent_spec import AgentSpec
     from carryover.tasks.cave.comparing import compare
     from carryover.tasks.cave.scripted import scripted
+    from carryover.tasks.families.family import Environment, Family, Lesson
     from carryover.tasks.lint.linting import lint
+    from carryover.tasks.runtime.inside.tools import ToolRuntimeException
     from carryover.tasks.runtime.runtime_spec import RuntimeSpec
     from carryover.tasks.runtime.session import session
 
-__all__ = ["Agent", "AgentSpec", "RuntimeSpec", "Warehouse", "compare", "lint", "scripted", "session"]
+__all__ = [
+    "Agent", "AgentSpec", "Environment", "Family", "Lesson", "RuntimeSpec", "ToolRuntimeException", "Warehouse",
+    "compare", "lint", "scripted", "session",
+]  # fmt: skip
 _PLACES = {
     "Agent": "tasks.cave.agent:Agent",
     "AgentSpec": "tasks.cave.agent_spec:AgentSpec",
+    "Environment": "tasks.families.family:Environment",
+    "Family": "tasks.families.family:Family",
+    "Lesson": "tasks.families.family:Lesson",
     "RuntimeSpec": "tasks.runtime.runtime_spec:RuntimeSpec",
+    "ToolRuntimeException": "tasks.runtime.inside.tools:ToolRuntimeException",
     "Warehouse": "storage.warehouse.reader:Warehouse",
     "compare": "tasks.cave.comparing:compare",
     "lint": "tasks.lint.linting:lint",

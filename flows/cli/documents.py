@@ -5,13 +5,13 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.flows.cli.tables import read_table
+from carryover.flows.cli.tables import plan_tables, read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.curves import draw_batches, draw_mixture
 from carryover.tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
 from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_svg
-from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query
+from carryover.tasks.analysis.queries import TableQuery, command_sql, table_query
 from carryover.tasks.analysis.report import ReportContent, ReportTable, render_report
 from carryover.tasks.analysis.statistic_rows import GROUP_COLUMNS
 from carryover.tasks.analysis.summary import findings
@@ -43,7 +43,8 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
     """Write one self-contained HTML page about a plan and return its path."""
     (run,) = warehouse.sql(command_sql("study_run"), plan_digest=plan_digest).arrow().to_pylist()
     measured = warehouse.sql(command_sql("measured_on"), plan_digest=plan_digest).rows()
-    queries = [table_query(name) for name in table_names() if not name.startswith("figure_")]
+    names = plan_tables(warehouse, plan_digest)
+    queries = [table_query(name) for name in names if not name.startswith("figure_")]
     content = ReportContent(
         title=f"Carryover: {run['plan_name']}",
         measured_on=measured[0][0] if measured else "no episodes",
@@ -95,6 +96,8 @@ def _report_tables(warehouse: Warehouse, query: TableQuery, plan_digest: str) ->
 
 
 def _figures(warehouse: Warehouse, plan_digest: str) -> list[Drawing]:
+    if "figure_2" not in plan_tables(warehouse, plan_digest):
+        return []
     figure_2 = read_table(warehouse, table_query("figure_2"), plan_digest)
     figure_3 = read_table(warehouse, table_query("figure_3"), plan_digest)
     return [*draw_figure_2(figure_2), *draw_figure_3(figure_3), *draw_doses(warehouse, plan_digest)]

@@ -8,7 +8,7 @@ Commands import what they need when they are called: a core installation has no 
 
 import typer
 
-from carryover.flows.cli import cave_commands, flow_commands, machine_commands, table_commands, trace_commands
+from carryover.flows.cli import cave_commands, family, flow_commands, machine_commands, table_commands, trace_commands
 from carryover.flows.cli.errors import OneLineGroup
 
 app = typer.Typer(
@@ -50,4 +50,9 @@ cave.command("tables")(cave_commands.cave_tables)
 cave.command()(cave_commands.rewards)
 cave.command()(cave_commands.costs)
 app.add_typer(cave, name="cave")
+
+families = typer.Typer(help="Task families: problems of one's own.", no_args_is_help=True, rich_markup_mode=None)
+families.command("check")(family.check)
+families.command("new")(family.new)
+app.add_typer(families, name="family")
 app.add_typer(flow_commands.stages, name="stage")

@@ -9,7 +9,6 @@ import typer
 from carryover.flows.cli.folders import choose_plan, find_folders, open_warehouse
 from carryover.flows.cli.options import Format, Home, Plan, Results
 from carryover.flows.cli.screen import screen
-from carryover.tasks.analysis.queries import table_names
 from carryover.tasks.services.progress import progress_bar
 
 SCREEN_ROWS = 200
@@ -50,11 +49,14 @@ def tables(
     results: Results = None,
 ) -> None:
     """Print the study's tables: ours beside the published values."""
-    from carryover.flows.cli.tables import print_tables
+    from carryover.flows.cli.tables import plan_tables, print_tables
 
     with open_warehouse(home, results) as warehouse:
-        names = [name] if name else [each for each in table_names() if each != "claims" or format != "rich"]
-        print_tables(warehouse, choose_plan(warehouse, plan), names, format)
+        digest = choose_plan(warehouse, plan)
+        names = [name]
+        if name is None:
+            names = [each for each in plan_tables(warehouse, digest) if each != "claims" or format != "rich"]
+        print_tables(warehouse, digest, names, format)
 
 
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:

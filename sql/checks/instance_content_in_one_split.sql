@@ -15,7 +15,8 @@ hashed_content as (
 described as (
     select distinct
         instance_id, used_for.split,
-        coalesce(hash(items_hash, capacity, inspection_budget), hash(instance_id)) as content_hash
+        -- an instance of a family without items is its id
+        if(items_hash is null, hash(instance_id), hash(items_hash, capacity, inspection_budget)) as content_hash
     from used_for
     left join hashed_content using (instance_id)
     left join main.instances using (instance_id)

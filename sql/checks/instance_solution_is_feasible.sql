@@ -20,10 +20,10 @@ select distinct
     summed_items.optimal_weight as item_optimal_weight
 from main.instances
 left join summed_items on instances.instance_id = summed_items.instance_id
-where (instances.item_count, instances.optimal_value, instances.optimal_weight)
+where instances.family = 'knapsack' and ((instances.item_count, instances.optimal_value, instances.optimal_weight)
     is distinct from (summed_items.item_count, summed_items.optimal_value, summed_items.optimal_weight)
 or instances.optimal_weight > instances.capacity
 or instances.inspection_budget not between summed_items.optimal_count and instances.item_count
 or len(instances.optimal_item_ids) <> summed_items.optimal_count
-or not summed_items.is_allowed
+or not summed_items.is_allowed)
 order by instance_id

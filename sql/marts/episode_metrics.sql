@@ -37,7 +37,7 @@ counted_episodes as (
 )
 
 select
-    episode_id, run_id, plan_digest, scale,
+    episode_id, run_id, plan_digest, scale, family,
     -- heads our column wherever it stands beside a published one
     case scale
         when 'paper' then 'paper, ' || case
@@ -52,8 +52,9 @@ select
         else scale || ', not Qwen3-8B'
     end as measured_on,
     purpose, variant, base, model_name, train_contract, runtime_contract, visibility, header, bucket,
-    -- split of the paper that a bucket stands for: Hard is the paper's held-out one
+    -- split of the paper that a bucket of its family stands for: Hard is the paper's held-out one
     case
+        when family <> 'knapsack' then null
         when bucket in ('easy', 'hard') then bucket
         when is_out_of_distribution then 'hard'
         else 'easy'
@@ -74,7 +75,7 @@ select
     finish_reason,
     coalesce(category, 'other') as finish_category,
     coalesce(table_6_category, 'other') as table_6_category,
-    score, is_solved,
+    score, is_solved, metrics_json,
     weight_taken / capacity as capacity_use,
     inspected_count,
     inspected_count / inspection_budget as inspection_budget_use,

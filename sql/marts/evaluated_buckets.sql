@@ -8,7 +8,7 @@ select
     bool_and(measured_on = 'paper, Qwen3-8B') as has_published_model,
     max(published_split) as published_split,
     -- whether the bucket was played as the paper's was, so that a published value may stand beside it
-    published_setting.variant is not null as is_as_published
+    bool_or(published_setting.variant is not null and published_split is not null) as is_as_published
 from marts.episode_metrics
 left join staging.published_setting using (variant, visibility, header)
 where purpose = 'evaluation'

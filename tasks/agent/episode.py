@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from carryover.tasks.agent.condition import Condition, episode_id
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.events import retryable
-from carryover.tasks.agent.family import Environment, Family, Instance
+from carryover.tasks.agent.family import Environment, Family, Instance, Score
 from carryover.tasks.agent.machine import EpisodeMachine, Limits
 from carryover.tasks.agent.prompt_format import PLAIN, SILENT, Opening, open_wire, prompt_digest, read_prompts
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
@@ -100,9 +100,7 @@ async def run_episode(context: EpisodeContext, episode: PlannedEpisode) -> Recor
             "attempt": episode.attempt,
             "finish_reason": answer.stop,
             "error_message": answer.text or None,
-            "score": score.score,
-            "is_solved": score.is_solved,
-            **score.metrics,
+            **_fields_of_score(context.family, score),
             "training_tokens": training_tokens,
             "habits_json": _habits_json(player),
             "wall_seconds": time.perf_counter() - started,
@@ -193,6 +191,17 @@ def _habits_json(player: ModelClient) -> str | None:
     if isinstance(player, ScriptedModel) and player.habits is not None:
         return canonical_json(player.habits)
     return None
+
+
+def _fields_of_score(family: Family, score: Score) -> dict[str, Any]:
+    """Return the fields of an episode's row that tell its result."""
+    return {
+        "family": family.name,
+        "score": score.score,
+        "is_solved": score.is_solved,
+        "metrics_json": canonical_json(score.metrics),
+        **{name: score.metrics[name] for name in score.columns},
+    }
 
 
 def _fields_of_condition(context: EpisodeContext) -> dict[str, Any]:

@@ -17,7 +17,9 @@ class Score(NamedTuple):
     """In [0, 1]."""
     is_solved: bool
     metrics: Mapping[str, Any]
-    """Columns of the family's own in the episode's row."""
+    """Numbers of the family's own, kept as JSON in the episode's row."""
+    columns: tuple[str, ...] = ()
+    """Metrics that have columns of their own as well."""
 
 
 class Environment(Protocol):
@@ -53,6 +55,11 @@ class Instance(Protocol):
 
 class Family(Protocol):
     """A kind of problem that episodes are played on."""
+
+    @property
+    def name(self) -> str:
+        """Name in rows."""
+        ...
 
     @property
     def known_names(self) -> tuple[str, ...]:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from carryover.tasks.services.errors import UserError
 
+_ABOUT_THE_KNAPSACK = ("claims", "failure_percentages", "failure_sensitivity", "predictions")
+"""Further tables about the Opaque Knapsack, beside the paper's by number."""
+
 
 class TableQuery(NamedTuple):
     """One file of `sql/tables`."""
@@ -24,6 +27,16 @@ def table_names(*, is_cave: bool = False) -> list[str]:
     names = [file.name for file in (files("carryover.sql") / "tables").iterdir()]
     stems = [name[:-4] for name in names if name.endswith(".sql") and name.startswith("cave_") == is_cave]
     return sorted(stems, key=_reading_order)
+
+
+def general_tables() -> list[str]:
+    """Return the names of the tables that say something of every task family."""
+    return [name for name in table_names() if not is_of_the_paper(name)]
+
+
+def is_of_the_paper(name: str) -> bool:
+    """Tell whether a table is about the paper's own family, the Opaque Knapsack."""
+    return name in _ABOUT_THE_KNAPSACK or re.fullmatch(r"(table|figure)_\d+", name) is not None
 
 
 def table_query(name: str) -> TableQuery:

@@ -121,7 +121,7 @@ class KnapsackEnvironment:
             "taken_count": len(outcome.taken_item_ids),
             "inspected_count": outcome.inspected_count,
         }
-        return Score(outcome.score, outcome.is_solved, metrics)
+        return Score(outcome.score, outcome.is_solved, metrics, columns=tuple(metrics))
 
     def known(self) -> dict[str, Any]:
         """Return the agent's knowledge as objects by name, for injection.

@@ -1,19 +1,43 @@
-"""The Opaque Knapsack as a task family, for episodes."""
+"""The Opaque Knapsack as a task family, for episodes and studies."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.scripted import VariedModel
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, KnapsackEnvironment
 from carryover.tasks.knapsack.goal import goal_values, knapsack_prompts
-from carryover.tasks.knapsack.instance import Instance
+from carryover.tasks.knapsack.instance import Instance, instance_of_row, instance_rows
+from carryover.tasks.knapsack.knapsack_spec import open_bucket
+from carryover.tasks.knapsack.sampling import sample_instance, validate
 from carryover.tasks.knapsack.teachers.open import fixed_habits, open_teacher, open_varied_teacher
+from carryover.tasks.traces.rows import InstanceRow, ItemRow
+from carryover.tasks.traces.vocabulary import Split
+
+NAME = "knapsack"
 
 
 class Knapsack:
     """The study's family (arXiv 2603.01209, section 3)."""
 
+    name = NAME
     known_names = KNOWN_NAMES
+
+    def sample(self, bucket: str, seed: int) -> Instance:
+        """Return the instance of a seed."""
+        return sample_instance(open_bucket(bucket), seed)
+
+    def validate(self, instance: Instance) -> None:
+        """Raise `UserError` unless the stored optimum scores 1."""
+        validate(instance)
+
+    def rows(self, instance: Instance, run_id: str, split: Split) -> tuple[InstanceRow, list[ItemRow]]:
+        """Return an instance and its items as rows of the warehouse."""
+        return instance_rows(instance, run_id, split)
+
+    def instance_of_row(self, row: Mapping[str, Any]) -> Instance:
+        """Return the instance of a row of the warehouse that holds its items as well."""
+        return instance_of_row(row)
 
     def open(self, instance: Instance) -> KnapsackEnvironment:
         """Return the world of a new episode."""

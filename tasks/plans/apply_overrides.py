@@ -8,10 +8,11 @@ from pydantic import BaseModel, ValidationError
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.knapsack.teachers.habits import VARIED
+from carryover.tasks.plans.in_family import in_family
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_on, with_context, with_episodes
-from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.plans.study_plan import KNAPSACK, EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec
 from carryover.tasks.sft.training_spec import TrainingSpec
@@ -85,6 +86,8 @@ def _with(spec: Spec, **changes: Any) -> Spec:
 
 
 def _changed_part(part: StudyPart, overrides: Overrides) -> StudyPart:
+    if overrides.family is not None:
+        part = in_family(part, overrides.family, has_endpoint=overrides.teacher_url is not None)
     part = _with_instances(part, overrides)
     dataset = overrides.model_dump(include={"text_format", "retention", "matching"}, exclude_none=True)
     validation = overrides.model_dump(include=set(ValidationSpec.model_fields), exclude_none=True)
@@ -137,13 +140,14 @@ def _check_scripted(part: StudyPart) -> None:
     """Raise `UserError` where no scripted teacher reads the part's prompts."""
     is_scripted = part.teacher.kind == "scripted"
     is_compact = part.teacher.episode.prompt_set == "compact"
-    if is_scripted and is_compact and part.train_instances.bucket == "easy":
+    is_knapsack = part.train_instances.family == KNAPSACK
+    if is_knapsack and is_scripted and is_compact and part.train_instances.bucket == "easy":
         raise UserError("no scripted teacher plays easy instances with compact prompts; choose bucket small")
 
 
 def _with_instances(part: StudyPart, overrides: Overrides) -> StudyPart:
     """Return the part on other instances, played by other rules."""
-    if overrides.bucket is not None:
+    if overrides.bucket is not None and overrides.family is None:
         part = in_bucket(part, overrides.bucket)
     part = with_episodes(
         part,

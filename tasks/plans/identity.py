@@ -23,7 +23,12 @@ class Stage(StrEnum):
 
 
 SOURCES: dict[Stage, tuple[str, ...]] = {
-    Stage.INSTANCES: ("carryover.tasks.generate", "carryover.tasks.knapsack.knapsack_spec"),
+    Stage.INSTANCES: (
+        "carryover.tasks.generate",
+        "carryover.tasks.knapsack.knapsack_spec",
+        "carryover.tasks.knapsack.sampling",
+        "carryover.tasks.knapsack.instance",
+    ),
     Stage.TOKENIZER: ("carryover.tasks.provide_tokenizer", *HARNESS),
     Stage.TRACES: ("carryover.tasks.collect", *HARNESS),
     Stage.DATA: ("carryover.tasks.prepare", "carryover.tasks.stages.training_data"),

@@ -35,6 +35,10 @@ class Overrides(FrozenModel):
         description="Run only these parts; the selection is a plan with a digest of its own.",
         json_schema_extra=_name_known_parts,
     )
+    family: str | None = Field(
+        default=None,
+        description="Task family in place of the knapsack: one of ours by name, or MODULE:CLASS or FILE.py:CLASS.",
+    )
     train_count: int | None = Field(default=None, ge=1, description="Training instances, played under each contract.")
     evaluation_count: int | None = Field(default=None, ge=1, description="Evaluation instances per cell.")
     training_seeds: tuple[int, ...] | None = Field(

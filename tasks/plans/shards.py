@@ -76,7 +76,9 @@ def teacher_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Sh
     return [
         ShardSpec(
             stage=Stage.TRACES,
-            stage_digest=_digest(Stage.TRACES, run, teacher.episode, who, tokenizer_identity(part, tokenizer)),
+            stage_digest=_digest(
+                Stage.TRACES, run, part.train_instances, teacher.episode, who, tokenizer_identity(part, tokenizer)
+            ),
             condition=condition,
             instances=part.train_instances,
             episode=teacher.episode,
@@ -114,7 +116,7 @@ def evaluation_shards(
     return [
         ShardSpec(
             stage=Stage.EVALUATION,
-            stage_digest=_digest(Stage.EVALUATION, run, evaluation.episode, *served),
+            stage_digest=_digest(Stage.EVALUATION, run, evaluation.instances, evaluation.episode, *served),
             condition=condition,
             instances=evaluation.instances,
             episode=evaluation.episode,
@@ -132,7 +134,7 @@ def script_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Sha
     return [
         ShardSpec(
             stage=Stage.TRACES,
-            stage_digest=_digest(Stage.TRACES, run, evaluation.episode, *scripted),
+            stage_digest=_digest(Stage.TRACES, run, evaluation.instances, evaluation.episode, *scripted),
             condition=condition,
             instances=evaluation.instances,
             episode=evaluation.episode,
@@ -173,5 +175,7 @@ def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
     return digest.hexdigest()
 
 
-def _digest(stage: Stage, run: Run, episode: EpisodeSpec, *player: object) -> str:
-    return stage_digest(stage, run.plan.scale, run.plan.runtime, episode, prompts_of(episode), player)
+def _digest(stage: Stage, run: Run, instances: InstanceSetSpec, episode: EpisodeSpec, *player: object) -> str:
+    """Return the identity of episodes; of the instances counts the source of a family that is not the knapsack."""
+    source = () if instances.family_source is None else (instances.family_source,)
+    return stage_digest(stage, run.plan.scale, run.plan.runtime, episode, prompts_of(episode), player, *source)

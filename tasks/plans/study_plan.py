@@ -28,6 +28,8 @@ from carryover.tasks.traces.vocabulary import (
     Visibility,
 )
 
+KNAPSACK = "knapsack"
+"""Name of the paper's own family."""
 FRAME_MODULES = ("json", "pandas", "pyarrow")
 """Modules that injected frames are made of, and `json`, which pandas brings along."""
 
@@ -35,11 +37,23 @@ FRAME_MODULES = ("json", "pandas", "pyarrow")
 class InstanceSetSpec(FrozenModel):
     """Instances of a bucket for one purpose: `count` consecutive seeds."""
 
+    family: str = Field(default=KNAPSACK, exclude_if=lambda family: family == KNAPSACK)
+    """Task family, by a name of ours or as `MODULE:CLASS`; the default is excluded from the dump, so that digests stay
+    stable."""
+    family_source: str | None = Field(default=None, exclude_if=lambda source: source is None)
+    """Digest of the family's source; None for the knapsack, whose source counts with that of the episodes."""
     bucket: str
-    """Key of `KNAPSACK`."""
+    """Difficulty: one of the family's buckets."""
     split: Split
     count: int
     first_seed: int
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Kind of the problems, whatever their number: the bucket alone for the knapsack."""
+        if self.family_source is None:
+            return (self.bucket,)
+        return (self.family, self.family_source, self.bucket)
 
     @property
     def seeds(self) -> range:

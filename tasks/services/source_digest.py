@@ -17,8 +17,12 @@ ROOT = Path(__file__).parents[2]
 """Folder that holds the project's packages."""
 SHIPPED_SUFFIXES = (".py", ".md", ".toml", ".sql", ".csv", ".jinja")
 """Suffixes of source files; backups and caches of editors do not count."""
-BOUNDARIES = ("carryover.tasks.plans.", "carryover.tasks.stages.", "carryover.tasks.services.progress.")
-"""Modules that imports are not followed into: plans count by value, and glue to Prefect decides no result."""
+BOUNDARIES = (
+    "carryover.tasks.plans.", "carryover.tasks.stages.", "carryover.tasks.services.progress.",
+    "carryover.tasks.families.",
+)  # fmt: skip
+"""Modules that imports are not followed into: plans and families count by value, and glue to Prefect decides no
+result."""
 HARNESS = ("carryover.tasks.agent", "carryover.tasks.knapsack", "carryover.tasks.runtime")
 """Packages that play an episode of the study."""
 
@@ -38,8 +42,8 @@ def source_digest(entries: Sequence[str], *, by_value: Sequence[str] = ()) -> st
     is imported, or named in a string as for `python -m`. SQL counts without its comments. Prompts and templates count
     by their bytes, with the entry that holds them or a definition beside them that reads files (`__file__`). Those
     below `by_value` are inputs of their own and do not count. Imports are followed under `carryover.tasks` alone, but
-    not into `carryover.tasks.plans`, `carryover.tasks.stages`, settings (`*_spec.py`), progress bars and the tasks of
-    other stages (`tasks/*.py`).
+    not into `carryover.tasks.plans`, `carryover.tasks.stages`, `carryover.tasks.families`, settings (`*_spec.py`),
+    progress bars and the tasks of other stages (`tasks/*.py`).
     """
     apart = [ROOT / folder for folder in by_value]
     waiting: list[tuple[Path, str]] = []

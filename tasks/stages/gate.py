@@ -18,8 +18,8 @@ from carryover.tasks.stages.plan_check import PLANS, PLAYED, miscounted_conditio
 from carryover.tasks.traces.result_rows import CheckResultRow
 from carryover.tasks.traces.tables import TABLES
 
-REQUIRED_TABLES = ("runs", "instances", "items", "episodes", "turns", "steps")
-"""Tables without which there is nothing to say about a study."""
+REQUIRED_TABLES = ("runs", "instances", "episodes", "turns", "steps")
+"""Tables without which there is nothing to say about a study; families other than the knapsack have no items."""
 
 SUBJECTS = {
     "table_name": "tables",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.sql_text import quoted
@@ -20,7 +21,7 @@ from carryover.storage.warehouse.connection import open_memory, shut_files_out
 from carryover.storage.warehouse.marts import create_views, refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.storage.zone.schemas import to_arrow
+from carryover.storage.zone.schemas import column_default, to_arrow
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.stages.kept_training import insert_training, keep_training
@@ -152,11 +153,13 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
     migrate(connection)
     refresh_marts(connection, is_materialized=False)
     name = quoted(folder.name)
+    columns = connection.sql("select column_name, column_type from (describe marts.episode_metrics)").fetchall()
     connection.execute("drop view marts.episode_metrics")
     connection.execute(
         f"create table marts.episode_metrics as select * replace ({name} as plan_digest), "
         f"plan_digest as kept_plan_digest from read_parquet({quoted(str(folder / EPISODES))})"
     )
+    _add_missing_columns(connection, columns)
     create_views(connection)  # a view of other columns than before binds no more
     connection.execute(
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
@@ -186,6 +189,15 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
             connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
     shut_files_out(connection)
     return Warehouse(connection, folder / EPISODES)
+
+
+def _add_missing_columns(connection: DuckDBPyConnection, columns: Sequence[tuple[str, str]]) -> None:
+    """Add the columns of the mart that rows were kept without: null, and the family that all of them played."""
+    held = {name for (name,) in connection.sql("select column_name from (describe marts.episode_metrics)").fetchall()}
+    for name, kind in columns:
+        if name not in held:
+            default = quoted(column_default(EpisodeRow.TABLE, name)) if name == "family" else "null"
+            connection.execute(f"alter table marts.episode_metrics add column {name} {kind} default {default}")
 
 
 def _plans_of(folder: Path) -> list[KeptPlan]:

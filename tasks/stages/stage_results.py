@@ -10,7 +10,8 @@ import polars as pl
 from pydantic import BaseModel, RootModel
 
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.knapsack.instance import Instance, Item, instance_of_row
+from carryover.tasks.agent.family import Instance
+from carryover.tasks.families.choose import StudyFamily
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import InstanceSetSpec
@@ -18,6 +19,8 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import PlanStageRow, ReusedEpisodeRow
 
+ITEM_FIELDS = ("item_id", "weight", "value", "item_class")
+"""What an instance of the knapsack holds of its items."""
 _Ids = RootModel[list[str]]
 
 
@@ -101,17 +104,18 @@ def instance_ids(run: Run, zone: LandingZone, instances: InstanceSetSpec) -> lis
     return _Ids.model_validate_json(noted.result_json).root
 
 
-def read_instances(zone: LandingZone, ids: Sequence[str]) -> Iterator[Instance]:
-    """Yield landed instances by their ids, one at a time.
+def read_instances(zone: LandingZone, family: StudyFamily, ids: Sequence[str]) -> Iterator[Instance]:
+    """Yield a family's landed instances by their ids, one at a time.
 
     There may be many thousand.
     """
     is_asked = pl.col("instance_id").is_in(sorted(set(ids)))
-    items = zone.scan("items").filter(is_asked).group_by("instance_id").agg(items=pl.struct(*Item.model_fields))
-    rows = zone.scan("instances").filter(is_asked).unique("instance_id").join(items, on="instance_id").collect()
+    items = zone.scan("items").filter(is_asked).group_by("instance_id").agg(items=pl.struct(*ITEM_FIELDS))
+    known = zone.scan("instances").filter(is_asked).unique("instance_id")
+    rows = known.join(items, on="instance_id", how="left").collect()
     places = {instance_id: place for place, instance_id in enumerate(rows["instance_id"])}
     for instance_id in ids:
-        yield instance_of_row(rows.row(places[instance_id], named=True))
+        yield family.instance_of_row(rows.row(places[instance_id], named=True))
 
 
 def _set_name(instances: InstanceSetSpec) -> str:

@@ -51,7 +51,10 @@ HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
 
 
 class InstanceRow(Row, table="instances", key=("instance_id", "split")):
-    """An Opaque Knapsack instance with its solution; never shown to an agent."""
+    """An instance of a task family with its solution; never shown to an agent.
+
+    Columns about items, weights and classes are the Opaque Knapsack's, and null or empty for other families.
+    """
 
     instance_id: str
     """Content hash of the instance."""
@@ -60,24 +63,28 @@ class InstanceRow(Row, table="instances", key=("instance_id", "split")):
     bucket: str
     """Difficulty bucket, e.g. `easy`."""
     task_id: str
-    """The authors' name form, `knapsack-%010d`, kept for export."""
+    """Family and seed, `knapsack-%010d` as the authors write it, kept for export."""
     seed: int
     """Seed that the instance is a function of."""
-    item_count: int
-    capacity: int
+    item_count: int | None = None
+    capacity: int | None = None
     """Largest total weight, in weight units."""
-    inspection_budget: int
+    inspection_budget: int | None = None
     """Number of distinct items that may be inspected."""
-    class_universe: tuple[str, ...]
+    class_universe: tuple[str, ...] = ()
     """Classes that occur among the items, sorted."""
-    allowed_classes: tuple[str, ...]
+    allowed_classes: tuple[str, ...] = ()
     """Classes that may be taken, sorted; hidden from the agent."""
-    optimal_item_ids: tuple[str, ...]
+    optimal_item_ids: tuple[str, ...] = ()
     """Items of one optimal set, sorted; hidden from the agent."""
-    optimal_value: int
-    optimal_weight: int
+    optimal_value: int | None = None
+    optimal_weight: int | None = None
     spec_json: str
     """The bucket's spec as canonical JSON."""
+    family: str = "knapsack"
+    """Task family."""
+    content_json: str | None = None
+    """The instance as canonical JSON, for families other than the knapsack; hidden from the agent."""
 
 
 class ItemRow(Row, table="items", key=("instance_id", "item_id")):
@@ -149,10 +156,11 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     score: float | None
     """Normalized optimality in [0, 1]; null where the state is unknown."""
     is_solved: bool
-    value_taken: int
-    weight_taken: int
-    taken_count: int
-    inspected_count: int
+    value_taken: int | None = None
+    """Value of the items taken; null for families other than the knapsack, like the next three."""
+    weight_taken: int | None = None
+    taken_count: int | None = None
+    inspected_count: int | None = None
     turn_count: int
     """Model replies, blocks or not."""
     step_count: int
@@ -195,6 +203,10 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     habits_json: str | None = None
     """Habits of a scripted teacher in this episode as a JSON object, drawn per instance and equal under all contracts;
     null for a teacher of fixed habits and for models."""
+    family: str = "knapsack"
+    """Task family of the instance; `cave` for a conversation of CaveAgent's suites."""
+    metrics_json: str | None = None
+    """Numbers of the family's own about the end of the episode, by name, as JSON; null where nobody took them."""
 
     @model_validator(mode="before")
     @classmethod

@@ -16,7 +16,6 @@ from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 from tests.tasks.agent.playing import INSTANCE, Model, block, make_condition, make_context
 
 AGENT = Path(__file__).parents[3] / "tasks" / "agent"
-KNAPSACK_COLUMNS = {"value_taken": 0, "weight_taken": 0, "taken_count": 0, "inspected_count": 0}
 
 
 class Target(NamedTuple):
@@ -51,12 +50,13 @@ class Counter:
 
     def score(self):
         reached = self.total / self._target.total
-        return Score(reached, is_solved=reached == 1.0, metrics=KNAPSACK_COLUMNS)
+        return Score(reached, is_solved=reached == 1.0, metrics={"total": self.total})
 
 
 class Counting:
     """A family in a few lines."""
 
+    name = "counting"
     known_names = ("total",)
 
     def open(self, instance):
@@ -91,6 +91,8 @@ def test_a_family_of_ones_own_is_played_and_scored(runtime):
     recorded, model = play(runtime, "print(add(2))", "print(add(3))\nfinish()")
     assert (recorded.episode.instance_id, recorded.episode.finish_reason) == ("to five", "finish_tool")
     assert (recorded.episode.score, recorded.episode.is_solved) == (1.0, True)
+    assert (recorded.episode.family, recorded.episode.metrics_json) == ("counting", '{"total":5}')
+    assert recorded.episode.taken_count is None
     assert [step.output for step in recorded.steps] == ["2\n", "5\n"]
     assert recorded.episode.call_site_count == 3
     system, task = model.requests[0].messages
@@ -130,4 +132,5 @@ def test_a_knapsack_scores_as_its_outcome():
             "taken_count": 1,
             "inspected_count": 1,
         },
+        columns=("value_taken", "weight_taken", "taken_count", "inspected_count"),
     )

@@ -6,6 +6,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -130,7 +131,7 @@ def test_instances_are_read_as_stage_1_landed_them(run, zone):
         instance_ids(run, zone, INSTANCES)
     land(run, zone)
     ids = instance_ids(run, zone, INSTANCES)
-    assert list(read_instances(zone, [*reversed(ids), ids[0]])) == [*reversed(SAMPLED), SAMPLED[0]]
+    assert list(read_instances(zone, KNAPSACK_FAMILY, [*reversed(ids), ids[0]])) == [*reversed(SAMPLED), SAMPLED[0]]
 
 
 def land(run, zone):

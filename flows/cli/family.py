@@ -1,0 +1,38 @@
+"""Commands on task families: check one, write a new one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+BROKEN = 2
+"""Exit code where a family breaks a rule."""
+
+
+def check(
+    wanted: Annotated[str, typer.Argument(metavar="FAMILY", help="MODULE:CLASS, FILE.py:CLASS, or a family's name.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Instances per bucket.")] = 100,
+) -> None:
+    """Check a family without a model: instances, goal, tools, scores with and without the reference, teachers."""
+    from carryover.tasks.families.check import check_family
+    from carryover.tasks.services.progress import progress_bar
+
+    report = check_family(wanted, seeds, open_bar=progress_bar)
+    for fault in report.faults:
+        typer.echo(f"- {fault}")
+    if report.faults:
+        typer.echo(f"{report.name}: {len(report.faults)} faults; correct them and check again")
+        raise typer.Exit(BROKEN)
+    typer.echo(f"{report.name}: {report.instance_count} instances are sound")
+    for sentence in report.notes:
+        typer.echo(sentence)
+
+
+def new(name: Annotated[str, typer.Argument(help="Lower case with underscores; the file is NAME.py.")]) -> None:
+    """Write a commented file with a family that runs, to be changed."""
+    from carryover.tasks.families.new import new_family
+
+    file, class_name = new_family(name, Path.cwd())
+    typer.echo(f"{file.name} is a family that runs; change it, then")
+    typer.echo(f"  carryover family check {file.name}:{class_name}")
+    typer.echo(f"  carryover run --family {file.name}:{class_name} --scale smoke")

@@ -1,0 +1,190 @@
+"""A family checked without a model: instances, goal, tools, scores and teachers."""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from carryover.tasks.agent.condition import Condition
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
+from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.agent.recorder import RecordedEpisode
+from carryover.tasks.families.choose import open_own_family
+from carryover.tasks.families.own_family import OwnFamily
+from carryover.tasks.families.problem import Problem
+from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.open import open_runtime
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.progress import OpenBar, no_bar
+from carryover.tasks.traces.vocabulary import ContractName, FinishReason
+
+TAUGHT_EPISODES = 3
+"""Episodes that each teacher plays in the sandbox, per contract."""
+MAX_TURNS = 24
+"""Replies of such an episode: those of the laptop plan."""
+MOST_FAULTS = 5
+"""Faulty instances after which no further ones are looked at."""
+
+
+class FamilyReport(NamedTuple):
+    """What a check found."""
+
+    name: str
+    instance_count: int
+    """Sound instances."""
+    faults: list[str]
+    notes: list[str]
+    """What the teachers reached, one sentence per contract."""
+
+
+def check_family(wanted: str, seed_count: int = 100, *, open_bar: OpenBar = no_bar) -> FamilyReport:
+    """Check a family on its first seeds, per bucket, and let its teachers play.
+
+    Raise `UserError` where there is no such family.
+    """
+    own = open_own_family(wanted)
+    problems: list[Problem] = []
+    faults = list(_faults_of_class(own))
+    if not faults:
+        faults = _check_instances(own, seed_count, problems, open_bar)
+    if not faults:
+        faults = list(_faults_of_tools(own, problems[0]))
+    notes: list[str] = []
+    if not faults:
+        with closing(open_runtime(RuntimeSpec())) as runtime:
+            for contract in own.family.taught:
+                played = _Lessons(own, ContractName(contract), runtime)
+                played.give(problems[:TAUGHT_EPISODES])
+                faults += played.faults
+                notes.append(played.note)
+    return FamilyReport(own.name, len(problems), faults, notes)
+
+
+def _faults_of_class(own: OwnFamily) -> Iterator[str]:
+    family = own.family
+    if not family.buckets:
+        yield "buckets is empty; name one difficulty at least"
+    for contract in family.taught:
+        if contract not in CONTRACTS:
+            yield f"taught names {contract!r}; choose from {', '.join(CONTRACTS)}"
+    for name in family.known:
+        if not name.isidentifier():
+            yield f"known names {name!r}, which is not a valid identifier"
+
+
+def _check_instances(own: OwnFamily, seed_count: int, problems: list[Problem], open_bar: OpenBar) -> list[str]:
+    """Return what is wrong with instances; sound ones are added to `problems`."""
+    faults: list[str] = []
+    with open_bar(f"family {own.name}", seed_count * len(own.family.buckets), "instances") as advance:
+        for bucket in own.family.buckets:
+            names = set()
+            for seed in range(seed_count):
+                advance(1)
+                try:
+                    problem = _sound_instance(own, bucket, seed)
+                except UserError as error:
+                    faults.append(f"bucket {bucket}, seed {seed}: {error}")
+                except Exception as error:  # noqa: BLE001 - the author's code, at the boundary that names it
+                    faults.append(f"bucket {bucket}, seed {seed}: {type(error).__name__}: {error}")
+                else:
+                    names.add(problem.instance_id)
+                    problems.append(problem)
+                if len(faults) == MOST_FAULTS:
+                    return faults
+            if 1 == len(names) < seed_count:
+                faults.append(f"bucket {bucket}: {seed_count} seeds give one instance; draw it from the seed")
+    return faults
+
+
+def _sound_instance(own: OwnFamily, bucket: str, seed: int) -> Problem:
+    """Return a seed's instance; raise `UserError` for what is wrong with it."""
+    problem = own.sample(bucket, seed)
+    if own.sample(bucket, seed) != problem:
+        raise UserError("the seed gives another instance the second time; draw from random.Random(seed)")
+    goal = own.family.goal(problem.content)
+    if not (isinstance(goal, str) and goal.strip()):
+        raise UserError(f"goal() must return a text, not {goal!r}")
+    environment = own.family.open(problem.content)
+    if environment.is_over:
+        raise UserError("is_over is true before the first block")
+    bound = set(environment.known())
+    if bound != set(own.family.known):
+        raise UserError(f"known() binds {sorted(bound)}, the class declares {sorted(own.family.known)}")
+    json.dumps(dict(environment.metrics()), allow_nan=False)
+    own.validate(problem)
+    return problem
+
+
+def _faults_of_tools(own: OwnFamily, problem: Problem) -> Iterator[str]:
+    tools = own.family.open(problem.content).tools
+    for name, tool in tools.items():
+        if not inspect.getdoc(tool):
+            yield f"tool {name} has no docstring, which is all that an agent reads about it"
+    spare = own.family.spare_tool
+    if spare is not None and spare not in tools:
+        yield f"spare_tool {spare!r} is no tool; choose from {', '.join(tools)}"
+
+
+class _Lessons:
+    """Episodes of a family's teacher under one contract, in the sandbox."""
+
+    def __init__(self, own: OwnFamily, contract: ContractName, runtime: Runtime) -> None:
+        self._own = own
+        self._contract = contract
+        self._runtime = runtime
+        self._played: list[RecordedEpisode] = []
+        self.faults: list[str] = []
+
+    def give(self, problems: Sequence[Problem]) -> None:
+        """Play the problems; the first that fails is the last."""
+        for problem in problems:
+            try:
+                recorded = self._play(problem)
+            except Exception as error:  # noqa: BLE001 - the author's code, at the boundary that names it
+                self.faults.append(f"{self._who}, seed {problem.seed}: {type(error).__name__}: {error}")
+                return
+            self._played.append(recorded)
+            reason = recorded.episode.finish_reason
+            if reason is not FinishReason.FINISH_TOOL:
+                self.faults.append(f"{self._who}: an episode ended with {reason}, not with finish()")
+            uncaught = [error.message for error in recorded.errors if not error.is_caught]
+            self.faults += [f"{self._who}, seed {problem.seed}: {message}" for message in uncaught]
+            if self.faults:
+                return
+
+    @property
+    def note(self) -> str:
+        """What the teacher reached."""
+        count = max(len(self._played), 1)
+        score = sum(recorded.episode.score or 0.0 for recorded in self._played) / count
+        turns = sum(recorded.episode.turn_count for recorded in self._played) / count
+        return f"{self._who}: mean score {score:.2f} in {turns:.1f} turns"
+
+    @property
+    def _who(self) -> str:
+        return f"teacher of {self._contract}"
+
+    def _play(self, problem: Problem) -> RecordedEpisode:
+        family = self._own.family
+        context = EpisodeContext(
+            family=self._own,
+            condition=Condition(
+                purpose="teacher",
+                model_name="scripted",
+                runtime_contract=self._contract,
+                bucket=problem.bucket,
+                split="train",
+            ),
+            client=self._own.open_teacher(problem.bucket, self._contract),
+            runtime=self._runtime,
+            spec=EpisodeSpec(prompt_set="compact", max_turns=MAX_TURNS, tool_call_cap=family.tool_call_cap),
+            run_id="check",
+            plan_digest="check",
+            stage_digest="check",
+            scale="smoke",
+        )
+        return asyncio.run(run_episode(context, PlannedEpisode(problem)))

@@ -1,0 +1,125 @@
+"""The family that a name or a class means."""
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Protocol
+
+from carryover.tasks.agent import family as machine
+from carryover.tasks.families.family import Family
+from carryover.tasks.families.own_family import OwnFamily
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY, NAME
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.source_digest import source_digest
+from carryover.tasks.traces.rows import InstanceRow, ItemRow
+from carryover.tasks.traces.vocabulary import Split
+
+SHIPPED: dict[str, str] = {
+    "log_triage": "log_triage.family:LogTriage",
+    "map_exploration": "map_exploration.family:MapExploration",
+}
+"""Families of this package, apart from the knapsack: module and class by name."""
+
+_PLAYING = tuple(f"{__package__}.{name}" for name in ("family", "own_family", "problem", "teacher"))
+
+
+class StudyFamily(machine.Family, Protocol):
+    """A family with what a study needs beyond an episode: instances, drawn, checked and kept."""
+
+    def sample(self, bucket: str, seed: int) -> Any:
+        """Return the instance of a seed; raise `UserError` where there is none."""
+        ...
+
+    def validate(self, instance: Any) -> None:
+        """Raise `UserError` unless the reference solution scores 1."""
+        ...
+
+    def rows(self, instance: Any, run_id: str, split: Split) -> tuple[InstanceRow, list[ItemRow]]:
+        """Return an instance as rows of the warehouse."""
+        ...
+
+    def instance_of_row(self, row: Mapping[str, Any]) -> Any:
+        """Return the instance of a row of the warehouse."""
+        ...
+
+
+def choose_family(wanted: str) -> StudyFamily:
+    """Return a family by name, or of `MODULE:CLASS`.
+
+    Raise `UserError` as `open_own_family`.
+    """
+    if wanted == NAME:
+        return KNAPSACK_FAMILY
+    return open_own_family(wanted)
+
+
+@cache
+def open_own_family(wanted: str) -> OwnFamily:
+    """Return a family other than the knapsack: a shipped one by name, or a class as `MODULE:CLASS` or `FILE.py:CLASS`.
+
+    Modules are found in the working directory too. Raise `UserError` where there is no such class.
+    """
+    if wanted in SHIPPED:
+        return OwnFamily(wanted, resolve_name(f"{__package__}.{SHIPPED[wanted]}")())
+    place, _, name = wanted.partition(":")
+    if not name:
+        raise UserError(f"unknown family {wanted!r}; choose from {', '.join((NAME, *SHIPPED))}, or name MODULE:CLASS")
+    found = _find_class(wanted, place, name)
+    if not (inspect.isclass(found) and issubclass(found, Family)):
+        raise UserError(f"{wanted!r} is no subclass of carryover.Family; `carryover family new NAME` writes one")
+    try:
+        return OwnFamily(_name(found), found())
+    except TypeError as error:  # an abstract method is missing, or a constructor wants arguments
+        raise UserError(f"cannot make {wanted!r}: {error}") from error
+
+
+def family_source(wanted: str) -> str | None:
+    """Return the digest of a family's source; None for the knapsack, which counts with the source of the episodes.
+
+    It is that of the class's file, of a shipped family all files of its folder, and of what plays families here.
+    """
+    if wanted == NAME:
+        return None
+    name = inspect.getsourcefile(type(open_own_family(wanted).family))
+    assert name is not None  # its class was imported from a file
+    file = Path(name)
+    of_family = sorted(file.parent.glob("*.py")) if wanted in SHIPPED else [file]
+    digest = hashlib.sha256(source_digest(_PLAYING).encode())
+    for each in of_family:
+        digest.update(each.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _find_class(wanted: str, place: str, name: str) -> object:
+    try:
+        if place.endswith(".py"):
+            return getattr(_load(Path(place)), name)
+        folder = str(Path.cwd())
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        return resolve_name(wanted)
+    except (ImportError, AttributeError, OSError, SyntaxError, ValueError) as error:
+        raise UserError(f"cannot import {wanted!r}: {error}; name MODULE:CLASS or FILE.py:CLASS") from error
+
+
+def _load(file: Path) -> object:
+    """Return a file's module, under a name that no other module has."""
+    name = f"carryover_family_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}_{file.stem}"
+    spec = spec_from_file_location(name, file)
+    assert spec is not None, "a file that ends with .py has a loader"
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and annotations look it up
+    spec.loader.exec_module(module)
+    return module
+
+
+def _name(family: type[Family]) -> str:
+    """Return the class's name in lower case with underscores, e.g. `map_exploration`."""
+    parts = [f"_{letter.lower()}" if letter.isupper() else letter for letter in family.__name__]
+    return "".join(parts).strip("_")

@@ -1,0 +1,105 @@
+"""A task family as its author writes it: instances, their environment, a reference solution, optional teachers."""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from carryover.tasks.knapsack.teachers.small import PlayedTurn
+
+Tool = Callable[..., Any]
+
+
+class Environment(ABC):
+    """World of one episode, on the host; blocks reach it through its tools alone."""
+
+    def __init__(self, *tools: Tool) -> None:
+        """Offer functions as tools, with `finish` as the last.
+
+        A tool takes and returns plain JSON values. Its signature and docstring are what a model is told, and a
+        `ToolRuntimeException` is how it refuses a call.
+        """
+        self.is_over = False
+        """Whether the agent has ended the episode."""
+        self.tools: dict[str, Tool] = {tool.__name__: tool for tool in (*tools, self.finish)}
+        """The tools by name, in the order of their documentation."""
+
+    def finish(self) -> None:
+        """End the episode; what has been done so far is the answer."""
+        self.is_over = True
+
+    @abstractmethod
+    def score(self) -> float:
+        """Return the present state's score in [0, 1]: 1 as good as the reference, 0 for nothing done."""
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return numbers of the family's own for the episode's row."""
+        return {}
+
+    def known(self) -> Mapping[str, Any]:
+        """Return the objects that a contract with injection binds before each block, by name."""
+        return {}
+
+
+class Habits:
+    """Choices of a teacher that hold for a whole episode, drawn by name."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self.drawn: dict[str, Any] = {}
+        """What was chosen, by name."""
+
+    def choose(self, name: str, *choices: Any) -> Any:
+        """Return one of the choices: the same for the same name in every turn and under every contract."""
+        self.drawn[name] = random.Random(f"{name} {self._seed}").choice(choices)
+        return self.drawn[name]
+
+
+class Lesson(NamedTuple):
+    """A conversation that a scripted teacher continues."""
+
+    contract: str
+    """Contract that the reply is written for."""
+    goal: str
+    """Text of the goal."""
+    turns: Sequence[PlayedTurn]
+    """Earlier blocks, each with its output and whether it failed."""
+    habits: Habits
+    """Choices that hold for the whole episode: equal in every turn, and under every contract."""
+    chance: random.Random
+    """Draws what changes from turn to turn: equal under every contract."""
+
+
+class Family(ABC):
+    """A kind of problem that a study is run on."""
+
+    buckets: ClassVar[tuple[str, ...]] = ("standard",)
+    """Difficulties by name: models are trained on the first, and the last stands for a harder one."""
+    known: ClassVar[Mapping[str, str]] = {}
+    """What `Environment.known` binds: a description by name."""
+    taught: ClassVar[tuple[str, ...]] = ()
+    """Contracts that `teach` plays."""
+    spare_tool: ClassVar[str | None] = None
+    """A tool that costs nothing, which an injected fault may let fail; None injects no faults."""
+    tool_call_cap: ClassVar[int | None] = 25
+    """Tool calls that a block may make; None for no cap."""
+
+    @abstractmethod
+    def sample(self, bucket: str, seed: int) -> Any:
+        """Return the instance of a seed, as plain JSON values: equal seeds give equal instances."""
+
+    @abstractmethod
+    def goal(self, instance: Any) -> str:
+        """Return what the agent is told of an instance."""
+
+    @abstractmethod
+    def open(self, instance: Any) -> Environment:
+        """Return the world of a new episode."""
+
+    @abstractmethod
+    def solve(self, instance: Any, tools: Mapping[str, Tool]) -> None:
+        """Play the reference solution, which scores 1; it may use what the agent is not told."""
+
+    def teach(self, lesson: Lesson) -> tuple[str, str]:
+        """Return the next reply of a scripted teacher: a short sentence and a block."""
+        raise NotImplementedError(f"{type(self).__name__} has no teacher for contract {lesson.contract!r}")

@@ -1,0 +1,36 @@
+"""A family's scripted teacher as a model client."""
+
+import itertools
+import json
+import random
+from collections.abc import Sequence
+
+from carryover.tasks.agent.protocol import CountTokens, Message
+from carryover.tasks.agent.scripted import ScriptedModel, VariedModel
+from carryover.tasks.families.family import Family, Habits, Lesson
+from carryover.tasks.knapsack.teachers.small import read_turns
+
+
+def family_teacher(family: Family, contract: str, count_tokens: CountTokens | None = None) -> VariedModel:
+    """Return a family's teacher, whose habits are drawn per instance and recorded with the episode."""
+
+    def open_for(instance_id: str) -> ScriptedModel:
+        habits = Habits(instance_id)
+
+        def write(messages: Sequence[Message], seed: int) -> str:
+            chance = random.Random(f"turn {seed}")
+            lesson = Lesson(contract, _goal(messages), read_turns(messages), habits, chance)
+            sentence, code = family.teach(lesson)
+            return f"{sentence}\n```python\n{code.strip()}\n```"
+
+        return ScriptedModel("scripted", write, count_tokens, habits.drawn)
+
+    return VariedModel("scripted", open_for)
+
+
+def _goal(messages: Sequence[Message]) -> str:
+    """Return the goal's text: the last message before the first reply, in either prompt format."""
+    *_, last = itertools.takewhile(lambda message: message.role != "assistant", messages)
+    if not last.content.startswith("{"):
+        return last.content
+    return json.loads(last.content)["task"]

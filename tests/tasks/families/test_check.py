@@ -1,0 +1,60 @@
+"""A family's check finds what would make a study meaningless."""
+
+import pytest
+
+from carryover.tasks.families.check import check_family
+from tests.tasks.families.written import written
+
+SAMPLE = 'draw = random.Random(f"{bucket} {seed}")'
+SCORE = "return self._coins.get(self._chosen, 0) / max(self._coins.values())"
+NO_TEACHER = {'taught = ("persistent", "stateless")': "taught = ()"}
+
+
+def faults(folder, changes, seed_count=3):
+    return check_family(written(folder, NO_TEACHER | changes), seed_count).faults
+
+
+def test_the_template_is_sound_for_a_hundred_seeds(tmp_path):
+    report = check_family(written(tmp_path), 100)
+    assert (report.name, report.instance_count, report.faults) == ("boxes", 200, [])
+    assert report.notes == [
+        "teacher of persistent: mean score 1.00 in 4.0 turns",
+        "teacher of stateless: mean score 1.00 in 4.0 turns",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        (SAMPLE, "draw = random.Random()", "the seed gives another instance the second time"),
+        (SAMPLE, "draw = random.Random(0)", "bucket few: 3 seeds give one instance"),
+        (SCORE, f"{SCORE} / 2", "the reference solution scores 0.5, not 1"),
+        (SCORE, "return 1", "doing nothing scores 1, not 0"),
+        ('return {f"box_{number}"', "return {(number, 1)", "sample() must return JSON values"),
+        ('return f"Choose', 'return None and f"Choose', "goal() must return a text"),
+        ("return World(instance)", "return World(None)", "AttributeError"),
+        ('return {"chosen": self._chosen}', "return {}", "known() binds [], the class declares ['chosen']"),
+        ('"""Choose a box; the last choice counts."""', "", "tool choose has no docstring"),
+        ('spare_tool = "list_boxes"', 'spare_tool = "boxes"', "spare_tool 'boxes' is no tool"),
+        ('known = {"chosen"', 'known = {"a b"', "known names 'a b', which is not a valid identifier"),
+        ("taught = ()", 'taught = ("forgetful",)', "taught names 'forgetful'; choose from persistent"),
+    ],
+)
+def test_a_fault_is_named_with_its_way_out(tmp_path, old, new, fault):
+    found = faults(tmp_path, {old: new})
+    assert any(fault in each for each in found), found
+
+
+def test_a_teacher_that_does_not_finish_is_a_fault(tmp_path):
+    found = check_family(written(tmp_path, {"    finish()\\n": "    pass\\n"}), 3).faults
+    assert "teacher of persistent: an episode ended with max_turns, not with finish()" in found
+
+
+def test_a_teacher_that_misses_a_name_is_a_fault(tmp_path):
+    found = check_family(written(tmp_path, {'is_fresh = lesson.contract == "stateless" or': "is_fresh ="}), 3).faults
+    assert any("teacher of stateless" in each and "NameError" in each for each in found)
+
+
+def test_a_failing_class_tells_few_faults(tmp_path):
+    found = faults(tmp_path, {SCORE: "return 1"}, seed_count=50)
+    assert len(found) <= 6

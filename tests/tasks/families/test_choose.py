@@ -1,0 +1,42 @@
+import pytest
+
+from carryover.tasks.families.choose import choose_family, family_source, open_own_family
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
+from carryover.tasks.services.errors import UserError
+from tests.tasks.families.written import written
+
+
+def test_the_knapsack_is_a_family_by_name():
+    assert choose_family("knapsack") is KNAPSACK_FAMILY
+    assert family_source("knapsack") is None
+
+
+def test_a_class_in_the_working_directory_is_found(tmp_path, monkeypatch):
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boxes.py").rename(tmp_path / "boxes_of_a_user.py")
+    assert choose_family("boxes_of_a_user:Boxes").name == "boxes"
+
+
+def test_the_source_of_a_family_follows_its_file(tmp_path):
+    wanted = written(tmp_path)
+    before = family_source(wanted)
+    file = tmp_path / "boxes.py"
+    file.write_text(file.read_text() + "\n\nMORE = 1\n")
+    assert family_source(wanted) != before
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ("napsack", "unknown family 'napsack'; choose from knapsack"),
+        ("no_such_module:Family", "cannot import 'no_such_module:Family'"),
+        ("nowhere.py:Family", "cannot import 'nowhere.py:Family'"),
+        ("json:JSONDecoder", "'json:JSONDecoder' is no subclass of carryover.Family"),
+        ("carryover.tasks.families.family:Family", "cannot make 'carryover.tasks.families.family:Family'"),
+    ],
+)
+def test_what_is_no_family_is_refused(wanted, message):
+    with pytest.raises(UserError) as refused:
+        open_own_family(wanted)
+    assert str(refused.value).startswith(message)

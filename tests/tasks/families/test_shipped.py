@@ -1,0 +1,57 @@
+"""The shipped families: sound, taught under both contracts, with habits that vary and are paired."""
+
+import random
+
+import pytest
+
+from carryover.tasks.families.choose import SHIPPED, open_own_family
+from carryover.tasks.families.family import Habits, Lesson
+from tests.tasks.families.playing import play
+
+FAMILIES = sorted(SHIPPED)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_seed_is_sound(name):
+    own = open_own_family(name)
+    for bucket in own.family.buckets:
+        problems = [own.sample(bucket, seed) for seed in range(25)]
+        for problem in problems:
+            own.validate(problem)
+        assert len({problem.instance_id for problem in problems}) == 25
+
+
+def first_block(name, contract, seed):
+    lesson = Lesson(contract, "", [], Habits(str(seed)), random.Random(seed))
+    return open_own_family(name).family.teach(lesson)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_habits_vary_from_episode_to_episode(name, contract):
+    blocks = {first_block(name, contract, seed)[1] for seed in range(60)}
+    assert len(blocks) >= 6
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_contracts_share_the_episodes_sentence_and_names(name):
+    for seed in range(10):
+        persistent = first_block(name, "persistent", seed)
+        stateless = first_block(name, "stateless", seed)
+        assert persistent[0] == stateless[0]
+        assert persistent[1].splitlines()[-2:] == stateless[1].splitlines()[-2:]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_both_contracts_reach_the_same_score(runtime, name):
+    own = open_own_family(name)
+    for seed in range(3):
+        problem = own.sample(own.family.buckets[0], seed)
+        scores = set()
+        for contract in ("persistent", "stateless"):
+            teacher = own.open_teacher(problem.bucket, contract)
+            recorded = play(runtime, own, problem, teacher, contract)
+            assert recorded.episode.finish_reason == "finish_tool"
+            assert not [error for error in recorded.errors if not error.is_caught]
+            scores.add(recorded.episode.score)
+        assert len(scores) == 1
