@@ -54,11 +54,10 @@ def test_a_sound_study_passes_every_check_and_has_data_docs(path, tmp_path):
 def test_broken_study_names_offenders_and_an_unknown_episode(path, tmp_path):
     _change(path, "delete from episodes where episode_id = 'e-stateless'; delete from items")
     failed = {row.check_name: row for row in gate_warehouse(path, tmp_path / "docs") if not row.is_passed}
-    assert set(failed) == {"table_rows_exist", "episode_references_exist", "instance_solution_is_feasible"}
+    assert set(failed) == {"episode_references_exist", "instance_solution_is_feasible"}
     # Three rows of an episode that is not there: one offender among four episodes, its own included.
     episode = failed["episode_references_exist"]
     assert (episode.row_count, episode.unexpected_count, json.loads(episode.unexpected_json)) == (4, 1, ["e-stateless"])
-    assert json.loads(failed["table_rows_exist"].unexpected_json) == ["items"]
     assert json.loads(failed["instance_solution_is_feasible"].unexpected_json) == ["evaluation", "train"]
 
 
@@ -80,7 +79,7 @@ def test_every_gate_fails_where_its_rule_is_broken(path, tmp_path):
         update training_examples set instance_id = 'other' where contract = 'stateless';
         update statistics set p_value = 2, run_id = 'nobody';
         update training_runs set final_loss = 'nan';
-        delete from items;
+        delete from turns;
         """,
     )
     rows = gate_warehouse(path, tmp_path / "docs")
