@@ -27,9 +27,7 @@ def show_study(plan: StudyPlan) -> None:
             data = base64.b64encode(drawing.svg.encode()).decode()
             lines += [f"![{drawing.name}](data:image/svg+xml;base64,{data})", drawing.caption]
         description = f"The 2x2 of plan {plan.digest}."
-        create_markdown_artifact("
-
-".join(lines), key=_key(plan, "result"), description=description)
+        create_markdown_artifact("\n\n".join(lines), key=_key(plan, "result"), description=description)
         for query in map(table_query, plan_tables(warehouse, plan.digest)):
             frame = read_table(warehouse, query, plan.digest)
             if frame.height:
