@@ -14,6 +14,7 @@ from tests.flows.cli.axe_core import AXE
 from tests.flows.compose_programs import compose_command, postgres_programs
 from tests.tasks.cave.suites.echarts import ECHARTS
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
+from tests.tasks.probe.foreign_environments import can_provide_runtimes
 from tests.tasks.serving.schemathesis_program import can_provide_schemathesis
 from tests.tasks.serving.vllm_environment import can_provide_vllm
 
@@ -100,6 +101,12 @@ NEEDS = (
         "vLLM from a package index, 0.3 GB at the first time",
     ),
     Need("of schemathesis", using("schemathesis"), can_provide_schemathesis, "schemathesis from a package index"),
+    Need(
+        "of other packages' runtimes",
+        using("foreign_runtime"),
+        can_provide_runtimes,
+        "smolagents, rlms, ... from a package index, 0.2 GB at the first time",
+    ),
     Need(
         "of the authors' own scripts",
         using("authors_scripts"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from carryover.flows.cli.screen import screen
-from carryover.tasks.lint.against import lost_channels
+from carryover.tasks.lint.against import Losses, failing_steps, losses_of
 from carryover.tasks.lint.formats import LintFormat
 from carryover.tasks.lint.lint import TraceLint, lint_traces
 from carryover.tasks.lint.linting import refuse_without_code, with_contract
@@ -33,7 +33,7 @@ PAGE = ".html"
 QUICK_BYTES = 1_000_000
 """Size of files up to which no progress is shown."""
 FAILING = 2
-"""Exit code where episodes would fail in the runtime of `--against`."""
+"""Exit code where episodes would fail in the runtime of `--against` or `--runtime`."""
 
 
 def lint_files(files: list[Path], contract: str | None, tally: Tally) -> Iterator[TraceLint]:
@@ -71,6 +71,17 @@ def lint_warehouse(warehouse: "Warehouse", plan: str | None) -> Iterator[TraceLi
         yield from lint_traces(traces_of_rows(episodes.filter(chosen), turns, steps), tools=provided)
 
 
+def choose_losses(against: str | None, probed: str | None) -> Losses:
+    """Return what the runtime in question loses: a kind of runtime, or one that was probed."""
+    if against and probed:
+        raise UserError("--against and --runtime both name a runtime; give one")
+    if probed is None:
+        return losses_of(against or "stateless")
+    from carryover.tasks.lint.probed import read_losses
+
+    return read_losses(probed)
+
+
 class LintOutput(NamedTuple):
     """Where findings go."""
 
@@ -79,17 +90,18 @@ class LintOutput(NamedTuple):
     """Whether a row per trace is printed instead of the summary."""
     save: Sequence[Path]
     """Files for the rows per trace, and pages."""
+    exits_failing: bool = False
+    """Whether episodes that fail have an exit code."""
 
 
-def report_lint(found: Iterable[TraceLint], tally: Tally, against: str | None, output: LintOutput) -> int:
+def report_lint(found: Iterable[TraceLint], tally: Tally, losses: Losses, output: LintOutput) -> int:
     """Print the findings and return the exit code.
 
     Raise `UserError` where no code was read.
     """
-    runtime = against or "stateless"
-    summary = LintSummary(lost=lost_channels(runtime))
+    summary = LintSummary(losses)
     page = PageRows()
-    rows = _count(summary.follow(found), page, output)
+    rows = _count(summary.follow(found), page, losses, output)
     refuse_without_code(summary, tally)
     unread = tally.sentences()
     for sentence in ([tally.read_sentence()] if tally.trace_count else []) + unread:
@@ -101,13 +113,13 @@ def report_lint(found: Iterable[TraceLint], tally: Tally, against: str | None, o
     if output.format == "html":
         typer.echo(written, nl=False)
     else:
-        _print(summary.sentence(runtime), rows or summary.rows(), unread, output)
-    if against and summary.failing_count:
+        _print(summary.sentence(), rows or summary.rows(), unread, output)
+    if output.exits_failing and summary.failing_count:
         return FAILING
     return 0
 
 
-def _count(found: Iterable[TraceLint], page: PageRows, output: LintOutput) -> list[dict[str, Any]]:
+def _count(found: Iterable[TraceLint], page: PageRows, losses: Losses, output: LintOutput) -> list[dict[str, Any]]:
     """Count the findings, save their rows, and return those to print."""
     rows = []
     with ExitStack() as files:
@@ -115,7 +127,8 @@ def _count(found: Iterable[TraceLint], page: PageRows, output: LintOutput) -> li
         for lint in found:
             page.add(lint)
             if output.per_trace:
-                rows.append(flat_row(lint))
+                steps = "; ".join(map(str, failing_steps(lint, losses)))
+                rows.append(flat_row(lint) | {"failing_steps": steps})
             for write in writers:
                 write(lint)
     return rows

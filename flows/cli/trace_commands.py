@@ -81,6 +81,10 @@ def lint(
         str | None,
         typer.Option(help="Exit with 2 where episodes fail in this runtime: stateless, fresh-process."),
     ] = None,
+    runtime: Annotated[
+        str | None,
+        typer.Option(help="The same for a probed runtime: a file of `probe --format json`, or a published one's name."),
+    ] = None,
     per_trace: Annotated[bool, typer.Option("--per-trace", help="One row per trace instead of the summary.")] = False,
     save: Annotated[
         list[Path] | None,
@@ -96,29 +100,44 @@ def lint(
     from carryover.tasks.readers.tally import Tally
 
     tally = Tally()
-    output = linting.LintOutput(format, per_trace, save or ())
+    output = linting.LintOutput(format, per_trace, save or (), bool(against or runtime))
+    losses = linting.choose_losses(against, runtime)
     if files:
-        code = linting.report_lint(linting.lint_files(files, contract, tally), tally, against, output)
+        code = linting.report_lint(linting.lint_files(files, contract, tally), tally, losses, output)
     else:
         with open_warehouse(home) as warehouse:
-            code = linting.report_lint(linting.lint_warehouse(warehouse, plan), tally, against, output)
+            code = linting.report_lint(linting.lint_warehouse(warehouse, plan), tally, losses, output)
     raise typer.Exit(code)
 
 
 def probe(
     runtime: Annotated[
-        str, typer.Argument(help="persistent, stateless, ipykernel; MODULE:CLASS; or a command in quotes.")
+        str,
+        typer.Argument(
+            help="A name (persistent, stateless, ipykernel, smolagents, ...), mcp:SERVER, MODULE:CLASS, or a command."
+        ),
     ],
+    *,
     claims: Annotated[
-        Literal["persistent", "stateless"] | None,
-        typer.Option(help="What the runtime claims; exit with 2 where it breaks the claim."),
+        str | None,
+        typer.Option(help="persistent, stateless, or a file with a prompt; exit with 2 where the runtime breaks it."),
     ] = None,
+    python: Annotated[
+        str | None, typer.Option(help="Interpreter of the environment that holds a foreign runtime's package.")
+    ] = None,
+    channel: Annotated[
+        list[str] | None, typer.Option(help="Channel to probe beside names; repeatable. Default: all.")
+    ] = None,
+    tool: Annotated[str | None, typer.Option(help="Tool of an MCP server that has several for code.")] = None,
+    hostile: Annotated[
+        bool, typer.Option("--hostile", help="Run hostile blocks too; only against a runtime on this machine.")
+    ] = False,
     format: Annotated[ProbeFormat, typer.Option("--format", help="How the report is printed.")] = "rich",
 ) -> None:
     """Measure what a Python runtime keeps after blocks, errors and resets."""
-    from carryover.flows.cli.probe import report_probe
+    from carryover.flows.cli.probe import ProbeRequest, report_probe
 
-    raise typer.Exit(report_probe(runtime, claims, format))
+    raise typer.Exit(report_probe(ProbeRequest(runtime, claims, python, tool, hostile, channel or ()), format))
 
 
 def paired(

@@ -1,8 +1,9 @@
 """Traces that fail in a runtime that loses channels of state."""
 
 from collections.abc import Callable
+from typing import Literal, NamedTuple
 
-from carryover.tasks.lint.lint import TraceLint
+from carryover.tasks.lint.lint import Take, TraceLint
 from carryover.tasks.services.errors import UserError
 
 CHANNELS: dict[str, Callable[[TraceLint], bool]] = {
@@ -16,24 +17,76 @@ CHANNELS: dict[str, Callable[[TraceLint], bool]] = {
 }
 """Channels of state, each with whether a trace carries state in it."""
 ALL_CHANNELS = frozenset(CHANNELS)
+
+
+class Losses(NamedTuple):
+    """What a runtime loses."""
+
+    runtime: str
+    block: frozenset[str]
+    """Channels that it loses between blocks."""
+    error: frozenset[str] = frozenset()
+    """Channels that it loses when a block raises."""
+    failed_block: frozenset[str] = frozenset()
+    """Channels of which it drops what a block left that raised."""
+    unknown: frozenset[str] = frozenset()
+    """Channels of which that is not known."""
+
+
+STATELESS = Losses("stateless", ALL_CHANNELS)
 RUNTIMES = {
-    "stateless": ALL_CHANNELS,
-    "fresh-process": ALL_CHANNELS - {"files", "packages"},
-    "persistent": frozenset[str](),
+    "stateless": STATELESS,
+    "fresh-process": Losses("fresh-process", ALL_CHANNELS - {"files", "packages"}),
+    "persistent": Losses("persistent", frozenset()),
 }
-"""Channels that a kind of runtime loses: a fresh process keeps the file system, a stateless sandbox keeps nothing."""
+"""Kinds of runtime: a fresh process keeps the file system, a stateless sandbox keeps nothing."""
 
 
-def lost_channels(runtime: str) -> frozenset[str]:
-    """Return the channels that a runtime loses, or raise `UserError`."""
+_CAUSES = {"block": "after a block", "error": "after an error", "failed_block": "with the block that raised"}
+
+
+class FailingStep(NamedTuple):
+    """A block that takes what a runtime has lost."""
+
+    take: Take
+    cause: Literal["block", "error", "failed_block"]
+    """What lost it: the end of a block, a block that raised, or the end of the raising block that left it."""
+
+    def __str__(self) -> str:
+        """Return the step for a person: `block 2: df (names, lost after a block)`."""
+        return f"{self.take} ({self.take.channel}, lost {_CAUSES[self.cause]})"
+
+
+def losses_of(runtime: str) -> Losses:
+    """Return what a kind of runtime loses, or raise `UserError`."""
     if runtime not in RUNTIMES:
         raise UserError(f"unknown runtime {runtime!r}; choose from {', '.join(RUNTIMES)}")
     return RUNTIMES[runtime]
 
 
-def fails_without(lint: TraceLint, lost: frozenset[str]) -> bool:
-    """Tell whether a trace would fail without these channels.
+def fails_without(lint: TraceLint, losses: Losses) -> bool:
+    """Tell whether a trace would fail in a runtime.
 
     One that reads unbound names fails anywhere.
     """
-    return bool(lint.early_names) or any(CHANNELS[channel](lint) for channel in lost)
+    return bool(lint.early_names) or any(_cause(take, losses) for take in lint.takes)
+
+
+def failing_steps(lint: TraceLint, losses: Losses) -> list[FailingStep]:
+    """Return what a trace's blocks take in vain in a runtime."""
+    found = []
+    for take in lint.takes:
+        cause = _cause(take, losses)
+        if cause is not None:
+            found.append(FailingStep(take, cause))
+    return found
+
+
+def _cause(take: Take, losses: Losses) -> Literal["block", "error", "failed_block"] | None:
+    if take.channel in losses.block:
+        return "block"
+    if take.is_after_error and take.channel in losses.error:
+        return "error"
+    if take.is_of_failed_block and take.channel in losses.failed_block:
+        return "failed_block"
+    return None

@@ -17,6 +17,40 @@ Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", 
 no block reads what it does not bind, but some blocks could not be read."""
 
 
+_NOUNS = {
+    "names": "{}",
+    "files": "file {}",
+    "environment": "environment variable {}",
+    "packages": "package {}",
+    "directory": "working directory",
+    "processes": "background process",
+    "figures": "figure",
+}
+"""Channels of state, each with what a trace takes through it."""
+
+
+class Take(NamedTuple):
+    """A read of state that an earlier block left."""
+
+    block: int
+    """Block that reads, counted from 1."""
+    channel: str
+    name: str
+    is_after_error: bool = False
+    """Whether a block that raised stands between."""
+    is_of_failed_block: bool = False
+    """Whether the block that left it raised."""
+
+    @property
+    def what(self) -> str:
+        """Return what is read, for a person: `df`, `file part.json`, `working directory`."""
+        return _NOUNS[self.channel].format(self.name)
+
+    def __str__(self) -> str:
+        """Return the read for a person: `block 2: df`."""
+        return f"block {self.block}: {self.what}"
+
+
 class TraceLint(NamedTuple):
     """Findings about the code of one trace."""
 
@@ -81,6 +115,8 @@ class TraceLint(NamedTuple):
     """Blocks that ended with an error."""
     missing_name_count: int
     """Blocks that ended because a name was not defined."""
+    takes: tuple[Take, ...] = ()
+    """Reads of state that earlier blocks left, in order."""
 
 
 class BlockLint(NamedTuple):
@@ -120,11 +156,12 @@ def lint_trace(trace: Trace, *, tools: Collection[str] | None = None) -> TraceLi
     count = max(len(executed), 1)
     unjudged_count = _count_unjudged(executed)
     unread_count = sum(len(reply.unread) for reply in trace.replies)
-    first_block, first_name = followed.first or (None, None)
+    first = followed.takes[0] if followed.takes else None
     idiom = _idiom(followed, unjudged_count + unread_count)
     names = tuple(sorted({name.removeprefix(SHELL_NAME) for name in walk.carried}))
     state = followed.state
     runtime = _runtime(trace, followed)
+    taken = Taken(first and (first.block, first.what), names, state, tuple(sorted(set(walk.early))))
     return TraceLint(
         trace_id=trace.trace_id,
         declared_contract=trace.declared_contract,
@@ -147,9 +184,9 @@ def lint_trace(trace: Trace, *, tools: Collection[str] | None = None) -> TraceLi
         contradiction=_contradiction(trace.declared_contract, names, has_restating_block=walk.has_restating_block),
         layout=trace.layout,
         language=_language(executed),
-        verdict=episode_sentence(idiom, Taken(followed.first, names, state, tuple(sorted(set(walk.early)))), runtime),
-        first_block=first_block,
-        first_name=first_name,
+        verdict=episode_sentence(idiom, taken, runtime),
+        first_block=first and first.block,
+        first_name=first and first.what,
         carried_files=_names_of(state, "files"),
         carried_environment=_names_of(state, "environment"),
         carried_directory=bool(_names_of(state, "directory")),
@@ -162,6 +199,7 @@ def lint_trace(trace: Trace, *, tools: Collection[str] | None = None) -> TraceLi
         failed_read_count=runtime.failed_count,
         error_count=sum(block.has_error for block in executed),
         missing_name_count=sum(block.missing_name is not None for block in executed),
+        takes=followed.takes,
     )
 
 
@@ -171,11 +209,10 @@ class _Followed(NamedTuple):
     executed: tuple[Executed, ...]
     walk: NameWalk
     state: tuple[Carried, ...]
-    first: tuple[int, str] | None
-    """First block that takes something from an earlier one, and what."""
     observed_count: int
     failed_count: int
     blocks: tuple[BlockLint, ...]
+    takes: tuple[Take, ...]
 
 
 def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Followed:
@@ -190,10 +227,10 @@ def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Follow
         executed,
         following.names,
         tuple(following.carried_state),
-        following.first,
         following.observed_count,
         following.failed_count,
         tuple(following.blocks),
+        tuple(following.takes),
     )
 
 
@@ -203,13 +240,17 @@ class _Following:
     def __init__(self, names: NameWalk, starred: frozenset[str]) -> None:
         self.names = names
         self.carried_state: dict[Carried, None] = {}
-        self.first: tuple[int, str] | None = None
         self.observed_count = 0
         self.failed_count = 0
         self.blocks: list[BlockLint] = []
+        self.takes: list[Take] = []
         self._starred = starred
         self._state = StateWalk()
         self._number = 0
+        self._left_at: dict[str, int] = {}
+        """Block that left a name last."""
+        self._raised: list[int] = []
+        """Blocks that raised."""
 
     def enter(self, block: Executed, source: Block) -> None:
         """Go through one block."""
@@ -219,16 +260,33 @@ class _Following:
         carried = self.names.enter(block.names, starred, is_forced=self.failed_count > 0)
         taken = self._state.enter(block.effects)
         early = tuple(sorted(set(self.names.early[known_early:])))
-        self.blocks.append(BlockLint(tuple(_taken_words(carried, taken)), early, block.names.is_judged))
+        takes = [*map(self._name_take, sorted(carried)), *self._state_takes(taken)]
+        self.takes += takes
+        self.blocks.append(BlockLint(tuple(take.what for take in takes), early, block.names.is_judged))
         self.carried_state.update((found, None) for found in taken)
-        self._note_first(carried, taken)
         self._note_outcome(block, carried)
+        self._leave(block)
         self.names.seen |= words_of(source.code) | words_of(source.output or "")
 
-    def _note_first(self, carried: frozenset[str], taken: list[Carried]) -> None:
-        found = _taken_words(carried, taken)
-        if found and self.first is None:
-            self.first = (self._number, found[0])
+    def _state_takes(self, taken: list[Carried]) -> list[Take]:
+        takes = [Take(self._number, each.channel, each.name) for each in taken]
+        return sorted(takes, key=lambda take: take.what)
+
+    def _name_take(self, name: str) -> Take:
+        left_at = self._left_at.get(name, 0)
+        return Take(
+            self._number,
+            "names",
+            name.removeprefix(SHELL_NAME),
+            is_after_error=any(raised > left_at for raised in self._raised),
+            is_of_failed_block=left_at in self._raised,
+        )
+
+    def _leave(self, block: Executed) -> None:
+        for name in block.names.binds | block.names.imported_names:
+            self._left_at[name] = self._number
+        if block.has_error:
+            self._raised.append(self._number)
 
     def _note_outcome(self, block: Executed, carried: frozenset[str]) -> None:
         """Count reads of earlier names with a known outcome.
@@ -311,16 +369,3 @@ def _called_tokens(trace: Trace) -> int:
 
 def _names_of(state: Iterable[Carried], channel: str) -> tuple[str, ...]:
     return tuple(sorted({each.name for each in state if each.channel == channel}))
-
-
-def _taken_words(carried: frozenset[str], taken: list[Carried]) -> list[str]:
-    """Return what a block takes in words, names first."""
-    return [*sorted(name.removeprefix(SHELL_NAME) for name in carried), *sorted(map(_described, taken))]
-
-
-def _described(taken: Carried) -> str:
-    """Return what was taken with its channel: `file part.json`."""
-    words = {"files": f"file {taken.name}", "environment": f"environment variable {taken.name}",
-             "packages": f"package {taken.name}", "directory": "working directory",
-             "processes": "background process", "figures": "figure"}  # fmt: skip
-    return words[taken.channel]

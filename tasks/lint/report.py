@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from carryover.tasks.lint.lint import TraceLint
+from carryover.tasks.lint.lint import Take, TraceLint
 from carryover.tasks.lint.summary import LintSummary
 from carryover.tasks.services.errors import UserError
 
@@ -45,7 +45,7 @@ def open_rows(path: Path) -> Iterator[RowWriter]:
                 yield lambda lint: table.writerow(flat_row(lint))
         case ".jsonl" | ".json":
             with path.open("w", encoding="utf-8") as file:
-                yield lambda lint: print(json.dumps(lint._asdict()), file=file)
+                yield lambda lint: print(json.dumps(_row(lint)), file=file)
         case ".parquet":
             with _parquet_rows(path) as write:
                 yield write
@@ -59,7 +59,8 @@ def _parquet_rows(path: Path) -> Iterator[RowWriter]:
     import pyarrow.parquet
 
     kinds: dict[Any, Any] = {int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
-    kinds |= {tuple[str, ...]: pa.list_(pa.string()), int | None: pa.int64(), float | None: pa.float64()}
+    texts = pa.list_(pa.string())
+    kinds |= {tuple[str, ...]: texts, tuple[Take, ...]: texts, int | None: pa.int64(), float | None: pa.float64()}
     schema = pa.schema([(name, kinds.get(kind, pa.string())) for name, kind in TraceLint.__annotations__.items()])
     held: list[dict[str, Any]] = []
     with pyarrow.parquet.ParquetWriter(path, schema) as file:
@@ -69,7 +70,7 @@ def _parquet_rows(path: Path) -> Iterator[RowWriter]:
             held.clear()
 
         def write(lint: TraceLint) -> None:
-            held.append(lint._asdict())
+            held.append(_row(lint))
             if len(held) >= _BATCH_ROWS:
                 flush()
 
@@ -79,7 +80,11 @@ def _parquet_rows(path: Path) -> Iterator[RowWriter]:
 
 def flat_row(lint: TraceLint) -> dict[str, Any]:
     """Return findings as a row whose lists are joined by commas."""
-    return {name: ", ".join(value) if isinstance(value, tuple) else value for name, value in lint._asdict().items()}
+    return {name: ", ".join(value) if isinstance(value, tuple) else value for name, value in _row(lint).items()}
+
+
+def _row(lint: TraceLint) -> dict[str, Any]:
+    return lint._asdict() | {"takes": tuple(map(str, lint.takes))}
 
 
 class PageRows:
@@ -106,9 +111,9 @@ def html_page(title: str, summary: LintSummary, listed: Iterable[TraceLint], unr
     saved = summary.restated_token_count / max(summary.token_count, 1)
     parts = [
         f"<h1>{_text(title)}</h1><p><strong>{_text(summary.sentence())}.</strong></p>",
-        f"<p>{summary.failing_count / traces:.1%} of the episodes would fail in a stateless runtime. A persistent "
-        f"runtime saves what restates earlier blocks: {summary.restated_token_count:,} of {summary.token_count:,} "
-        f"tokens ({saved:.1%}), counted in words and signs.</p>",
+        f"<p>{summary.failing_count / traces:.1%} of the episodes would fail in a {summary.losses.runtime} runtime. "
+        f"A persistent runtime saves what restates earlier blocks: {summary.restated_token_count:,} of "
+        f"{summary.token_count:,} tokens ({saved:.1%}), counted in words and signs.</p>",
         _bars("First block that fails", [(str(block), n) for block, n in sorted(summary.first_blocks.items())[:20]]),
         _bars("First thing that is missed", summary.first_names.most_common(20)),
         _bars("State that is carried", summary.channels.most_common()),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from carryover.tasks.lint.against import ALL_CHANNELS, CHANNELS, fails_without
+from carryover.tasks.lint.against import CHANNELS, STATELESS, Losses, failing_steps, fails_without
 from carryover.tasks.lint.lint import Idiom, TraceLint
 
 
@@ -13,8 +13,8 @@ from carryover.tasks.lint.lint import Idiom, TraceLint
 class LintSummary:
     """Counts over the traces of a data set."""
 
-    lost: frozenset[str] = ALL_CHANNELS
-    """Channels of state that the runtime in question loses between blocks."""
+    losses: Losses = STATELESS
+    """What the runtime in question loses."""
     trace_count: int = 0
     failing_count: int = 0
     """Traces that would fail where these channels are lost."""
@@ -28,6 +28,8 @@ class LintSummary:
     first_names: Counter[str] = field(default_factory=Counter)
     channels: Counter[str] = field(default_factory=Counter)
     """Traces that carry state in each channel."""
+    losing: Counter[str] = field(default_factory=Counter)
+    """Failing traces by the channel that the runtime loses."""
     runtimes: Counter[str] = field(default_factory=Counter)
     """Runtimes that the outcomes show."""
     observed_read_count: int = 0
@@ -51,10 +53,8 @@ class LintSummary:
         self.unread_count += lint.unread_count
         self.unjudged_count += lint.idiom == "unjudged"
         self.without_code_count += lint.idiom == "no_code"
-        if fails_without(lint, self.lost):
-            self.failing_count += 1
-            self.first_blocks[lint.first_block or 1] += 1
-            self.first_names[lint.first_name or lint.early_names[0]] += 1
+        if fails_without(lint, self.losses):
+            self._add_failing(lint)
         self.channels.update(channel for channel, is_carried in CHANNELS.items() if is_carried(lint))
         if lint.runtime:
             self.runtimes[lint.runtime] += 1
@@ -65,16 +65,32 @@ class LintSummary:
         self.restated_token_count += lint.restated_token_count
         self.contracts.setdefault(lint.declared_contract, Counter()).update(_sums(lint))
 
-    def sentence(self, runtime: str = "stateless") -> str:
+    def _add_failing(self, lint: TraceLint) -> None:
+        self.failing_count += 1
+        steps = failing_steps(lint, self.losses)
+        self.losing.update({step.take.channel for step in steps})
+        if steps:
+            self.first_blocks[steps[0].take.block] += 1
+            self.first_names[steps[0].take.what] += 1
+        else:
+            self.first_blocks[1] += 1
+            self.first_names[lint.early_names[0]] += 1
+
+    def sentence(self) -> str:
         """Return how many episodes fail in a runtime, and where."""
         verb = "fails" if self.trace_count == 1 else "fail"
-        sentence = f"{self.failing_count} of {self.trace_count} episodes {verb} in a {runtime} runtime"
+        sentence = f"{self.failing_count} of {self.trace_count} episodes {verb} in a {self.losses.runtime} runtime"
         if self.failing_count:
             ((name, count),) = self.first_names.most_common(1)
             often = ""
             if self.failing_count > 1:
                 often = f" ({count} episodes)"
             sentence += f"; first at block {min(self.first_blocks)}, {_as_name(name)}{often}"
+        if self.losing and self.losses.block != STATELESS.block:
+            counted = ", ".join(f"{channel} ({count})" for channel, count in self.losing.most_common())
+            sentence += f"; by {counted}"
+        if self.losses.unknown:
+            sentence += f"; the probe could not tell {', '.join(sorted(self.losses.unknown))}"
         if self.unjudged_count:
             sentence += f"; {self.unjudged_count} could not be judged"
         if self.observed_read_count:
@@ -102,7 +118,7 @@ def _sums(lint: TraceLint) -> Mapping[str, int]:
     return {
         "traces": 1,
         lint.idiom: 1,
-        "failing": fails_without(lint, ALL_CHANNELS),
+        "failing": fails_without(lint, STATELESS),
         "blocks": lint.block_count,
         "unjudged_blocks": lint.unjudged_count,
         "unread": lint.unread_count,

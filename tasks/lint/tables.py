@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any, Literal
 
-_SHOWN = ("trace_id", "verdict", "block_count", "error_count", "declared_contract", "contradiction")
+_SHOWN = ("trace_id", "verdict", "block_count", "error_count", "declared_contract", "contradiction", "failing_steps")
 """Columns of an episode that a person reads."""
 
 

@@ -1,6 +1,7 @@
 """Channels of state: a block that writes each, and a look of a later block that finds what survived."""
 # ruff: noqa: E501 - one channel to a line
 
+import re
 from typing import NamedTuple
 
 
@@ -12,12 +13,21 @@ class Channel(NamedTuple):
     """Code whose last expression is true when the state has survived."""
     is_open_to_persistent: bool = True
     """Whether a persistent interpreter keeps it."""
+    plain: str = ""
+    """The same look for an interpreter without `globals`."""
+    binds: str = ""
+    """Name that the write binds: a look that misses it finds the state lost."""
+    remnant: str = ""
+    """Look for an older value in the state's place."""
+    undo: str = ""
+    """Code that removes state from outside the interpreter."""
 
 
 CHANNELS = {
-    "global": Channel("x = 1", "'x' in globals()"),
-    "import": Channel("import colorsys", "'colorsys' in globals()"),
-    "definition": Channel("def f(): pass\nclass C: pass", "'f' in globals() or 'C' in globals()"),
+    "global": Channel("x = TOKEN", "globals().get('x') == TOKEN", plain="x == TOKEN", binds="x", remnant="x is not None"),
+    "import": Channel("import math as kept_math", "'kept_math' in globals()", plain="kept_math.pi > 3", binds="kept_math"),
+    "function": Channel("def f(): pass", "'f' in globals()", plain="f is not None", binds="f"),
+    "class": Channel("class C: pass", "'C' in globals()", plain="C is not None", binds="C"),
     "module attribute": Channel("import math; math.kept = 1", "hasattr(__import__('math'), 'kept')"),
     "module cache": Channel("import sys; sys.modules['kept'] = sys", "'kept' in __import__('sys').modules"),
     "patched builtin": Channel("import builtins; builtins.kept = 1", "hasattr(__import__('builtins'), 'kept')"),
@@ -31,6 +41,7 @@ CHANNELS = {
     "temporary file": Channel(
         "import tempfile; open(f'{tempfile.gettempdir()}/kept-{TOKEN}', 'w').close()",
         "__import__('os').path.exists(f\"{__import__('tempfile').gettempdir()}/kept-{TOKEN}\")",
+        undo="import os, tempfile; os.remove(f'{tempfile.gettempdir()}/kept-{TOKEN}')",
     ),
     "thread": Channel(
         "import threading, time; threading.Thread(target=time.sleep, args=(60,), name='kept', daemon=True).start()",
@@ -52,7 +63,7 @@ CHANNELS = {
     ),
     "numpy random state": Channel(
         "import numpy; numpy.random.seed(1); first = numpy.random.rand()",
-        "__import__('numpy').random.rand() == 0.7203244934421581",
+        "'numpy' in __import__('sys').modules and __import__('numpy').random.rand() == 0.7203244934421581",
         is_open_to_persistent=False,
     ),
     "import path": Channel("import sys; sys.path.append('/kept')", "'/kept' in __import__('sys').path"),
@@ -61,7 +72,8 @@ CHANNELS = {
         "any(hasattr(hook, 'kept') for hook in __import__('sys').meta_path)",
     ),
     "forked process": Channel(
-        "import os, resource, time\nready, mark = os.pipe()\nif os.fork() == 0:\n"
+        "import os, resource, signal, time\nready, mark = os.pipe()\nif os.fork() == 0:\n"
+        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "    resource.setrlimit(resource.RLIMIT_CPU, (TOKEN, TOKEN)); os.write(mark, b'x'); time.sleep(30); os._exit(0)\n"
         "seen = os.read(ready, 1)",
         "_is_there(TOKEN)",
@@ -74,11 +86,27 @@ CHANNELS = {
     "umask": Channel("import os; os.umask(0o123)", "__import__('os').umask(0o22) == 0o123"),
     "warning filters": Channel("import warnings; warnings.filterwarnings('error', 'kept')", "any('kept' in str(f) for f in __import__('warnings').filters)"),
     "trace function": Channel("import sys; sys.setswitchinterval(0.25)", "__import__('sys').getswitchinterval() == 0.25"),
-    "exit handler": Channel("import atexit; n = atexit._ncallbacks(); atexit.register(print)", "__import__('atexit')._ncallbacks() > 0 and 'n' in globals()"),
+    "exit handler": Channel("import atexit; n = atexit._ncallbacks(); atexit.register(int)", "__import__('atexit')._ncallbacks() > 0 and 'n' in globals()"),
     "locale": Channel("import locale; locale.setlocale(locale.LC_ALL, 'C')", "__import__('locale').setlocale(__import__('locale').LC_ALL) == 'C'"),
     "type attribute": Channel("import json; json.JSONEncoder.kept = 1", "hasattr(__import__('json').JSONEncoder, 'kept')"),
 }  # fmt: skip
 """Harmless ones: a runtime that shares its caller's process can be probed by them."""
+
+PROBED = {
+    "installed package": Channel(
+        "import sysconfig; open(f\"{sysconfig.get_path('purelib')}/kept_{TOKEN}.py\", 'w').close()",
+        "import importlib.util\nimportlib.invalidate_caches()\nimportlib.util.find_spec(f'kept_{TOKEN}') is not None",
+        undo="import os, sysconfig; os.remove(f\"{sysconfig.get_path('purelib')}/kept_{TOKEN}.py\")",
+    ),
+    "figure": Channel(
+        "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot; matplotlib.pyplot.figure(TOKEN); drawn = 1",
+        "'matplotlib.pyplot' in __import__('sys').modules and __import__('matplotlib.pyplot').pyplot.fignum_exists(TOKEN)",
+    ),
+} | CHANNELS  # fmt: skip
+"""All that a probe plants: the first ones take libraries, or write into the interpreter's environment.
+
+matplotlib is imported before a channel sets the umask, under which it cannot write its folder.
+"""
 
 HELPERS = """
 import os, resource
@@ -93,13 +121,28 @@ def _is_there(seconds):
     except OSError: seen = []
     for process in {*range(2, 1000), *seen} - {os.getpid()}:
         try:
-            if resource.prlimit(process, resource.RLIMIT_CPU)[0] == seconds: return True
+            if resource.prlimit(process, resource.RLIMIT_CPU)[0] == seconds: return not _is_dead(process)
         except OSError: pass
     return False
+
+def _is_dead(process):
+    try: state = open(f'/proc/{process}/stat').read().rpartition(')')[2].split()[0]
+    except OSError: return False
+    return state == 'Z'
 """
 """Functions that some looks call."""
+_IMPORTED = re.compile(r"__import__\('([\w.]+)'\)")
 TOKENS = range(10**6, 10**9)
 """Numbers that tell one run's files and processes from another's; below the processor limit that a channel sets."""
+
+
+def simpler(channel: Channel) -> Channel:
+    """Return a channel with a look for an interpreter that has neither `globals` nor `__import__`."""
+    if channel.plain:
+        return channel._replace(probe=channel.plain)
+    modules = dict.fromkeys(_IMPORTED.findall(channel.probe))
+    imports = "".join(f"import {module}\n" for module in modules)
+    return channel._replace(probe=imports + _IMPORTED.sub(r"\1", channel.probe))
 
 
 def setup(channel: Channel, token: int) -> str:

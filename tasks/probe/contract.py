@@ -1,13 +1,16 @@
 """Assert a runtime's contract in a test."""
 
+from collections.abc import Mapping
+
+from carryover.tasks.probe.channels import PROBED, Channel
 from carryover.tasks.probe.probing import probe
 from carryover.tasks.probe.protocol import ProbedRuntime
 from carryover.tasks.probe.verdict import Claim, breaches
 
 
-def assert_contract(runtime: ProbedRuntime, claim: Claim) -> None:
+def assert_contract(runtime: ProbedRuntime, claim: Claim, channels: Mapping[str, Channel] = PROBED) -> None:
     """Fail a test, with every breach, where a runtime does not keep what it claims."""
-    found = breaches(probe(runtime, type(runtime).__name__), claim)
+    found = breaches(probe(runtime, type(runtime).__name__, channels), claim)
     told = "\n".join(found)
     if found:
         raise AssertionError(f"{type(runtime).__name__} is not {claim}:\n{told}")

@@ -2,5 +2,5 @@
 
 from typing import Literal
 
-ProbeFormat = Literal["rich", "json", "markdown"]
-"""A table for a screen, JSON with the verdict, or a Markdown table."""
+ProbeFormat = Literal["rich", "json", "markdown", "html"]
+"""A table for a screen, JSON with the verdict, a Markdown table, or a self-contained page."""

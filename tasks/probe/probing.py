@@ -1,23 +1,31 @@
 """Measure what a runtime keeps: plant state in each channel, let something happen, look for it."""
 
-import ast
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from carryover.tasks.probe.channels import CHANNELS, TOKENS, Channel, setup
-from carryover.tasks.probe.protocol import ProbedRuntime, ResettableRuntime
+from carryover.tasks.probe.channels import PROBED, TOKENS, Channel, simpler
+from carryover.tasks.probe.hostile import probe_hostile
+from carryover.tasks.probe.inputs import probe_inputs
+from carryover.tasks.probe.looking import Outcome, look, outcome_of, plant, reason, tells
+from carryover.tasks.probe.protocol import (
+    DescribedRuntime,
+    InjectingRuntime,
+    OfferedEvent,
+    ProbedRuntime,
+    offered_events,
+    offers,
+)
+from carryover.tasks.readers.outputs import missing_name
 
-Event = Literal["block", "error", "reset"]
-Outcome = Literal["kept", "lost", "unavailable"]
+Event = Literal["block", "error"] | OfferedEvent
 Read = Literal["loud", "silent"]
 
+NAMES = "global"
+"""Channel of plain names."""
 FAILED_BLOCK = "name of a failed block"
 """Channel of a name that a block binds before it raises."""
-_MARK = "carryover" + "-found"
-_DONE = "carryover" + "-done"
-_TOLD_CHARACTERS = 200
 
 
 @dataclass
@@ -27,37 +35,47 @@ class ProbeReport:
     runtime: str
     channels: dict[str, dict[Event, Outcome]]
     """By channel, what became of its state after each event."""
+    version: str = ""
+    """Package and version, where the runtime tells them."""
+    probed_on: str = ""
+    """Date of the probe."""
+    events: list[Event] = field(default_factory=list)
+    """Events that happened, in order."""
     reasons: dict[str, str] = field(default_factory=dict)
     """By channel, why it cannot be probed."""
-    lost_name_read: Read | None = None
-    """Whether reading a lost name raises; None where no name was lost."""
-    sees_live_globals: bool | None = None
-    """Whether a function of an earlier block sees a name that was bound again; None where functions are lost."""
+    lost_name_reads: dict[Event, Read] = field(default_factory=dict)
+    """After each event that lost a name, whether reading it raises."""
+    live_globals: dict[Event, bool] = field(default_factory=dict)
+    """After a block and a resume, whether an earlier function sees a name that was bound again."""
+    inputs: dict[str, str] = field(default_factory=dict)
+    """What becomes of injected inputs; empty where the runtime injects none."""
+    hostile: dict[str, str] = field(default_factory=dict)
+    """What hostile blocks reached; empty where they did not run."""
 
 
-class Look(NamedTuple):
-    """What a look for planted state found."""
+def probe(
+    runtime: ProbedRuntime, name: str, channels: Mapping[str, Channel] = PROBED, *, is_hostile: bool = False
+) -> ProbeReport:
+    """Return what a runtime keeps after a block, an error, and each event that it offers.
 
-    is_there: bool | None
-    """None where the runtime could not run the look."""
-    text: str
-
-
-def probe(runtime: ProbedRuntime, name: str, channels: Mapping[str, Channel] = CHANNELS) -> ProbeReport:
-    """Return what a runtime keeps after a block, an error and a reset.
-
-    A runtime without `reset` has no outcome for it.
+    Hostile blocks run only where `is_hostile` asks for them.
     """
     report = ProbeReport(name, {channel: {} for channel in channels})
     runtime.open()
     try:
+        if isinstance(runtime, DescribedRuntime):
+            report.version = runtime.version()
         available = _available(runtime, channels, report)
         _plant_and_look(runtime, available, "block", report)
-        report.sees_live_globals = _sees_live_globals(runtime)
-        _look_after_error(runtime, available, report)
-        if isinstance(runtime, ResettableRuntime):
-            _plant_and_look(runtime, available, "reset", report)
-        report.lost_name_read = _read_lost_name(runtime, report)
+        _note_live_globals(runtime, "block", report)
+        _plant_and_look(runtime, available, "error", report)
+        _note_failed_block(runtime, report)
+        for event in offered_events(runtime):
+            _plant_and_look(runtime, available, event, report)
+        if offers(runtime, "inject") and isinstance(runtime, InjectingRuntime):
+            report.inputs = probe_inputs(runtime)
+        if is_hostile:
+            report.hostile = probe_hostile(runtime)
     finally:
         runtime.close()
     return report
@@ -67,95 +85,75 @@ def _available(runtime: ProbedRuntime, channels: Mapping[str, Channel], report: 
     """Return the channels whose look works and finds nothing yet; note why the others cannot be probed."""
     available = {}
     for name, channel in channels.items():
-        before = _look(runtime, channel, TOKENS.start)
+        tried = channel
+        before = look(runtime, channel, TOKENS.start)
+        if before.is_there is None:
+            tried = simpler(channel)
+            before = look(runtime, tried, TOKENS.start)
         if before.is_there is False:
-            available[name] = channel
-            continue
-        found = "its state is there before anything was planted"
-        _leave_out(report, name, found if before.is_there else before.text)
+            available[name] = tried
+        elif before.is_there:
+            report.reasons[name] = "its state is there before anything was planted"
+        else:
+            report.reasons[name] = reason(before.text)
     return available
 
 
 def _plant_and_look(runtime: ProbedRuntime, channels: dict[str, Channel], event: Event, report: ProbeReport) -> None:
+    report.events.append(event)
     token = random.SystemRandom().choice(TOKENS[1:])
     planted = {}
     for name, channel in channels.items():
-        told = runtime.run(setup(channel, token) + _marked(channel.write))
-        if _DONE in told:
+        refusal = plant(runtime, channel, token)
+        if refusal is None:
             planted[name] = channel
         else:
-            _leave_out(report, name, told)
+            report.reasons[name] = reason(refusal)
+    _prepare_resumed_function(runtime, event)
     _happen(runtime, event)
     for name, channel in planted.items():
-        look = _look(runtime, channel, token)
-        report.channels[name][event] = _outcome(look)
-        if look.is_there is None:
-            _leave_out(report, name, look.text)
+        found = look(runtime, channel, token)
+        outcome = outcome_of(runtime, channel, token, found)
+        report.channels[name][event] = outcome
+        if outcome == "unavailable":
+            report.reasons[name] = reason(found.text)
+        if found.is_there and channel.undo:
+            runtime.run(f"TOKEN = {token}\n{channel.undo}")
+    if report.channels.get(NAMES, {}).get(event) == "lost":
+        report.lost_name_reads[event] = _read_lost_name(runtime)
+    if event == "resume":
+        _note_live_globals(runtime, event, report)
 
 
-def _marked(write: str) -> str:
-    """Return a block that prints when it has run.
-
-    An expression stays the last line, as its value is what is planted.
-    """
-    mark = "print('carryover' + '-done')"
-    try:
-        ast.parse(write, mode="eval")
-    except SyntaxError:
-        return f"{write}\n{mark}"
-    return f"{mark}\n{write}"
+def _read_lost_name(runtime: ProbedRuntime) -> Read:
+    text = runtime.run("print(x)")
+    is_loud = "NameError" in text or missing_name(text) == "x"
+    return "loud" if is_loud else "silent"
 
 
 def _happen(runtime: ProbedRuntime, event: Event) -> None:
     if event == "error":
         runtime.run("raise ValueError('carryover probe')")
-    elif event == "reset" and isinstance(runtime, ResettableRuntime):
-        runtime.reset()
+    elif event != "block":
+        getattr(runtime, event)()
 
 
-def _look_after_error(runtime: ProbedRuntime, channels: dict[str, Channel], report: ProbeReport) -> None:
-    _plant_and_look(runtime, channels, "error", report)
+def _note_failed_block(runtime: ProbedRuntime, report: ProbeReport) -> None:
     runtime.run("bound_before_error = 1\nraise ValueError('carryover probe')")
-    look = _look(runtime, Channel("", "'bound_before_error' in globals()"), TOKENS.start)
-    report.channels[FAILED_BLOCK] = {"error": _outcome(look)}
+    channel = Channel("", "bound_before_error == 1", binds="bound_before_error")
+    report.channels[FAILED_BLOCK] = {"error": outcome_of(runtime, channel, 0, look(runtime, channel, 0))}
 
 
-def _look(runtime: ProbedRuntime, channel: Channel, token: int) -> Look:
-    """Run a channel's look; its last line is the expression that tells."""
-    *before, expression = channel.probe.splitlines()
-    lines = "".join(f"{line}\n" for line in before)
-    text = runtime.run(f"{setup(channel, token)}{lines}print('carryover' + '-found:', bool({expression}))")
-    if f"{_MARK}: True" in text:
-        return Look(True, text)
-    if f"{_MARK}: False" in text:
-        return Look(False, text)
-    return Look(None, text)
+def _prepare_resumed_function(runtime: ProbedRuntime, event: Event) -> None:
+    if event == "resume":
+        runtime.run("probed_rate = 1\ndef read_probed_rate():\n    return probed_rate")
 
 
-def _outcome(look: Look) -> Outcome:
-    if look.is_there is None:
-        return "unavailable"
-    return "kept" if look.is_there else "lost"
-
-
-def _leave_out(report: ProbeReport, name: str, text: str) -> None:
-    lines = text.strip().splitlines()
-    report.reasons[name] = lines[-1][:_TOLD_CHARACTERS] if lines else "the runtime printed nothing"
-
-
-def _sees_live_globals(runtime: ProbedRuntime) -> bool | None:
-    """Tell whether a function reads the newest value of a global name."""
-    runtime.run("probed_rate = 1\ndef read_probed_rate():\n    return probed_rate")
+def _note_live_globals(runtime: ProbedRuntime, event: Event, report: ProbeReport) -> None:
+    """Note whether a function reads the newest value of a global name."""
+    if event == "block":
+        runtime.run("probed_rate = 1\ndef read_probed_rate():\n    return probed_rate")
     runtime.run("probed_rate = 2")
-    text = runtime.run("print('carryover' + '-found:', read_probed_rate() == 2)")
-    if f"{_MARK}: True" in text:
-        return True
-    return False if f"{_MARK}: False" in text else None
-
-
-def _read_lost_name(runtime: ProbedRuntime, report: ProbeReport) -> Read | None:
-    """Read the planted name `x` where the last event lost it."""
-    outcomes = list(report.channels.get("global", {}).values())
-    if not outcomes or outcomes[-1] != "lost":
-        return None
-    return "loud" if "NameError" in runtime.run("print(x)") else "silent"
+    is_live = tells(runtime, "read_probed_rate() == 2")
+    if is_live is not None:
+        report.live_globals[event] = is_live

@@ -1,6 +1,10 @@
-"""Protocol of a runtime that can be probed."""
+"""Protocol of a runtime that can be probed, and the events and inputs that it may offer."""
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
+
+OfferedEvent = Literal["time_out", "resume", "reset", "kill"]
+"""Methods without arguments: each lets the event happen and returns when the runtime takes blocks again."""
 
 
 class ProbedRuntime(Protocol):
@@ -18,8 +22,37 @@ class ProbedRuntime(Protocol):
 
 
 @runtime_checkable
-class ResettableRuntime(ProbedRuntime, Protocol):
-    """A runtime that can forget its state."""
+class InjectingRuntime(ProbedRuntime, Protocol):
+    """A runtime that gives values of its host to blocks."""
 
-    def reset(self) -> None:
-        """Return to the state that `open` leaves."""
+    def inject(self, values: Mapping[str, Any]) -> None:
+        """Give values to all later blocks, by name."""
+
+    def injected(self) -> Mapping[str, Any]:
+        """Return these values as the host holds them."""
+        ...
+
+
+@runtime_checkable
+class DescribedRuntime(ProbedRuntime, Protocol):
+    """A runtime that knows its version, and its events only once it is open."""
+
+    def version(self) -> str:
+        """Return package and version."""
+        ...
+
+    def offers(self) -> frozenset[str]:
+        """Return the optional methods that work."""
+        ...
+
+
+def offered_events(runtime: ProbedRuntime) -> list[OfferedEvent]:
+    """Return the events that a runtime can let happen, the gentlest first."""
+    return [event for event in get_args(OfferedEvent) if offers(runtime, event)]
+
+
+def offers(runtime: ProbedRuntime, method: str) -> bool:
+    """Tell whether a runtime offers an optional method."""
+    if isinstance(runtime, DescribedRuntime):
+        return method in runtime.offers()
+    return callable(getattr(runtime, method, None))

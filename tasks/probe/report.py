@@ -1,35 +1,66 @@
-"""Probe reports as JSON, Markdown, or a table for a screen."""
+"""Probe reports as JSON, Markdown, a table for a screen, or a self-contained page."""
 
+import html
 import json
 from dataclasses import asdict
 from io import StringIO
+from typing import NamedTuple
 
-from carryover.tasks.probe.probing import ProbeReport
-from carryover.tasks.probe.verdict import Claim
+from carryover.tasks.probe.probing import Event, ProbeReport
+from carryover.tasks.probe.promise import Promise
+from carryover.tasks.probe.verdict import AFTER
+from carryover.tasks.services.errors import UserError
 
-HEADS = ("channel", "after a block", "after an error", "after a reset")
-_GLOBALS = {True: "a function sees live globals", False: "a function sees old globals"}
-
-
-def verdict_sentence(report: ProbeReport, claim: Claim, found: list[str]) -> str:
-    """Return the verdict in a sentence."""
-    unprobed = f" ({len(report.reasons)} channels cannot be probed)" if report.reasons else ""
-    if not found:
-        return f"{report.runtime} is {claim}, as claimed{unprobed}"
-    return f"{report.runtime} claims to be {claim} and breaks it in {len(found)} ways{unprobed}:"
+_GLOBALS = {True: "an earlier function sees live globals", False: "an earlier function sees old globals"}
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#222}"
+    "table{border-collapse:collapse;margin:1rem 0}td,th{border-bottom:1px solid #ddd;padding:.2rem .6rem;"
+    "text-align:left}h1{font-size:1.4rem}td.kept{background:#e5f2e5}td.lost{background:#eee}td.stale{background:#f7d9d9}"
+)
 
 
-def report_json(report: ProbeReport, claim: Claim | None, found: list[str]) -> str:
+class Verdict(NamedTuple):
+    """A claim, and how a runtime breaks it."""
+
+    promise: Promise
+    breaches: list[str]
+
+    def lines(self, report: ProbeReport) -> list[str]:
+        """Return the verdict as a sentence, and a line per breach."""
+        claim = self.promise.claim
+        unprobed = f" ({len(report.reasons)} channels cannot be probed)" if report.reasons else ""
+        promised = f", promised by {self.promise.sentence!r}" if self.promise.sentence else ""
+        if not self.breaches:
+            return [f"{report.runtime} is {claim}, as claimed{promised}{unprobed}"]
+        head = f"{report.runtime} claims to be {claim}{promised}, and breaks it in {len(self.breaches)} ways{unprobed}:"
+        return [head, *(f"- {breach}" for breach in self.breaches)]
+
+
+def report_json(report: ProbeReport, verdict: Verdict | None) -> str:
     """Return a report and its verdict as JSON; `holds` is null without a claim."""
-    verdict = {"claim": claim, "holds": None if claim is None else not found, "breaches": found}
-    return json.dumps({**asdict(report), **verdict}, indent=2) + "\n"
+    judged: dict[str, object] = {"claim": None, "sentence": None, "holds": None, "breaches": []}
+    if verdict is not None:
+        claim, sentence = verdict.promise
+        judged = {"claim": claim, "sentence": sentence, "holds": not verdict.breaches, "breaches": verdict.breaches}
+    return json.dumps({**asdict(report), **judged}, indent=2) + "\n"
+
+
+def read_report(text: str, name: str) -> ProbeReport:
+    """Return a report from its JSON."""
+    try:
+        held = json.loads(text)
+        fields = {field: held[field] for field in ProbeReport.__dataclass_fields__}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{name} is no report of `carryover probe --format json`") from error
+    return ProbeReport(**fields)
 
 
 def report_markdown(report: ProbeReport) -> str:
     """Return a row per channel as a Markdown table, and what else was found."""
-    lines = [HEADS, ("---",) * len(HEADS), *_rows(report)]
+    heads = _heads(report)
+    lines = [heads, ("---",) * len(heads), *_rows(report)]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return table + "".join(f"\n- {finding}" for finding in _findings(report)) + "\n"
+    return table + "".join(f"\n- {finding}" for finding in findings(report)) + "\n"
 
 
 def report_screen(report: ProbeReport, width: int) -> str:
@@ -39,31 +70,60 @@ def report_screen(report: ProbeReport, width: int) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*HEADS, box=SIMPLE, title=f"probe of {report.runtime}", title_justify="left")
+    title = f"probe of {report.runtime}"
+    table = Table(*_heads(report), box=SIMPLE, title=title, title_justify="left")
     for row in _rows(report):
         table.add_row(*map(Text, row))
     console = Console(file=StringIO(), width=width)
     with console.capture() as capture:
         console.print(table)
-    return capture.get() + "".join(f"{finding}\n" for finding in _findings(report))
+    return capture.get() + "".join(f"{finding}\n" for finding in findings(report))
 
 
-def _rows(report: ProbeReport) -> list[tuple[str, str, str, str]]:
-    rows = []
-    for channel, outcomes in report.channels.items():
-        unavailable = "unavailable" if channel in report.reasons else ""
-        block = outcomes.get("block", unavailable)
-        error = outcomes.get("error", unavailable)
-        reset = outcomes.get("reset", unavailable)
-        rows.append((channel, block, error, reset))
-    return rows
+def report_page(report: ProbeReport, verdict: Verdict | None) -> str:
+    """Return a self-contained HTML page."""
+    title = html.escape(f"Probe of {report.runtime}")
+    judged = verdict.lines(report) if verdict else []
+    listed = "".join(f"<p>{html.escape(line)}</p>" for line in judged)
+    heads = "".join(f"<th>{html.escape(head)}</th>" for head in _heads(report))
+    rows = "".join(_page_row(row) for row in _rows(report))
+    found = "".join(f"<li>{html.escape(finding)}</li>" for finding in findings(report))
+    body = f"<h1>{title}</h1>{listed}<table><tr>{heads}</tr>{rows}</table><ul>{found}</ul>"
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head><body>{body}</body></html>\n"
+    )
 
 
-def _findings(report: ProbeReport) -> list[str]:
-    findings = []
-    if report.lost_name_read:
-        findings.append(f"a read of a lost name is {report.lost_name_read}")
-    if report.sees_live_globals is not None:
-        findings.append(_GLOBALS[report.sees_live_globals])
-    findings += [f"{channel} cannot be probed: {reason}" for channel, reason in report.reasons.items()]
-    return findings
+def _page_row(row: tuple[str, ...]) -> str:
+    channel, *outcomes = row
+    cells = "".join(f'<td class="{outcome}">{outcome}</td>' for outcome in outcomes)
+    return f"<tr><td>{html.escape(channel)}</td>{cells}</tr>"
+
+
+def findings(report: ProbeReport) -> list[str]:
+    """Return what a report says beside its channels, a sentence each."""
+    found = [f"version: {report.version}"] if report.version else []
+    found += [f"a read of a name lost after {AFTER[event]} is {read}" for event, read in report.lost_name_reads.items()]
+    found += [f"after {AFTER[event]} {_GLOBALS[is_live]}" for event, is_live in report.live_globals.items()]
+    found += [f"injected input, {what}: {outcome}" for what, outcome in report.inputs.items()]
+    found += [f"hostile block, {what}: {outcome}" for what, outcome in report.hostile.items()]
+    missing = [words for event, words in AFTER.items() if event not in report.events]
+    if missing:
+        found.append(f"not probed, as the runtime offers none: {', '.join(missing)}")
+    found += [f"{channel} cannot be probed: {reason}" for channel, reason in report.reasons.items()]
+    return found
+
+
+def _heads(report: ProbeReport) -> tuple[str, ...]:
+    return ("channel", *(f"after {AFTER[event]}" for event in report.events))
+
+
+def _rows(report: ProbeReport) -> list[tuple[str, ...]]:
+    return [(channel, *_outcomes(report, channel)) for channel in report.channels]
+
+
+def _outcomes(report: ProbeReport, channel: str) -> list[str]:
+    unavailable = "unavailable" if channel in report.reasons else ""
+    held: dict[Event, str] = dict(report.channels[channel])
+    return [held.get(event, unavailable) for event in report.events]

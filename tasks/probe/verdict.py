@@ -2,17 +2,27 @@
 
 from typing import Literal, get_args
 
-from carryover.tasks.probe.channels import CHANNELS
-from carryover.tasks.probe.probing import FAILED_BLOCK, Event, ProbeReport
+from carryover.tasks.probe.channels import PROBED
+from carryover.tasks.probe.looking import Outcome
+from carryover.tasks.probe.probing import FAILED_BLOCK, NAMES, Event, ProbeReport
 from carryover.tasks.services.errors import UserError
 
 Claim = Literal["persistent", "stateless"]
 
-CONVENIENCES = frozenset({"last value", "event loop"})
+CONVENIENCES = frozenset({"last value", "event loop", "figure"})
 """Channels that are reported: no claim of persistence promises them."""
-OUTSIDE = frozenset({"temporary file", "forked process"})
+OUTSIDE = frozenset({"temporary file", "forked process", "installed package"})
 """Channels outside the interpreter: a persistent runtime's reset may leave them."""
-AFTER = {"block": "a block", "error": "an error", "reset": "a reset"}
+AFTER: dict[Event, str] = {
+    "block": "a block",
+    "error": "an error",
+    "time_out": "a time-out",
+    "resume": "a resume",
+    "reset": "a reset",
+    "kill": "a kill",
+}
+_PERSISTING = frozenset[Event]({"block", "error", "time_out", "resume"})
+"""Events that a persistent runtime's state outlives."""
 
 
 def breaches(report: ProbeReport, claim: Claim) -> list[str]:
@@ -23,19 +33,19 @@ def breaches(report: ProbeReport, claim: Claim) -> list[str]:
     """
     if claim not in get_args(Claim):
         raise UserError(f"unknown claim {claim!r}; choose from {', '.join(get_args(Claim))}")
-    if "block" not in report.channels.get("global", {}):
-        reason = report.reasons.get("global", "no name was planted")
+    if "block" not in report.channels.get(NAMES, {}):
+        reason = report.reasons.get(NAMES, "no name was planted")
         raise UserError(f"cannot probe {report.runtime}: {reason}; a block must print what its caller sees")
     if claim == "stateless":
-        return _kept(report) + _silent_read(report)
-    return _lost(report) + _kept_by_reset(report) + _silent_read(report) + _frozen_globals(report)
+        return _kept(report) + _stale(report) + _silent_reads(report)
+    return _lost(report) + _stale(report) + _kept_by_reset(report) + _silent_reads(report) + _frozen_globals(report)
 
 
 def is_promised(channel: str) -> bool:
     """Tell whether a claim of persistence promises a channel."""
     if channel == FAILED_BLOCK:
         return True
-    return CHANNELS[channel].is_open_to_persistent and channel not in CONVENIENCES
+    return PROBED[channel].is_open_to_persistent and channel not in CONVENIENCES
 
 
 def _kept(report: ProbeReport) -> list[str]:
@@ -43,8 +53,13 @@ def _kept(report: ProbeReport) -> list[str]:
 
 
 def _lost(report: ProbeReport) -> list[str]:
-    lost = [(channel, event) for channel, event in _with_outcome(report, "lost") if event != "reset"]
+    lost = [(channel, event) for channel, event in _with_outcome(report, "lost") if event in _PERSISTING]
     return [f"{channel}: lost after {AFTER[event]}" for channel, event in lost if is_promised(channel)]
+
+
+def _stale(report: ProbeReport) -> list[str]:
+    stale = _with_outcome(report, "stale")
+    return [f"{channel}: an older value stands in its place after {AFTER[event]}" for channel, event in stale]
 
 
 def _kept_by_reset(report: ProbeReport) -> list[str]:
@@ -52,18 +67,18 @@ def _kept_by_reset(report: ProbeReport) -> list[str]:
     return [f"{channel}: kept after a reset" for channel in kept if channel not in OUTSIDE]
 
 
-def _with_outcome(report: ProbeReport, wanted: str) -> list[tuple[str, Event]]:
+def _with_outcome(report: ProbeReport, wanted: Outcome) -> list[tuple[str, Event]]:
     found = []
     for channel, outcomes in report.channels.items():
         found += [(channel, event) for event, outcome in outcomes.items() if outcome == wanted]
     return found
 
 
-def _silent_read(report: ProbeReport) -> list[str]:
-    is_silent = report.lost_name_read == "silent"
-    return ["reading a lost name raises no NameError"] if is_silent else []
+def _silent_reads(report: ProbeReport) -> list[str]:
+    silent = [event for event, read in report.lost_name_reads.items() if read == "silent"]
+    return [f"reading a name that is lost after {AFTER[event]} raises no NameError" for event in silent]
 
 
 def _frozen_globals(report: ProbeReport) -> list[str]:
-    is_frozen = report.sees_live_globals is False
-    return ["a function of an earlier block reads an old value of a global name"] if is_frozen else []
+    frozen = [event for event, is_live in report.live_globals.items() if not is_live]
+    return [f"after {AFTER[event]} an earlier function reads an old value of a global name" for event in frozen]

@@ -6,31 +6,58 @@ import sys
 from pathlib import Path
 from pkgutil import resolve_name
 
+from carryover.tasks.probe.connectors.foreign import FOREIGN, ForeignRuntime
 from carryover.tasks.probe.protocol import ProbedRuntime
 from carryover.tasks.services.errors import UserError
 
-NAMES = ("persistent", "stateless", "ipykernel")
+HERE = ("persistent", "stateless", "persistent-jupyter", "stateless-jupyter", "ipykernel", "ipykernel-reset")
+"""Runtimes of this environment."""
+MCP = "mcp:"
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
-def choose_runtime(wanted: str) -> ProbedRuntime:
-    """Return a runtime of `NAMES`, of `MODULE:CLASS`, or of a command; it is not opened."""
-    if wanted in ("persistent", "stateless"):
-        from carryover.tasks.probe.connectors.own import OwnRuntime
+def choose_runtime(wanted: str, python: str | None = None, tool: str | None = None) -> ProbedRuntime:
+    """Return the runtime that a name, a class or a command means; it is not opened.
 
-        return OwnRuntime("stateless" if wanted == "stateless" else "persistent")
-    if wanted == "ipykernel":
-        from carryover.tasks.probe.connectors.kernel import KernelRuntime
+    Args:
+        wanted: A name of `HERE` or `FOREIGN`, `MODULE:CLASS`, `mcp:` with a command or an address, or a command.
+        python: Interpreter of the environment that holds the package of a foreign runtime.
+        tool: Tool of an MCP server that has several.
+    """
+    if wanted in HERE:
+        return _runtime_here(wanted)
+    if wanted in FOREIGN:
+        return _foreign(wanted, python)
+    if wanted.startswith(MCP):
+        from carryover.tasks.probe.connectors.mcp import McpRuntime
 
-        return KernelRuntime()
+        return McpRuntime(wanted.removeprefix(MCP).strip(), tool)
     if _CLASS.fullmatch(wanted):
         return _own_class(wanted)
     words = shlex.split(wanted)
     if len(words) < 2 and "/" not in wanted:
-        raise UserError(f"unknown runtime {wanted!r}; choose from {', '.join(NAMES)}, MODULE:CLASS, or a command")
+        names = ", ".join((*HERE, *FOREIGN))
+        raise UserError(f"unknown runtime {wanted!r}; choose from {names}, {MCP}SERVER, MODULE:CLASS, or a command")
     from carryover.tasks.probe.connectors.command import CommandRuntime
 
     return CommandRuntime(words)
+
+
+def _runtime_here(wanted: str) -> ProbedRuntime:
+    if wanted.startswith("ipykernel"):
+        from carryover.tasks.probe.connectors.kernel import ClearedKernelRuntime, KernelRuntime
+
+        return ClearedKernelRuntime() if wanted == "ipykernel-reset" else KernelRuntime()
+    from carryover.tasks.probe.connectors.own import OwnRuntime
+
+    contract = "stateless" if wanted.startswith("stateless") else "persistent"
+    return OwnRuntime(contract, "jupyter" if wanted.endswith("jupyter") else "fork_tree")
+
+
+def _foreign(wanted: str, python: str | None) -> ProbedRuntime:
+    if python is None:
+        raise UserError(f"{wanted} runs in an environment of its own; name its interpreter: --python ENV/bin/python")
+    return ForeignRuntime(wanted, python)
 
 
 def _own_class(wanted: str) -> ProbedRuntime:

@@ -4,12 +4,14 @@ import contextlib
 import json
 import select
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from carryover.tasks.services.errors import UserError
 
 BLOCK_SECONDS = 30
 END_SECONDS = 5
+_ANSWERS = {"text", "version", "values"}
 
 
 class CommandRuntime:
@@ -30,17 +32,21 @@ class CommandRuntime:
 
     def run(self, code: str) -> str:
         """Send a block and return the text of the reply."""
+        return str(self.ask({"code": code})["text"])
+
+    def ask(self, request: Mapping[str, Any], seconds: float = BLOCK_SECONDS) -> Mapping[str, Any]:
+        """Send a request and return the reply."""
         assert self._process is not None, "open() comes first"
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps({"code": code}).encode() + b"\n")
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError as error:
             raise UserError(f"{self._words[0]!r} ended; it must read blocks until its input ends") from error
-        ready, _, _ = select.select([self._process.stdout], [], [], BLOCK_SECONDS)
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
         if not ready:
-            raise UserError(f"{self._words[0]!r} gave no reply in {BLOCK_SECONDS} s; it must answer every block")
-        return self._text(self._process.stdout.readline())
+            raise UserError(f"{self._words[0]!r} gave no reply in {seconds} s; it must answer every block")
+        return self._reply(self._process.stdout.readline())
 
     def close(self) -> None:
         """End the command: its input first, then its process."""
@@ -58,10 +64,13 @@ class CommandRuntime:
         self._process.stdout.close()
         self._process = None
 
-    def _text(self, line: bytes) -> str:
+    def _reply(self, line: bytes) -> Mapping[str, Any]:
         if not line:
             raise UserError(f"{self._words[0]!r} ended; it must read blocks until its input ends")
         try:
-            return str(json.loads(line)["text"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f'{self._words[0]!r} answered {line[:80]!r}; answer lines of {{"text": ...}}') from error
+            reply = json.loads(line)
+        except ValueError:
+            reply = None
+        if not isinstance(reply, dict) or not reply.keys() & _ANSWERS:
+            raise UserError(f'{self._words[0]!r} answered {line[:80]!r}; answer lines of {{"text": ...}}')
+        return reply

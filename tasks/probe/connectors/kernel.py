@@ -1,6 +1,8 @@
 """Connector to a stock ipykernel."""
 
+import signal
 import sys
+import time
 from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
@@ -11,10 +13,11 @@ from carryover.tasks.services.errors import UserError
 
 START_SECONDS = 60
 BLOCK_SECONDS = 30
+TIMEOUT_SECONDS = 1
 
 
 class KernelRuntime:
-    """A kernel of this Python's ipykernel; a reset restarts it."""
+    """A kernel of this Python's ipykernel; a reset restarts it, a resume attaches a new client."""
 
     def __init__(self) -> None:
         self._manager: KernelManager | None = None
@@ -49,12 +52,29 @@ class KernelRuntime:
             raise UserError(f"a cell took more than {BLOCK_SECONDS} s; probe again on an idle machine") from error
         return "".join(parts)
 
+    def time_out(self) -> None:
+        """Interrupt a cell, as harnesses do with one that takes too long."""
+        assert self._client is not None, "open() comes first"
+        assert self._manager is not None
+        request = self._client.execute("while True: pass", allow_stdin=False)
+        time.sleep(TIMEOUT_SECONDS)
+        self._manager.interrupt_kernel()
+        self._client._recv_reply(request, timeout=BLOCK_SECONDS)
+
+    def resume(self) -> None:
+        """Attach a new client to the kernel."""
+        self._disconnect()
+        self._connect()
+
     def reset(self) -> None:
         """Restart the kernel."""
+        self._restart()
+
+    def kill(self) -> None:
+        """Kill the kernel and start another in its place."""
         assert self._manager is not None, "open() comes first"
-        self._disconnect()
-        self._manager.restart_kernel(now=True)
-        self._connect()
+        self._manager.signal_kernel(signal.SIGKILL)
+        self._restart()
 
     def close(self) -> None:
         """End the kernel."""
@@ -62,6 +82,12 @@ class KernelRuntime:
         if self._manager is not None:
             self._manager.shutdown_kernel(now=True)
             self._manager = None
+
+    def _restart(self) -> None:
+        assert self._manager is not None, "open() comes first"
+        self._disconnect()
+        self._manager.restart_kernel(now=True)
+        self._connect()
 
     def _connect(self) -> None:
         assert self._manager is not None
@@ -73,3 +99,11 @@ class KernelRuntime:
         if self._client is not None:
             self._client.stop_channels()
             self._client = None
+
+
+class ClearedKernelRuntime(KernelRuntime):
+    """The same kernel, whose reset is IPython's `%reset`."""
+
+    def reset(self) -> None:
+        """Clear the names of the kernel."""
+        self.run("%reset -f")

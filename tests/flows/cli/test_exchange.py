@@ -259,6 +259,9 @@ def exit_code(*arguments):
 def test_lint_has_an_exit_code_for_continuous_integration(tmp_path, chat):
     assert exit_code("lint", chat, "--against", "stateless") == 2
     assert exit_code("lint", chat, "--against", "persistent") == 0
+    assert exit_code("lint", chat, "--runtime", "persistent") == 0
+    with pytest.raises(UserError, match="--against and --runtime both name a runtime"):
+        run("lint", chat, "--against", "stateless", "--runtime", "persistent")
     assert exit_code("lint", chat) == 0
     alone = tmp_path / "alone.jsonl"
     alone.write_text(json.dumps({"messages": CHAT[:3]}))

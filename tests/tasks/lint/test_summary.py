@@ -1,6 +1,6 @@
 import pytest
 
-from carryover.tasks.lint.against import RUNTIMES, fails_without, lost_channels
+from carryover.tasks.lint.against import RUNTIMES, Losses, failing_steps, fails_without, losses_of
 from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.lint.summary import LintSummary
 from carryover.tasks.readers.trace import Block, Reply, Trace
@@ -52,4 +52,48 @@ def test_a_fresh_process_keeps_files():
 
 def test_an_unknown_runtime_is_refused():
     with pytest.raises(UserError, match="unknown runtime 'sideways'; choose from stateless, fresh-process, persistent"):
-        lost_channels("sideways")
+        losses_of("sideways")
+
+
+RAISING = (
+    Block("kept = 1"),
+    Block("bound = 1\nprint(unknown)", output="", error="NameError: name 'unknown' is not defined"),
+    Block("print(kept)"),
+    Block("print(bound)"),
+)
+
+
+def lint_of_raising():
+    replies = tuple(Reply(f"```\n{block.code}\n```", (block,)) for block in RAISING)
+    return lint_trace(Trace(trace_id="trace", replies=replies))
+
+
+@pytest.mark.parametrize(
+    ("losses", "steps"),
+    [
+        (Losses("made", frozenset()), []),
+        (
+            Losses("made", frozenset({"names"})),
+            ["block 3: kept (names, lost after a block)", "block 4: bound (names, lost after a block)"],
+        ),
+        (Losses("made", frozenset(), error=frozenset({"names"})), ["block 3: kept (names, lost after an error)"]),
+        (
+            Losses("made", frozenset(), failed_block=frozenset({"names"})),
+            ["block 4: bound (names, lost with the block that raised)"],
+        ),
+        (Losses("made", frozenset({"files"})), []),
+    ],
+)
+def test_steps_fail_by_the_channel_that_a_runtime_loses(losses, steps):
+    lint = lint_of_raising()
+    assert list(map(str, failing_steps(lint, losses))) == steps
+    assert fails_without(lint, losses) == bool(steps)
+
+
+def test_a_summary_counts_the_channels_that_fail():
+    summary = LintSummary(Losses("made", frozenset({"names", "directory"}), unknown=frozenset({"figures"})))
+    summary.add(lint_of_raising())
+    assert summary.sentence() == (
+        "1 of 1 episodes fails in a made runtime; first at block 3, name `kept`; by names (1); "
+        "the probe could not tell figures"
+    )

@@ -1,6 +1,7 @@
 """Runtimes with one fault each."""
 
 import contextlib
+import copy
 import io
 import sys
 import traceback
@@ -110,6 +111,81 @@ class FreezesGlobals(Namespace):
         for name, value in list(self.names.items()):
             if isinstance(value, types.FunctionType) and value.__globals__ is self.names:
                 self.names[name] = types.FunctionType(value.__code__, dict(self.names), name)
+
+
+class EventfulNamespace(Namespace):
+    """Names that a time-out, a resume and a kill leave as they were."""
+
+    def time_out(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def kill(self) -> None:
+        self.names.clear()
+
+
+class DropsNamesAfterTimeOut(EventfulNamespace):
+    def time_out(self) -> None:
+        self.names.clear()
+
+
+class ResumesAnOldValue(EventfulNamespace):
+    """Goes back to the first value of a name."""
+
+    def execute(self, code: str) -> None:
+        super().execute(code)
+        self.first = getattr(self, "first", None) or self.names.get("x")
+
+    def resume(self) -> None:
+        self.names["x"] = self.first
+
+
+class ResumesFrozenFunctions(EventfulNamespace):
+    """Restores functions with a copy of the names that they read."""
+
+    def resume(self) -> None:
+        for name, value in list(self.names.items()):
+            if isinstance(value, types.FunctionType):
+                self.names[name] = types.FunctionType(value.__code__, dict(self.names), name)
+
+
+class StaleAfterKill(EventfulNamespace):
+    def kill(self) -> None:
+        self.names["x"] = 0
+
+
+class SharesInputs(Namespace):
+    """Gives blocks the host's own objects."""
+
+    def inject(self, values) -> None:
+        self.given = values
+        self.names.update(values)
+
+    def injected(self):
+        return self.given
+
+
+class CopiesInputs(SharesInputs):
+    def inject(self, values) -> None:
+        self.given = values
+        self.names.update(copy.deepcopy(values))
+
+
+class RenewsInputs(SharesInputs):
+    """Binds a fresh copy of the inputs before each block."""
+
+    def execute(self, code: str) -> None:
+        self.names.update(copy.deepcopy(getattr(self, "given", {})))
+        super().execute(code)
+
+
+class LosesInputs(SharesInputs):
+    def execute(self, code: str) -> None:
+        super().execute(code)
+        for name in getattr(self, "given", {}):
+            self.names.pop(name, None)
 
 
 class PrintsNothing(Namespace):

@@ -1,29 +1,40 @@
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 
-from carryover.tasks.probe.channels import CHANNELS
+from carryover.tasks.probe.channels import CHANNELS, PROBED
 from carryover.tasks.probe.connectors.own import OwnRuntime
 from carryover.tasks.probe.contract import assert_contract
 from carryover.tasks.probe.probing import FAILED_BLOCK, probe
 from carryover.tasks.probe.verdict import OUTSIDE, breaches, is_promised
 from carryover.tasks.services.errors import UserError
 from tests.tasks.probe.planted import (
+    CopiesInputs,
     DropsFailedBlock,
     DropsNamesAfterError,
+    DropsNamesAfterTimeOut,
+    EventfulNamespace,
     FreezesGlobals,
     LeaksOne,
+    LosesInputs,
     LosesOne,
     Namespace,
     PrintsNothing,
     ReadsLostNamesAsNone,
+    RenewsInputs,
+    ResumesAnOldValue,
+    ResumesFrozenFunctions,
+    SharesInputs,
+    StaleAfterKill,
     StaleAfterReset,
     fresh_command,
     persistent_command,
 )
 
-NAMES = {name: CHANNELS[name] for name in ("global", "import", "definition")}
+NAMES = {name: CHANNELS[name] for name in ("global", "import", "function")}
 NOT_IN_EXEC = {"last value", "event loop"}
 """Channels that only an interactive interpreter has."""
 LEAKS = sorted(CHANNELS.keys() - NOT_IN_EXEC - {"numpy random state"})  # as random state, and its import takes seconds
@@ -47,17 +58,17 @@ def test_a_loss_of_one_channel_is_found(name):
 
 
 def test_a_persistent_command_keeps_every_promised_channel():
-    assert_contract(persistent_command(), "persistent")
-    report = probe(persistent_command(), "command")
+    assert_contract(persistent_command(), "persistent", CHANNELS)
+    report = probe(persistent_command(), "command", CHANNELS)
     assert {name for name in CHANNELS if report.channels[name].get("block") == "kept"} >= set(PROMISED)
 
 
 def test_fresh_processes_leave_files_and_processes_only():
     with pytest.raises(AssertionError) as failure:
-        assert_contract(fresh_command(), "stateless")
+        assert_contract(fresh_command(), "stateless", CHANNELS)
     head, *found = str(failure.value).splitlines()
     assert head == "CommandRuntime is not stateless:"
-    assert {sentence.partition(":")[0] for sentence in found} == OUTSIDE
+    assert {sentence.partition(":")[0] for sentence in found} == OUTSIDE - {"installed package"}
 
 
 def test_an_unavailable_channel_gives_its_reason():
@@ -75,14 +86,55 @@ def test_an_unavailable_channel_gives_its_reason():
             [*(f"{name}: lost after an error" for name in NAMES), f"{FAILED_BLOCK}: lost after an error"],
         ),
         (DropsFailedBlock(), [f"{FAILED_BLOCK}: lost after an error"]),
-        (StaleAfterReset(), ["definition: kept after a reset"]),
-        (ReadsLostNamesAsNone(), ["reading a lost name raises no NameError"]),
-        (FreezesGlobals(), ["a function of an earlier block reads an old value of a global name"]),
+        (StaleAfterReset(), ["function: kept after a reset"]),
+        (ReadsLostNamesAsNone(), ["reading a name that is lost after a reset raises no NameError"]),
+        (FreezesGlobals(), ["after a block an earlier function reads an old value of a global name"]),
+        (EventfulNamespace(), []),
+        (DropsNamesAfterTimeOut(), [f"{name}: lost after a time-out" for name in NAMES]),
+        (ResumesAnOldValue(), ["global: an older value stands in its place after a resume"]),
+        (ResumesFrozenFunctions(), ["after a resume an earlier function reads an old value of a global name"]),
+        (StaleAfterKill(), ["global: an older value stands in its place after a kill"]),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_fault_in_names_is_found(runtime, found):
     assert breaches(probe(runtime, "planted", NAMES), "persistent") == found
+
+
+@pytest.mark.parametrize(
+    ("runtime", "change", "host", "rebinding"),
+    [
+        (SharesInputs(), "kept", "shared with the blocks", "kept"),
+        (CopiesInputs(), "kept", "untouched: blocks have a copy", "kept"),
+        (
+            RenewsInputs(),
+            "undone: the input is fresh in each block",
+            "untouched: blocks have a copy",
+            "overwritten by the input",
+        ),
+        (
+            LosesInputs(),
+            "lost: a later block has no such name",
+            "shared with the blocks",
+            "lost: a later block has no such name",
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_fates_of_injected_inputs_are_told_apart(runtime, change, host, rebinding):
+    found = probe(runtime, "planted", NAMES).inputs
+    assert found == {"change in place": change, "host's object": host, "rebinding": rebinding}
+
+
+def test_hostile_blocks_reach_what_an_open_runtime_reaches():
+    report = probe(persistent_command(), "command", NAMES, is_hostile=True)
+    assert set(report.hostile.values()) == {"reached"}
+    assert len(report.hostile) == 4
+
+
+def test_hostile_blocks_reach_nothing_behind_our_walls():
+    report = probe(OwnRuntime("persistent", timeout_seconds=0.3), "persistent", NAMES, is_hostile=True)
+    assert [told.partition(":")[0] for told in report.hostile.values()] == ["denied"] * 4
 
 
 def test_a_runtime_that_prints_nothing_cannot_be_judged():
@@ -99,7 +151,9 @@ def test_an_unknown_claim_is_refused():
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
 def test_our_sessions_keep_their_contract(contract):
     channels = NAMES | beside_names("environment") | beside_names("temporary file")
-    assert breaches(probe(OwnRuntime(contract), contract, channels), contract) == []
+    report = probe(OwnRuntime(contract, timeout_seconds=0.3), contract, channels)
+    assert breaches(report, contract) == []
+    assert report.events == ["block", "error", "time_out", "resume", "reset", "kill"]
 
 
 @pytest.mark.kernel
@@ -110,6 +164,24 @@ def test_a_stock_kernel_is_persistent_and_its_restart_leaves_files():
     assert breaches(report, "persistent") == []
     assert report.reasons == {}
     assert report.channels["temporary file"]["reset"] == "kept"
+
+
+@pytest.mark.kernel
+def test_clearing_names_leaves_a_kernels_other_state():
+    from carryover.tasks.probe.connectors.kernel import ClearedKernelRuntime
+
+    report = probe(ClearedKernelRuntime(), "ipykernel-reset", beside_names("environment"))
+    assert report.channels["global"]["reset"] == "lost"
+    assert report.channels["environment"]["reset"] == "kept"
+
+
+@pytest.mark.slow
+def test_libraries_and_figures_are_probed():
+    report = probe(persistent_command(), "command", PROBED)
+    assert report.channels["figure"]["block"] == "kept"
+    assert report.channels["installed package"]["block"] == "kept"
+    leftover = list(Path(sysconfig.get_path("purelib")).glob("kept_*.py"))
+    assert leftover == []
 
 
 def test_the_probe_loads_no_library_of_an_extra():

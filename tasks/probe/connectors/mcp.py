@@ -1,0 +1,199 @@
+"""Connector to a server of the Model Context Protocol with a tool that runs code, by standard streams or HTTP."""
+
+import json
+import select
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from carryover.tasks.services.errors import UserError
+
+PREFIX = "mcp:"
+CODE_ARGUMENTS = ("code", "python_code", "source", "script", "command")
+"""Names of a tool's argument for code, likeliest first."""
+ANSWER_SECONDS = 60
+END_SECONDS = 5
+_PROTOCOL = "2025-06-18"
+
+
+class McpRuntime:
+    """The code tool of a server; a reset opens a new session."""
+
+    def __init__(self, target: str, tool: str | None = None) -> None:
+        """Name a command or an HTTP address, and the tool where the server has several."""
+        self._target = target
+        self._wanted = tool
+        self._tool: tuple[str, str] = ("", "")
+        self._server: Mapping[str, Any] = {}
+        self._line: _Line | None = None
+        self._number = 0
+
+    def open(self) -> None:
+        """Start a session and find the tool."""
+        self._line = _HttpLine(self._target) if self._target.startswith("http") else _StreamLine(self._target)
+        hello = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": {"name": "carryover", "version": "1"}}
+        self._server = self._ask("initialize", hello).get("serverInfo", {})
+        self._line.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self._tool = find_code_tool(self._ask("tools/list", {})["tools"], self._wanted)
+
+    def version(self) -> str:
+        """Return the server's name and version, and the tool's."""
+        name = self._server.get("name", "unnamed server")
+        return f"{name} {self._server.get('version', '')}, tool {self._tool[0]}"
+
+    def offers(self) -> frozenset[str]:
+        """Return the optional methods: none but a reset."""
+        return frozenset({"reset"})
+
+    def run(self, code: str) -> str:
+        """Call the tool with a block and return the texts of its result."""
+        name, argument = self._tool
+        result = self._ask("tools/call", {"name": name, "arguments": {argument: code}})
+        return "\n".join(_texts(result.get("content", ())))
+
+    def reset(self) -> None:
+        """Begin a new session."""
+        self.close()
+        self.open()
+
+    def close(self) -> None:
+        """End the session."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        assert self._line is not None, "open() comes first"
+        self._number += 1
+        reply = self._line.ask({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        if "error" in reply:
+            raise UserError(f"MCP server {self._target!r} refused {method}: {reply['error'].get('message')}")
+        return reply["result"]
+
+
+def find_code_tool(tools: Iterable[Mapping[str, Any]], wanted: str | None) -> tuple[str, str]:
+    """Return the name of the tool that runs code, and of its argument for code."""
+    listed = list(tools)
+    found = {}
+    for tool in listed:
+        arguments = tool.get("inputSchema", {}).get("properties", {})
+        argument = next((name for name in CODE_ARGUMENTS if name in arguments), None)
+        if argument is not None and wanted in (None, tool["name"]):
+            found[tool["name"]] = argument
+    if len(found) == 1:
+        return found.popitem()
+    names = ", ".join(found or [tool["name"] for tool in listed])
+    if found:
+        raise UserError(f"several tools run code: {names}; choose one with --tool")
+    raise UserError(
+        f"no tool of {names} takes code as one of {', '.join(CODE_ARGUMENTS)}; name another server or --tool"
+    )
+
+
+def _texts(content: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [str(part["text"]) for part in content if part.get("type") == "text"]
+
+
+class _Line(Protocol):
+    """A way to a server."""
+
+    def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
+    def tell(self, notification: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _StreamLine:
+    """Standard input and output of a command."""
+
+    def __init__(self, command: str) -> None:
+        words = shlex.split(command)
+        try:
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+            )
+        except OSError as error:
+            raise UserError(f"cannot start {words[0]!r}: {error.strerror}; name a command after {PREFIX}") from error
+
+    def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.tell(request)
+        while True:
+            reply = self._next()
+            if reply.get("id") == request["id"]:
+                return reply
+
+    def tell(self, notification: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(notification).encode() + b"\n")
+        except BrokenPipeError as error:
+            raise UserError("the MCP server ended; see its standard error above") from error
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+    def _next(self) -> Mapping[str, Any]:
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], ANSWER_SECONDS)
+        if not ready:
+            raise UserError(f"the MCP server gave no reply in {ANSWER_SECONDS} s")
+        line = self._process.stdout.readline()
+        if not line:
+            raise UserError("the MCP server ended; see its standard error above")
+        return _message(line.decode())
+
+
+class _HttpLine:
+    """Streamable HTTP: a POST a message, answered by JSON or by events."""
+
+    def __init__(self, address: str) -> None:
+        import httpx
+
+        self._address = address
+        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": _PROTOCOL}
+        self._client = httpx.Client(headers=headers, timeout=ANSWER_SECONDS)
+
+    def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        body = self._post(request)
+        for line in body.splitlines():
+            message = _message(line.removeprefix("data:").strip())
+            if message.get("id") == request["id"]:
+                return message
+        raise UserError(f"{self._address} answered no message to {request['method']}")
+
+    def tell(self, notification: Mapping[str, Any]) -> None:
+        self._post(notification)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _post(self, message: Mapping[str, Any]) -> str:
+        import httpx
+
+        try:
+            reply = self._client.post(self._address, json=message).raise_for_status()
+        except httpx.HTTPError as error:
+            raise UserError(f"MCP server {self._address}: {error}") from error
+        session = reply.headers.get("Mcp-Session-Id")
+        if session:
+            self._client.headers["Mcp-Session-Id"] = session
+        return reply.text
+
+
+def _message(line: str) -> Mapping[str, Any]:
+    """Return a line's message; an empty one for a line that is none."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}

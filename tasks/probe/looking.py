@@ -1,0 +1,82 @@
+"""Look for planted state: blocks that print a mark, and what their text says."""
+
+import ast
+from typing import Literal, NamedTuple
+
+from carryover.tasks.probe.channels import Channel, setup
+from carryover.tasks.probe.protocol import ProbedRuntime
+from carryover.tasks.readers.outputs import missing_name
+
+Outcome = Literal["kept", "lost", "stale", "unavailable"]
+"""`stale`: an older value stands in the state's place."""
+
+_FOUND = "carryover" + "-found"
+_DONE = "carryover" + "-done"
+_TOLD_CHARACTERS = 120
+
+
+class Look(NamedTuple):
+    """What a look for planted state found."""
+
+    is_there: bool | None
+    """None where the runtime could not run the look."""
+    text: str
+
+
+def plant(runtime: ProbedRuntime, channel: Channel, token: int) -> str | None:
+    """Write a channel's state; return null, or what the runtime said of a write that failed."""
+    text = runtime.run(setup(channel, token) + _marked(channel.write))
+    if _DONE in text:
+        return None
+    return text
+
+
+def _marked(write: str) -> str:
+    """Return a block that prints when it has run.
+
+    An expression stays the last line, as its value is what is planted.
+    """
+    mark = "print('carryover' + '-done')"
+    try:
+        ast.parse(write, mode="eval")
+    except SyntaxError:
+        return f"{write}\n{mark}"
+    return f"{mark}\n{write}"
+
+
+def look(runtime: ProbedRuntime, channel: Channel, token: int) -> Look:
+    """Run a channel's look; its last line is the expression that tells."""
+    *before, expression = channel.probe.splitlines()
+    lines = "".join(f"{line}\n" for line in before)
+    text = runtime.run(f"{setup(channel, token)}{lines}print('carryover' + '-found:', bool({expression}))")
+    if f"{_FOUND}: True" in text:
+        return Look(True, text)
+    is_missed = bool(channel.binds) and missing_name(text) == channel.binds
+    if is_missed or f"{_FOUND}: False" in text:
+        return Look(False, text)
+    return Look(None, text)
+
+
+def tells(runtime: ProbedRuntime, expression: str) -> bool | None:
+    """Return whether an expression is true in the runtime; null where it cannot be run."""
+    return look(runtime, Channel("", expression), 0).is_there
+
+
+def outcome_of(runtime: ProbedRuntime, channel: Channel, token: int, found: Look) -> Outcome:
+    """Return what became of a channel's state."""
+    if found.is_there is None:
+        return "unavailable"
+    if found.is_there:
+        return "kept"
+    if channel.remnant and look(runtime, channel._replace(probe=channel.remnant), token).is_there:
+        return "stale"
+    return "lost"
+
+
+def reason(text: str) -> str:
+    """Return a failed look's last line as a reason."""
+    lines = text.strip().splitlines()
+    if lines:
+        told = lines[-1].rpartition(" due to: ")[2].strip()
+        return told.partition(". ")[0][:_TOLD_CHARACTERS]
+    return "the runtime printed nothing"

@@ -1,0 +1,40 @@
+import json
+from dataclasses import asdict
+
+import pytest
+
+from carryover.tasks.lint.probed import losses_of_report, read_losses
+from carryover.tasks.probe.probing import FAILED_BLOCK, ProbeReport
+from carryover.tasks.services.errors import UserError
+
+CHANNELS = {
+    "global": {"block": "kept", "error": "lost"},
+    "function": {"block": "kept", "error": "lost"},
+    "temporary file": {"block": "kept", "error": "kept"},
+    "environment": {"block": "lost", "error": "lost"},
+    "figure": {},
+    FAILED_BLOCK: {"error": "lost"},
+}
+
+
+def test_a_report_shows_what_its_runtime_loses():
+    losses = losses_of_report(ProbeReport("made", CHANNELS))
+    assert losses.block == {"environment"}
+    assert losses.error == {"environment", "names"}
+    assert losses.failed_block == {"names"}
+    assert losses.unknown == {"directory", "figures", "packages", "processes"}
+
+
+def test_a_report_is_read_from_its_file(tmp_path):
+    path = tmp_path / "probe.json"
+    path.write_text(json.dumps(asdict(ProbeReport("made", CHANNELS))))
+    assert read_losses(str(path)).runtime == "made"
+    path.write_text("[]")
+    with pytest.raises(UserError, match=r"is no report of `carryover probe --format json`"):
+        read_losses(str(path))
+
+
+def test_a_published_report_is_read_by_its_name():
+    assert read_losses("persistent").block <= {"figures"}
+    with pytest.raises(UserError, match="no report 'sideways'; name a file"):
+        read_losses("sideways")

@@ -1,0 +1,45 @@
+"""Environments that hold other packages' runtimes: made at the first use, kept for later runs."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.tasks.serving.vllm_environment import is_offered
+
+REQUIREMENTS = {
+    "smolagents": ("smolagents==1.26.0",),
+    "openenv": ("openenv==0.10.0", "smolagents==1.26.0"),
+    "pydantic-monty": ("pydantic-monty==1.4.0",),
+    "rlms": ("rlms==0.1.3",),
+    "mcp-python": ("mcp-python==0.1.4", "mcp<2"),
+}
+
+
+def _folder(name: str) -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carryover"
+    return cache / f"probe-{name}-py{sys.version_info.major}{sys.version_info.minor}"
+
+
+def can_provide_runtimes() -> bool:
+    """Tell whether the environments are kept already, or else offered by the package index."""
+    return all(_folder(name).exists() for name in REQUIREMENTS) or is_offered(REQUIREMENTS["smolagents"][0])
+
+
+def provide_runtime(name: str) -> Path:
+    """Return the programs' folder of the environment that holds a runtime; the first call downloads some 50 MB."""
+    folder = _folder(name)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not folder.exists():
+        unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*pip, "--target", str(unfinished), *REQUIREMENTS[name]], check=True)
+        try:
+            unfinished.rename(folder)
+        except OSError:
+            if not folder.exists():  # as it does where another process was faster
+                raise
+            shutil.rmtree(unfinished)
+    return folder

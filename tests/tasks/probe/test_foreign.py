@@ -1,0 +1,132 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from carryover.tasks.probe.channels import CHANNELS
+from carryover.tasks.probe.connectors.foreign import FOREIGN, ForeignRuntime
+from carryover.tasks.probe.connectors.mcp import McpRuntime, find_code_tool
+from carryover.tasks.probe.probing import FAILED_BLOCK, probe
+from carryover.tasks.services.errors import UserError
+from tests.tasks.probe.foreign_environments import provide_runtime
+
+NAMES = {name: CHANNELS[name] for name in ("global", "import", "function")}
+
+
+@pytest.fixture
+def made(monkeypatch):
+    monkeypatch.setitem(FOREIGN, "made", ("made_runtime", "Made"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "made"))
+    return ForeignRuntime("made", sys.executable)
+
+
+def test_a_foreign_runtime_is_probed_by_its_own_python(made):
+    report = probe(made, "made", NAMES | {"temporary file": CHANNELS["temporary file"]})
+    assert report.version.startswith("pip ")
+    assert report.events == ["block", "error", "resume", "reset", "kill"]
+    assert report.channels["global"] == {
+        "block": "kept", "error": "kept", "resume": "kept", "reset": "lost", "kill": "lost",
+    }  # fmt: skip
+    assert report.channels["temporary file"]["kill"] == "kept"
+    assert report.live_globals == {"block": True, "resume": False}
+    assert report.inputs["host's object"] == "shared with the blocks"
+
+
+MADE_SERVER = Path(__file__).parent / "made" / "made_mcp.py"
+FILES = NAMES | {"temporary file": CHANNELS["temporary file"]}
+
+
+@pytest.fixture
+def http_server():
+    words = [sys.executable, str(MADE_SERVER), "http"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+        server.terminate()
+
+
+def seen_of_server(target):
+    report = probe(McpRuntime(target), "made", FILES)
+    assert report.version == "made 3.1, tool run_python"
+    assert report.events == ["block", "error", "reset"]
+    assert report.reasons == {}
+    return report.channels["global"], report.channels["temporary file"]["reset"]
+
+
+def test_a_server_on_standard_streams_is_probed():
+    names, file = seen_of_server(f"{sys.executable} {MADE_SERVER} stdio")
+    assert names == {"block": "kept", "error": "kept", "reset": "lost"}
+    assert file == "kept"
+
+
+def test_a_server_on_http_is_probed(http_server):
+    names, file = seen_of_server(http_server)
+    assert names == {"block": "kept", "error": "kept", "reset": "lost"}
+    assert file == "kept"
+
+
+def test_the_code_tool_is_found_or_asked_for():
+    shell = {"name": "shell", "inputSchema": {"properties": {"cwd": {}}}}
+    python = {"name": "python", "inputSchema": {"properties": {"code": {}}}}
+    script = {"name": "script", "inputSchema": {"properties": {"script": {}}}}
+    assert find_code_tool([shell, python], None) == ("python", "code")
+    assert find_code_tool([python, script], "script") == ("script", "script")
+    with pytest.raises(UserError, match="several tools run code: python, script; choose one with --tool"):
+        find_code_tool([python, script], None)
+    with pytest.raises(UserError, match="no tool of shell takes code"):
+        find_code_tool([shell], None)
+
+
+def test_a_server_that_ends_is_an_error():
+    with pytest.raises(UserError, match="the MCP server ended"):
+        probe(McpRuntime(f"{sys.executable} -c pass"), "none", NAMES)
+
+
+@pytest.fixture
+def foreign_runtime(monkeypatch):
+    """Return a real package's runtime by name."""
+
+    def open_one(name: str) -> ForeignRuntime:
+        monkeypatch.setenv("PYTHONPATH", str(provide_runtime(name)))
+        return ForeignRuntime(name, sys.executable)
+
+    return open_one
+
+
+@pytest.mark.slow
+def test_smolagents_keeps_names_after_a_time_out(foreign_runtime):
+    report = probe(foreign_runtime("smolagents"), "smolagents", NAMES)
+    assert report.version.startswith("smolagents 1.26.0")
+    assert report.channels["global"] == {"block": "kept", "error": "kept", "time_out": "kept", "kill": "lost"}
+    assert report.lost_name_reads == {"kill": "loud"}
+
+
+@pytest.mark.slow
+def test_openenv_forgets_names_at_a_reset(foreign_runtime):
+    report = probe(foreign_runtime("openenv"), "openenv", NAMES)
+    assert {name: report.channels[name]["reset"] for name in NAMES} == dict.fromkeys(NAMES, "lost")
+
+
+@pytest.mark.slow
+def test_rlms_drops_a_failed_blocks_names_and_freezes_globals(foreign_runtime):
+    report = probe(foreign_runtime("rlms"), "rlms", NAMES)
+    assert report.channels["global"]["error"] == "kept"
+    assert report.channels[FAILED_BLOCK] == {"error": "lost"}
+    assert report.live_globals == {"block": False}
+
+
+@pytest.mark.slow
+def test_monty_resumes_live_functions_and_renews_inputs(foreign_runtime):
+    report = probe(foreign_runtime("pydantic-monty"), "pydantic-monty", NAMES)
+    assert report.channels["global"]["resume"] == "kept"
+    assert report.live_globals == {"block": True, "resume": True}
+    assert report.inputs["rebinding"] == "overwritten by the input"
+
+
+@pytest.mark.slow
+def test_a_published_mcp_server_is_probed(foreign_runtime, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(provide_runtime("mcp-python")))
+    report = probe(McpRuntime(f"{sys.executable} -c 'import mcp_python; mcp_python.main()'"), "mcp-python", NAMES)
+    assert report.version == "python-repl 0.1.0, tool execute_python"
+    assert report.channels["global"] == {"block": "kept", "error": "kept", "reset": "lost"}
