@@ -1,4 +1,4 @@
-"""The gate between host and blocks: which classes and live objects are known on both sides, and how values cross."""
+"""The gate between host and blocks: known classes and live objects."""
 
 import base64
 from collections.abc import Callable
@@ -44,14 +44,14 @@ class ObjectGate:
         self.references = References()
 
     def copy(self) -> "ObjectGate":
-        """Return a gate that learns classes by itself; live objects are the same."""
+        """Return a gate that learns classes alone, sharing live objects."""
         other = ObjectGate(self.spec)
         other.types = dict(self.types)
         other.references = self.references
         return other
 
     def bind(self, name: str, value: Any, install: Callable[[Prepared], None]) -> Binding:
-        """Return the message that binds a value, once `install` has bound the classes that it needs.
+        """Return the message that binds a value, its classes first.
 
         Raise `InjectionError` if it does not travel.
         """
@@ -70,7 +70,10 @@ class ObjectGate:
                 self._install_class(error, install)
 
     def share(self, name: str, value: Any, allow: frozenset[str] | None) -> Binding:
-        """Return the message that binds what stands for a live object; raise `InjectionError` for one never shared."""
+        """Return the message that binds a live object's reference.
+
+        Raise `InjectionError` for one that was never shared.
+        """
         try:
             standing = self.references.share(name, value, allow)
         except NotPortableError as error:
@@ -78,13 +81,13 @@ class ObjectGate:
         return Binding(("refer", name, *standing, None if allow is None else sorted(allow)))
 
     def read(self, name: str, fetched: Fetched) -> Any:
-        """Return the value in a blob of the sandbox's; raise `RetrievalError` if it is malformed."""
+        """Return the value in the sandbox's blob, or raise `RetrievalError`."""
         check(name, fetched, self.spec)
         view = fetched.memory.view()
         return read_value(name, view, self.types, fetched.libraries, refer=self.references.resolve)
 
     def read_call(self, tool: str, fetched: Fetched) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments of a call; raise `ToolInvocationException` for what is no call."""
+        """Return a call's arguments, or raise `ToolInvocationException`."""
         try:
             found = self.read(tool, fetched)
         except RetrievalError as error:
@@ -95,7 +98,10 @@ class ObjectGate:
         raise ToolInvocationException(f"{tool}: malformed arguments")
 
     def pack(self, tool: str, value: Any, refer: Refer) -> Fetched:
-        """Return a result in sealed memory; raise `ToolRuntimeException` if it does not travel or is too large."""
+        """Return a result in sealed memory.
+
+        Raise `ToolRuntimeException` if it does not travel or is too large.
+        """
         try:
             memory, libraries = write_value(tool, value, self.types, self.spec.object_limit_bytes, refer)
         except InjectionError as error:
@@ -103,7 +109,7 @@ class ObjectGate:
         return Fetched(memory, libraries)
 
     def _install_class(self, missing: UnknownClassError, install: Callable[[Prepared], None]) -> None:
-        """Inject the class of an object, its own bases before it; raise the error where that cannot be."""
+        """Inject an object's class, after its own bases."""
         kinds = [kind for kind in reversed(missing.kind.__mro__) if kind is missing.kind or is_users(kind)]
         for kind in kinds:
             known = self.types.get(kind.__name__)

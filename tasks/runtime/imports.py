@@ -1,4 +1,4 @@
-"""Imports that a source needs, found in the module that it is from."""
+"""Imports that a source needs, found in its module."""
 
 import ast
 import sys
@@ -13,7 +13,7 @@ Import = tuple[str, str, str | None]
 
 
 def imports_of(value: Callable[..., Any] | type, source: str) -> list[Import]:
-    """Return the imports behind the names that a function's or a class's source uses, sorted.
+    """Return the imports behind the names of a source, sorted.
 
     Only libraries can be imported in the sandbox: other names of the module are left out.
     """
@@ -25,7 +25,7 @@ def imports_of(value: Callable[..., Any] | type, source: str) -> list[Import]:
 
 
 def missing_names(function: Callable[..., Any], source: str, known: Container[str]) -> list[str]:
-    """Return what a function's source uses of its module or of the functions around it, and a sandbox lacks; sorted."""
+    """Return a function's outer names that a sandbox lacks, sorted."""
     code = getattr(function, "__code__", None)
     if code is None:
         return []
@@ -49,7 +49,7 @@ def _outside_of_annotations(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def library_import(value: Any) -> Import | None:
-    """Return the import by which a sandbox has a function of a library too; None for another."""
+    """Return a sandbox's import of a library function, or None."""
     place = getattr(value, "__module__", None) or _module_of_ufunc(value)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if type(place) is not str or type(name) is not str or not is_library(place):

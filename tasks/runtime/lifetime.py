@@ -1,4 +1,7 @@
-"""Lifetimes of bindings, as policy objects: the only place where contracts differ; and the names that a block binds."""
+"""Lifetimes of bindings as policies: the contracts' only difference.
+
+It also finds the names that a block binds.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -19,7 +22,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Lifetime:
-    """Names that a contract keeps from block to block: all or none, unless a subclass distinguishes them."""
+    """Names that a contract keeps: all or none, by default."""
 
     runs_in: Literal["live", "fresh"]
     """Where a block runs: in the process that lives through the episode, or in a new one."""
@@ -33,14 +36,17 @@ class Lifetime:
     """In between: how many steps a binding outlives, that of its block included."""
 
     def survives(self, bound: Bound, step: int) -> bool:
-        """Tell whether a name that is bound so outlives a step; `bound` is exact where some names are kept."""
+        """Tell whether a bound name outlives a step.
+
+        `bound` is exact where some names are kept.
+        """
         if self.step_count is None:
             return self.keeps == "all"
         return step - bound.step < self.step_count
 
 
 def lifetime_of(contract: Contract) -> Lifetime:
-    """Return the policy behind a contract's words; raise `ValueError` for an unknown one."""
+    """Return a contract's policy; raise `ValueError` for an unknown one."""
     word, _, count = contract.lifetime.partition(":")
     keeps_files = contract.keeps_files
     if keeps_files is None:
@@ -56,7 +62,7 @@ def lifetime_of(contract: Contract) -> Lifetime:
 
 
 def names_bound_by(code: str, step: int) -> dict[str, Bound]:
-    """Return every name that a block may bind, at any depth; empty for a block that does not parse.
+    """Return every name that a block may bind, at any depth.
 
     A name that is defined and also assigned to counts as assigned to.
     """
@@ -75,7 +81,7 @@ def names_bound_by(code: str, step: int) -> dict[str, Bound]:
 
 
 def nodes_of(code: str) -> Iterator[ast.AST]:
-    """Return all nodes of a block's syntax tree; empty for a block that does not parse."""
+    """Return all nodes of a block's syntax tree, if it parses."""
     try:
         return ast.walk(parse_python(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""Notices to the model beside an error; equal under every contract and backend.
+"""Notices to the model, equal under every contract and backend.
 
 The host words all of it. What it could not see for itself is told as the block's own account.
 """

@@ -1,4 +1,4 @@
-"""Objects into and out of the sandbox: what the host sends, and how it reads what comes back."""
+"""Objects into and out of the sandbox, as the host handles them."""
 
 import fcntl
 import inspect
@@ -39,7 +39,7 @@ class RetrievalError(Exception):
 
 
 class SharedMemory:
-    """Shared memory of a fixed size, freed with the last reference to it.
+    """Shared memory of a fixed size, freed with its last reference.
 
     The sandbox cannot shrink it, which would crash a reader with SIGBUS.
     """
@@ -52,7 +52,10 @@ class SharedMemory:
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED_SIZE)
 
     def seal(self) -> None:
-        """Forbid further writes; raise `OSError` if a process keeps it mapped for writing."""
+        """Forbid further writes, or raise `OSError`.
+
+        It fails if a process keeps the memory mapped for writing.
+        """
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _FIXED)
 
     def view(self) -> memoryview:
@@ -69,7 +72,7 @@ def sealed(content: bytes | bytearray) -> SharedMemory:
 
 
 class Binding(NamedTuple):
-    """A message that binds something in a namespace, and the blob that goes with it."""
+    """A message that binds something, with its blob."""
 
     message: tuple[Any, ...]
     content: bytearray | SharedMemory | None = None
@@ -88,7 +91,7 @@ class Binding(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """Raise `InjectionError` for a name that a block cannot use or may not have."""
+    """Raise `InjectionError` for invalid or reserved names."""
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
         raise InjectionError(f"{name!r:.100} is not a valid name; use an identifier without leading double underscores")
 
@@ -102,7 +105,10 @@ def bind_value(
     types: Mapping[str, type] | None = None,
     refer: Refer | None = None,
 ) -> Binding:
-    """Return the message that binds a variable; raise `InjectionError` if it does not travel or is too large."""
+    """Return the message that binds a variable.
+
+    Raise `InjectionError` if it does not travel or is too large.
+    """
     encoded = _encoded(name, value, types or {}, limit_bytes, refer)
     size = encoded.size
     if size > transfer.SMALL_BYTES:
@@ -115,7 +121,10 @@ def bind_value(
 def write_value(
     name: str, value: Any, types: Mapping[str, type], limit_bytes: int, refer: Refer
 ) -> tuple[SharedMemory, tuple[str, ...]]:
-    """Return a value's blob in sealed memory and the libraries that it takes; raise what `bind_value` raises."""
+    """Return a value's sealed blob and the libraries it takes.
+
+    Raise what `bind_value` raises.
+    """
     encoded = _encoded(name, value, types, limit_bytes, refer)
     return _written(name, encoded), encoded.libraries
 
@@ -144,7 +153,10 @@ def _written(name: str, encoded: Encoded) -> SharedMemory:
 
 
 def bind_file(path: str, content: bytes, limit_bytes: int) -> Binding:
-    """Return the message that puts a file into the scratch folder; raise `InjectionError` if it is too large."""
+    """Return the message that puts a file into the scratch folder.
+
+    Raise `InjectionError` if it is too large.
+    """
     if len(content) > limit_bytes:
         raise InjectionError(
             f"{path}: {len(content)} bytes exceed the limit of {limit_bytes}; raise scratch_limit_bytes"
@@ -153,7 +165,7 @@ def bind_file(path: str, content: bytes, limit_bytes: int) -> Binding:
 
 
 def bind_function(name: str, function: Callable[..., Any], known: Container[str]) -> Binding:
-    """Return the message that defines a function that runs in the sandbox, beside the names that are `known` there.
+    """Return the message that defines a function in the sandbox.
 
     Raises:
         InjectionError: It has no source, or uses what the sandbox lacks.
@@ -175,7 +187,10 @@ def bind_function(name: str, function: Callable[..., Any], known: Container[str]
 
 
 def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
-    """Return the message that defines a function or a type; raise `InjectionError` without a source of that name."""
+    """Return the message that defines a function or a type.
+
+    Raise `InjectionError` without a source of that name.
+    """
     try:
         source = textwrap.dedent(inspect.getsource(value))
     except (OSError, TypeError) as error:
@@ -193,7 +208,10 @@ def read_value(
     libraries: tuple[str, ...],
     refer: Callable[..., Any] | None = None,
 ) -> Any:
-    """Return the native object, with a `Record` for each unknown class; raise `RetrievalError` if it is malformed."""
+    """Return the native object, unknown classes as `Record`s.
+
+    Raise `RetrievalError` if it is malformed.
+    """
     try:
         return decode(content, types, libraries=libraries, refer=refer)
     except NotPortableError as error:

@@ -1,4 +1,4 @@
-"""The door to the runtime: from a spec to a worker's source of interpreters."""
+"""The door to the runtime: from a spec to interpreters."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Output of a block: a file in memory that the sandbox writes and the host reads."""
+"""Output of a block: a file in memory, read by the host."""
 
 import os
 
@@ -7,13 +7,18 @@ _USUAL_BYTES = 8192
 
 
 class Output:
-    """The file behind an episode's descriptors 1 and 2: one for all blocks that share an interpreter's state."""
+    """The file behind an episode's descriptors 1 and 2.
+
+    It is one for all blocks that share an interpreter's state.
+    """
 
     def __init__(self) -> None:
         self.descriptor = os.memfd_create("output", os.MFD_CLOEXEC)
 
     def renew(self) -> int:
-        """Go on with another file, and return its descriptor: a file's attributes and flags outlive its content.
+        """Continue with another file, and return its descriptor.
+
+        A file's attributes and flags outlive its content.
 
         A process that holds the former one keeps an empty file.
         """
@@ -24,7 +29,10 @@ class Output:
         return self.descriptor
 
     def clear(self) -> None:
-        """Make it empty for the next block: what an installation printed is not the block's."""
+        """Empty the file for the next block.
+
+        What an installation printed is not the block's.
+        """
         os.ftruncate(self.descriptor, 0)
         os.lseek(self.descriptor, 0, os.SEEK_SET)
 

@@ -1,4 +1,4 @@
-"""A static check of a block before it runs: advice to the model about what to leave alone.
+"""A static check of a block: advice to the model.
 
 It is not the wall. Code can reach anything by names built at run time; the sandbox is what holds it.
 """
@@ -17,7 +17,7 @@ _SHOWN_LIMIT = 100
 
 
 class StaticPolicy(FrozenModel):
-    """Rules on imports, calls and attributes of blocks (arXiv 2601.01569, static checks); empty for no check.
+    """Rules on imports, calls and attributes (arXiv 2601.01569); empty for none.
 
     What is denied stays so where it is allowed as well. A list of what is allowed is whole: a function that a block
     defines itself is called only by a name on it. A null list is left out of a plan and of its digest.
@@ -38,7 +38,7 @@ class StaticPolicy(FrozenModel):
     """Attributes that may not be reached, e.g. `__globals__`."""
 
     def violations(self, code: str) -> tuple[Violation, ...]:
-        """Return the violations in a block, in the order of its lines; empty for a block that does not parse."""
+        """Return a block's violations by line, if it parses."""
         if self == _NO_POLICY:
             return ()
         found = {violation for node in nodes_of(code) for violation in self._violations_of(node)}
@@ -75,12 +75,15 @@ _NO_POLICY = StaticPolicy()
 
 
 def _admits(allowed: tuple[str, ...] | None, names: set[str]) -> bool:
-    """Tell whether one of the names that something goes by is on a list."""
+    """Tell whether one of several names is on a list."""
     return allowed is None or not names.isdisjoint(allowed)
 
 
 def describe_violations(violations: tuple[Violation, ...]) -> str:
-    """Return one line that replaces a run's output: each violation with its line, and the remedy."""
+    """Return a line on the violations, to replace a run's output.
+
+    It gives each with its line, and the remedy.
+    """
     places = [f"{violation.rule} of {violation.name} (line {violation.line})" for violation in violations]
     return f"PolicyViolation: the block was not run; rewrite it without {', '.join(places)}"
 

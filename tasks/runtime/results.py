@@ -25,7 +25,7 @@ class Violation(NamedTuple):
 
 
 class BlockError(NamedTuple):
-    """The exception that ended a block, or why it was not run at all."""
+    """The exception that ended a block, or its refusal."""
 
     kind: Literal["interpreter", "tool", "cap"]
     type: str
@@ -37,7 +37,7 @@ class BlockError(NamedTuple):
 
 
 class Display(NamedTuple):
-    """A rich result of a block, for whoever watches; the process's own claim."""
+    """A rich result of a block; the process's own claim."""
 
     step: int
     data: dict[str, str | bytes]
@@ -79,7 +79,7 @@ class Difference(NamedTuple):
 
 
 class RuntimeEvent(NamedTuple):
-    """A change of the state other than a step; the trace schema has a table for them."""
+    """A change of the state other than a step, for traces."""
 
     step: int
     """Steps executed before it."""

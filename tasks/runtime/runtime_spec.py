@@ -51,7 +51,7 @@ class RuntimeSpec(FrozenModel):
     """Modules that are imported once per worker, so that a block's import costs nothing; no name is bound."""
 
     def with_folder(self) -> "RuntimeSpec":
-        """Return the settings with a scratch folder, unless they say whether there is one."""
+        """Return the settings with a scratch folder, unless they decide."""
         if self.scratch_limit_bytes is not None:
             return self
         return self.model_copy(update={"scratch_limit_bytes": _SCRATCH_BYTES})

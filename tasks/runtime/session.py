@@ -1,4 +1,4 @@
-"""An interpreter for one's own agent: `session` opens it together with the worker behind it."""
+"""An interpreter with its own worker, for one's own agent."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ def session(
     seed: str = "",
     tool_call_cap: int | None = None,
 ) -> Interpreter:
-    """Open a sandboxed interpreter with a worker of its own; use it in a `with` statement, or close it.
+    """Open a sandboxed interpreter, for a `with` statement.
 
     Args:
         contract: The name of one (`ContractName`), or a `Contract` of one's own.

@@ -1,4 +1,4 @@
-"""The model's view of a block's output and value: all of it, an error about its size, or a preview of it."""
+"""The model's view of output and value: whole, error or preview."""
 
 from typing import Annotated, Literal, NamedTuple
 
@@ -26,7 +26,10 @@ class WholeOutput(FrozenModel):
 
 
 class SizeError(FrozenModel):
-    """An output over the limit is replaced by an error about its size (arXiv 2601.01569, observation shaping)."""
+    """Replaces an output over the limit by an error.
+
+    arXiv 2601.01569, observation shaping.
+    """
 
     kind: Literal["size_error"] = "size_error"
     limit: int = Field(default=5000, gt=0)
@@ -43,14 +46,14 @@ class SizeError(FrozenModel):
 
 
 class Preview(FrozenModel):
-    """Of an output over the limit the beginning and the end are shown; the whole is kept as a variable."""
+    """Shows an output's two ends; a variable keeps the whole."""
 
     kind: Literal["preview"] = "preview"
     limit: int = Field(default=5000, gt=0)
     """Characters."""
 
     def shape(self, output: str, step: int, *, can_keep: bool) -> Shaped:
-        """Return the output, or its two ends and the name under which the whole is kept, where a name lives on."""
+        """Return the output, or its ends and the whole's name."""
         if len(output) <= self.limit:
             return Shaped(output)
         name = None

@@ -1,4 +1,4 @@
-"""What a block finds around it, in words for a model: files, network, time, libraries."""
+"""A block's surroundings, in words for a model."""
 
 import functools
 import importlib.util
@@ -38,7 +38,7 @@ def describe_surroundings(spec: RuntimeSpec, lifetime: Lifetime, level: SandboxL
 
 @functools.cache
 def importable_libraries() -> tuple[str, ...]:
-    """Return which of the usual libraries a block can import: those that are installed here."""
+    """Return the usual libraries that a block can import here."""
     return tuple(name for name in _LIBRARIES if importlib.util.find_spec(name) is not None)
 
 

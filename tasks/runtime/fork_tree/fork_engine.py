@@ -1,4 +1,4 @@
-"""The fork tree behind the engine's protocol: messages to the process whose turn it is."""
+"""The fork tree behind the engine's protocol."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +51,10 @@ class ForkTreeEngine(Engine):
     def __init__(
         self, lifetime: Lifetime, spec: RuntimeSpec, open_root: OpenRoot, *, origin: "ForkTreeEngine | None" = None
     ) -> None:
-        """Grow from a root of its own, or from the state of `origin`, whose root and bindings it shares."""
+        """Grow from a new root, or from the state of `origin`.
+
+        A branch shares the root and the bindings of its origin.
+        """
         super().__init__(lifetime, spec)
         self._is_over = False
         self._turn: FolderTurn | None = None
@@ -68,7 +71,9 @@ class ForkTreeEngine(Engine):
             undone.pop_all()
 
     def canaries(self) -> Canaries:
-        """Return what the parent of the next namespace's process remembered when it forked.
+        """Return the words by which the next namespace remembers a block.
+
+        Its process got them from its parent, which remembered when it forked.
 
         What a folder remembers that holds the files of another state is read once they are put back.
         """
@@ -90,7 +95,10 @@ class ForkTreeEngine(Engine):
         return attend(process, self._root.node, block.step, answer, self.spec)
 
     def execute(self, block: Block, answer: Dispatch) -> Report:
-        """Run a block as `Engine` does, in the folder's turn, which lasts until the step is finished or undone."""
+        """Run a block as `Engine` does, in the folder's turn.
+
+        The turn lasts until the step is finished or undone.
+        """
         self._take_turn()
         try:
             return super().execute(block, answer)
@@ -112,7 +120,10 @@ class ForkTreeEngine(Engine):
             self._give_turn_back()
 
     def roll_back(self) -> Recovery:
-        """Go back to the frozen copy, unless it has no room to go on in: every block to come would be killed."""
+        """Go back to the frozen copy, if it has room.
+
+        Without room every block to come would be killed.
+        """
         if self._is_over:
             return "incomplete"
         try:
@@ -129,7 +140,7 @@ class ForkTreeEngine(Engine):
         return worth
 
     def told(self) -> tuple[str, ...]:
-        """Return the notices about what the live process shares with others and could not put back."""
+        """Return notices on shared objects that could not be put back."""
         if not isinstance(self._processes, LiveProcesses):
             return ()
         told = tuple(self._processes.told)
@@ -149,7 +160,7 @@ class ForkTreeEngine(Engine):
             self.install(binding)
 
     def install(self, *bindings: Binding) -> None:
-        """Bind in the root and in the live process, and fork ahead anew."""
+        """Bind in root and live process, and fork ahead anew."""
         with self._folder():
             for node in self._processes.holders():
                 for binding in bindings:
@@ -159,7 +170,7 @@ class ForkTreeEngine(Engine):
             self.keep(binding)
 
     def freeze(self) -> Frozen | FrozenFiles | None:
-        """Return a copy of the state; of a fresh lifetime, its files at most."""
+        """Return a copy of the state; of fresh lifetimes, files alone."""
         if isinstance(self._processes, LiveProcesses):
             return self.freeze_process()
         return self.pack_files()
@@ -171,7 +182,7 @@ class ForkTreeEngine(Engine):
         return self._processes.freeze()._replace(installed_count=len(self.installed))
 
     def _require_room(self) -> None:
-        """Raise `ValueError` where one more frozen process would leave no room for the next step's."""
+        """Raise `ValueError` if a frozen process leaves no room to step."""
         held = sum(max(1, node.thread_count()) for node in tuple(self._root.node.family))
         limit = self.spec.process_limit
         if held + _SPARE_PROCESSES > limit:
@@ -181,7 +192,10 @@ class ForkTreeEngine(Engine):
             )
 
     def thaw(self, frozen: Frozen | FrozenFiles | None) -> Recovery:
-        """Go on from a fork of the frozen state, with what was installed since."""
+        """Continue from a fork of the frozen state.
+
+        What was installed since is installed there, too.
+        """
         if isinstance(frozen, FrozenFiles):
             self.unpack_files(frozen)
         if frozen is None or isinstance(frozen, FrozenFiles) or not isinstance(self._processes, LiveProcesses):
@@ -196,7 +210,10 @@ class ForkTreeEngine(Engine):
         return frozen.worth
 
     def branch(self) -> tuple["ForkTreeEngine", Recovery]:
-        """Return an engine that forks the state when it is used first; a fresh lifetime has no state to fork."""
+        """Return an engine that forks this state when first used.
+
+        A fresh lifetime has no state to fork.
+        """
         origin = None
         if self._lifetime.runs_in == "live":
             origin = self
@@ -217,7 +234,10 @@ class ForkTreeEngine(Engine):
         self._output.close()
 
     def _let_go(self) -> None:
-        """End the processes, once: no others come where the sandbox does not start again."""
+        """End the processes, once.
+
+        No others come where the sandbox does not start again.
+        """
         if not self._is_over:
             self._is_over = True
             self._processes.close()
@@ -230,13 +250,19 @@ class ForkTreeEngine(Engine):
         return FreshProcesses(self._root.node, self._output, restores_files=restores_files)
 
     def unpack_files(self, packed: FrozenFiles | None) -> None:
-        """Make the scratch folder what was packed, and fork ahead from it; raise `InjectionError` if that fails."""
+        """Fill the scratch folder with packed files, and fork ahead.
+
+        Raise `InjectionError` if that fails.
+        """
         super().unpack_files(packed)
         if packed is not None:
             self._processes.finish(None)
 
     def _ask_keeper(self, *message: Any) -> Any:
-        """Ask the root: every block's process is a fork of it, and it can put the files back."""
+        """Ask the root, which can put the files back.
+
+        Every block's process is a fork of it.
+        """
         self._processes.next()
         return self._root.node.ask(*message)
 
@@ -250,7 +276,10 @@ class ForkTreeEngine(Engine):
             self._give_turn_back()
 
     def _take_turn(self) -> None:
-        """Wait for the folder, and put this state's files back where another has used it or the state is resumed."""
+        """Wait for the folder, and restore this state's files.
+
+        Another state may have used it, or this one is resumed.
+        """
         self._give_turn_back()
         if self._is_over or not self.has_folder or not isinstance(self._processes, LiveProcesses):
             return

@@ -1,4 +1,4 @@
-"""Choice of the process that runs an episode's next block: the live one, or a new one each time."""
+"""Choice of the next block's process: live, or new."""
 
 import threading
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _NAMED_LIMIT = 10_000
 
 
 class Fork:
-    """A process that another one was asked to fork: asked for early, taken when needed, ended with its channel."""
+    """A process forked ahead: taken when needed, ended with its channel."""
 
     def __init__(
         self, parent: Node, *, is_sweep: bool = False, dropped: Sequence[str] | None = (), output: int | None = None
@@ -40,7 +40,7 @@ class Fork:
             theirs.close()
 
     def take(self) -> tuple[Node, ForkState]:
-        """Return the process and what its parent said of itself; raise `NodeGoneError` if none comes."""
+        """Return the process and its parent's word, or raise `NodeGoneError`."""
         try:
             handle, state = receive_handle(self._parent.channel, self._parent.resume)
         except NodeGoneError:
@@ -69,7 +69,7 @@ class FrozenProcess:
         return self._user_count > 1
 
     def fork(self, output: int) -> tuple[Node, ForkState]:
-        """Return a fork that prints to a descriptor; raise `NodeGoneError` if none comes."""
+        """Return a fork that prints to a descriptor, or raise `NodeGoneError`."""
         with self._lock:
             try:
                 return Fork(self.node, output=output).take()
@@ -103,7 +103,10 @@ class Frozen(NamedTuple):
 
 
 class FreshProcesses:
-    """A fork of the root for every block, with an output of its own; the next one waits while the model thinks."""
+    """A fork of the root for every block, one waiting ahead.
+
+    Each has an output of its own.
+    """
 
     def __init__(self, root: Node, output: Output, *, restores_files: bool) -> None:
         self._restores_files = restores_files
@@ -141,7 +144,10 @@ class FreshProcesses:
             self._ahead = Fork(self._root, is_sweep=True, output=self._output.renew())
 
     def roll_back(self) -> Recovery:
-        """Begin with a new process; a stateless episode has no state to go back to, but it may keep files."""
+        """Begin with a new process.
+
+        A stateless episode has no state to go back to, but it may keep files.
+        """
         if self._restores_files and self._ahead is None and self._node is not None:
             self._node.end()
             if problem := self._root.ask(("restore",)):
@@ -184,7 +190,10 @@ class LiveProcesses:
             self._ahead = Fork(self._live)
 
     def next(self) -> Node:
-        """Return the live process, once its copy is made; without a copy of its present state it counts as gone."""
+        """Return the live process, once its copy is made.
+
+        Without a copy of its present state it counts as gone.
+        """
         if self._ahead is not None:
             ahead = self._ahead
             self._ahead = None
@@ -197,11 +206,11 @@ class LiveProcesses:
         return self._live
 
     def holders(self) -> tuple[Node, ...]:
-        """Return the live process, and the root for the case that everything is run anew."""
+        """Return the live process, and the root for replays."""
         return (self._root, self.next())
 
     def finish(self, dropped: Sequence[str] | None) -> None:
-        """Freeze the state after the step, and end the copy of the state before it."""
+        """Freeze the state after the step; end the copy before."""
         live = self.next()
         former = self._standby
         self._standby = None
@@ -212,7 +221,7 @@ class LiveProcesses:
                 former.release()
 
     def freeze(self) -> Frozen:
-        """Return the copy of the present state, for one more who may continue from it."""
+        """Return the copy of the present state, for another holder."""
         self.next()
         if self._standby is not None and self._standby.worth != "complete":  # its threads have gone on since
             self.finish(())
@@ -273,7 +282,7 @@ class LiveProcesses:
 
 
 def _told_of_shared(live: Node, *, is_branch: bool) -> list[str]:
-    """Let a process go on from a copy, and return notices about what it shares and could not put back."""
+    """Resume a process from a copy; return notices on shared objects."""
     match live.ask(("resume",)):
         case {"pipes": list(pipes), "changed": list(changed), "held": list(held)} if _are_numbers(*pipes, *changed):
             named = pipes if is_branch else changed

@@ -33,7 +33,7 @@ class ForkTreeRuntime(Runtime):
             return launch("zygote", self.spec, self.sandbox_level, extra=extra, descriptors=descriptors)
 
     def _open_root(self, tools: dict[str, str], lifetime: Lifetime, output: int) -> Root:
-        """Open an episode's root, with a scratch folder if there is to be one."""
+        """Open an episode's root, with a scratch folder if any."""
         folder = self.folders.make()
         settings = None if folder is None else folder.settings(keeps=lifetime.keeps_files)
         setup = {"tools": tools, "folder": settings}
@@ -45,7 +45,10 @@ class ForkTreeRuntime(Runtime):
         return Root(node, lambda: self.folders.remove(folder))
 
     def _grow_root(self, setup: dict[str, Any], output: int) -> Node:
-        """Fork a root from the zygote, or from a new one if it was killed, e.g. out of memory."""
+        """Fork a root from the zygote, or from a new one.
+
+        The old one may have been killed, e.g. out of memory.
+        """
         zygote = self._zygote
         try:
             return self._fork_root(zygote, setup, output)
@@ -60,7 +63,10 @@ class ForkTreeRuntime(Runtime):
             return self._fork_root(self._zygote, setup, output)
 
     def _fork_root(self, zygote: SandboxProcess, setup: dict[str, Any], output: int) -> Node:
-        """Fork a root with these tools alone: what is injected later is bound in its turn."""
+        """Fork a root with these tools alone.
+
+        What is injected later is bound in its turn.
+        """
         channel, theirs = open_connection()
         try:
             with self._lock, closing(theirs):

@@ -1,4 +1,4 @@
-"""Turns in the scratch folder: an episode and its branches share one, and use it one at a time."""
+"""Turns in the scratch folder that an episode and branches share."""
 
 import threading
 

@@ -1,1 +1,4 @@
-"""The sandbox side: standard library only and nothing of the host side, so that it works wherever it is mounted."""
+"""The sandbox side: standard library alone, without the host side.
+
+It works wherever it is mounted.
+"""

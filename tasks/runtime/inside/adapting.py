@@ -1,4 +1,4 @@
-"""Modules of Python's own, adapted to what the walls deny, when a block imports them.
+"""Python's own modules, adapted to what the walls deny.
 
 `asyncio` wakes its event loops by a pair of sockets: here by a pipe. SQLite locks its files: here it does not, as
 locks are kept with the file, where other processes would find them.
@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 
 class _Finder:
-    """Finds the modules to adapt as Python does, with a loader that adapts them."""
+    """Finds modules to adapt, with a loader that adapts them."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         """Return the specification of a module to adapt; leave other modules."""
@@ -76,7 +76,7 @@ def _make_self_pipe(loop: Any) -> None:
 
 
 class _PipeEnd:
-    """One end of a pipe, with the methods of a socket that a loop uses."""
+    """One end of a pipe, with a socket's methods for loops."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -1,16 +1,16 @@
-"""Top-level `await`: an event loop that lives as long as the names do."""
+"""Top-level `await`: an event loop that lives with the names."""
 
 from typing import Any
 
 
 class Awaiting:
-    """Runs a block's coroutines in one event loop, which is made when it is first needed."""
+    """Runs a block's coroutines in one event loop, made when needed."""
 
     def __init__(self) -> None:
         self._loop: Any = None
 
     def run(self, coroutine: Any) -> Any:
-        """Run a coroutine to its end and return its value, or raise what it raises."""
+        """Run a coroutine to its end; return or raise its outcome."""
         loop = self._open()
         task = loop.create_task(coroutine)
         try:
@@ -22,7 +22,7 @@ class Awaiting:
             raise
 
     def renew(self) -> None:
-        """Give the loop a pipe of its own, as a process does that was just forked; its threads are gone."""
+        """Give a forked process's loop its own pipe, without threads."""
         if self._loop is None or self._loop.is_closed():
             return
         self._loop._close_self_pipe()

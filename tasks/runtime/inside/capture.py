@@ -1,4 +1,4 @@
-"""Where a block's output goes: descriptors 1 and 2, for Python, C code and threads alike."""
+"""A block's output: descriptors 1 and 2, for all its code."""
 
 from fcntl import F_DUPFD, fcntl
 from io import FileIO, TextIOWrapper
@@ -23,7 +23,7 @@ _kept = _Kept()
 
 
 def redirect_output(descriptor: int) -> None:
-    """Send what is written to descriptors 1 and 2 to another one, which is closed."""
+    """Send descriptors 1 and 2 to another one, which is closed."""
     if _is_output(_kept.descriptor):
         close(_kept.descriptor)
     _kept.file = _file_behind(descriptor)
@@ -40,7 +40,7 @@ def empty_input() -> None:
 
 
 def restore_output() -> bool:
-    """Open descriptors 1 and 2 again, whatever a block has made of them; return whether the output was still there.
+    """Open descriptors 1 and 2 again; tell whether output was there.
 
     Where the block has closed it everywhere, what is written goes nowhere until the output is redirected again.
     """
@@ -72,7 +72,7 @@ def _is_output(descriptor: int) -> bool:
 
 
 def _file_behind(descriptor: int) -> tuple[int, int] | None:
-    """Return what a file is known by, or None for a descriptor that is closed."""
+    """Return a file's identity, or None for a closed descriptor."""
     try:
         status = fstat(descriptor)
     except OSError:
@@ -81,6 +81,9 @@ def _file_behind(descriptor: int) -> tuple[int, int] | None:
 
 
 def open_stream() -> TextIOWrapper:
-    """Open descriptor 1 as text, written through at once: a step that is killed leaves what it printed."""
+    """Open descriptor 1 as text, written through at once.
+
+    A step that is killed leaves what it printed.
+    """
     raw: Any = FileIO(1, "w", closefd=False)
     return TextIOWrapper(raw, "utf-8", "backslashreplace", "\n", write_through=True)

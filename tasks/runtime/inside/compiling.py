@@ -21,14 +21,17 @@ class Compiled(NamedTuple):
 
     @property
     def features(self) -> int:
-        """Future features in force at the end, as flags for the next block."""
+        """Future features at the end, as flags for the next block."""
         if self.statements:
             return self.statements[-1].co_flags & _FEATURES
         return 0
 
 
 def compile_block(source: str, filename: str, features: int = 0) -> Compiled:
-    """Return the code of a block, with the future features of earlier ones; raise what `compile` raises."""
+    """Return a block's code, with earlier future features.
+
+    Raise what `compile` raises.
+    """
     source = with_newlines(source)
     flags = _TOP_LEVEL_AWAIT | features
     try:
@@ -58,13 +61,15 @@ def _compile_tree(source: str, filename: str, flags: int) -> Compiled:
 
 
 def _is_silenced(source: str, last: Any) -> bool:
-    """Tell whether a semicolon follows the last expression, which hides its value as in a notebook."""
+    """Tell whether a semicolon hides the last value, as in notebooks."""
     line = source.split("\n")[last.end_lineno - 1].encode("utf-8", "surrogatepass")
     return line[last.end_col_offset :].lstrip(b" \t\f").startswith(b";")
 
 
 def _compile_parts(source: str, filename: str, flags: int) -> Compiled:
-    """Cut a block before its last line that begins at the margin: a syntax tree of objects costs a third of a step.
+    """Cut a block before its last line at the margin.
+
+    A syntax tree of objects would cost a third of a step.
 
     Raise `SyntaxError` if the two parts do not compile apart: the cut may be inside a statement.
     """

@@ -1,4 +1,4 @@
-"""Checks that a process can continue after a block: a block may leave what no later block, or the runtime, survives."""
+"""Checks that a process can continue after a block."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import _thread
@@ -26,7 +26,7 @@ _LEAST = {
 
 
 class Fitness:
-    """Finds what a block has left that its process cannot continue with; the host puts it in words."""
+    """Finds states that a process cannot continue with, for the host."""
 
     def __init__(self) -> None:
         self._fork_count = 0
@@ -39,7 +39,10 @@ class Fitness:
         self._file_bytes = getrlimit(resource.RLIMIT_FSIZE)[0]
 
     def restore_builtins(self) -> None:
-        """Put back the builtins that a block removed; until then nothing that has a builtin's name can be called."""
+        """Put removed builtins back.
+
+        Until then nothing that has a builtin's name can be called.
+        """
         if _PRESENT.__len__() < _BUILTIN_COUNT:  # comparing all names would write to their pages, which a fork shares
             for name in _BUILTINS.keys() - _PRESENT.keys():
                 _PRESENT[name] = _BUILTINS[name]
@@ -95,7 +98,10 @@ def _has_descriptors() -> bool:
 
 
 def _can_fork() -> bool:
-    """Tell whether there is room for two more processes: the next frozen copy is made before the last one ends."""
+    """Tell whether there is room for two more processes.
+
+    The next frozen copy is made before the last one ends.
+    """
     try:
         process = fork()
     except OSError:

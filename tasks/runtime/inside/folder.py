@@ -1,5 +1,5 @@
 # ruff: noqa: PTH102, PTH106, PTH104, PTH108, PTH115, PTH211 - pathlib stays out of the sandbox
-"""The scratch folder of an episode: its files, and an image of them in the memory of a process.
+"""The scratch folder: its files, and their image in memory.
 
 Memory is what a fork copies, so a frozen process holds the files of its moment: it puts them back when it goes on.
 """
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 
 class Folder:
-    """A folder on disk with its image; without a path it does nothing."""
+    """A folder on disk with its image; nothing without a path."""
 
     def __init__(self) -> None:
         self.path: str | None = None
@@ -66,7 +66,7 @@ class Folder:
         """Files that the host has put there for all blocks to come."""
 
     def open(self, path: str, limit_bytes: int, *, keeps: bool) -> None:
-        """Use an empty folder from now on, as the home, the working directory and the place of temporary files.
+        """Use an empty folder as home, working directory, temporary files' place.
 
         Raise `FolderError` for one that holds anything: what a folder holds is removed when a block is undone.
         """
@@ -79,7 +79,7 @@ class Folder:
         chdir(path)
 
     def warm_up(self) -> None:
-        """Do what each block's process does, so that no fork copies memory for that."""
+        """Do what each block's process does, so that forks share memory."""
         for _ in range(_WARM_UP_RUNS):
             self.end_block("0", is_mapped=False)
             self.canary()
@@ -92,7 +92,7 @@ class Folder:
             self._remove_canary()
 
     def end_block(self, canary: str, *, is_mapped: bool) -> str | None:
-        """Note what a block has left, and its word; return the kind of problem, if any.
+        """Note a block's files and word; return the problem, if any.
 
         A file that is mapped may have changed without a sign.
         """
@@ -108,7 +108,7 @@ class Folder:
         return None
 
     def canary(self) -> str | None:
-        """Return the word by which the folder remembers the last block; None if it remembers none."""
+        """Return the folder's word of the last block, or None."""
         if self.path is None:
             return None
         try:
@@ -117,14 +117,17 @@ class Folder:
             return None
 
     def note(self) -> None:
-        """Take all that is there into the image, as who runs no block does before one runs."""
+        """Take everything into the image, in a process without blocks."""
         if self.path is not None and self._keeps:
             self._note()
             self._word = self.canary()
             self._has_canary = self._word is not None
 
     def restore(self, *, is_mapped: bool = False) -> None:
-        """Make the folder what the image says; a file that is mapped may have changed without a sign."""
+        """Make the folder what the image says.
+
+        A file that is mapped may have changed without a sign.
+        """
         if self.path is None:
             return
         self._remove_canary()
@@ -143,7 +146,7 @@ class Folder:
         chdir(self.path)
 
     def _readable_signs(self) -> dict[str, tuple[int, tuple[int, ...]]]:
-        """Return the signs of the files; empty the folder first where they cannot be read."""
+        """Return the files' signs, emptying an unreadable folder first."""
         try:
             return self._signs()
         except OSError:  # a block has made paths that are too long
@@ -151,7 +154,7 @@ class Folder:
             return {}
 
     def forget(self) -> None:
-        """Empty the folder where it forgets, but for what the host has put there."""
+        """Empty a folder that forgets, but for the host's files."""
         if self.path is None or self._keeps:
             return
         self._empty()
@@ -160,7 +163,10 @@ class Folder:
             self._place(name, content)
 
     def place(self, name: str, content: bytes) -> None:
-        """Put a file there for all blocks to come; raise `FolderError` for a name that leads elsewhere."""
+        """Put a file there for all blocks to come.
+
+        Raise `FolderError` for a name that leads elsewhere.
+        """
         self._require(name)
         self._placed[name] = content
         self._place(name, content)
@@ -185,7 +191,7 @@ class Folder:
         return {name: sign[1] for name, (kind, sign) in self._signs().items() if kind == stat.S_IFREG}
 
     def pack(self) -> list[Any]:
-        """Return the folder's content as plain data: the word of the last block, and the files."""
+        """Return the last block's word and the files, as plain data."""
         if self.path is not None:
             self._image = self._look()
         files = [[name, entry.kind, entry.mode, entry.content] for name, entry in self._image.items()]
@@ -221,7 +227,7 @@ class Folder:
             self._image = self._look()
 
     def _look(self) -> dict[str, Entry]:
-        """Return the content of the folder; files that have not changed are not read again."""
+        """Return the folder's content, reading changed files alone."""
         found: dict[str, Entry] = {}
         size = 0
         for name, (kind, sign) in self._signs().items():
@@ -243,7 +249,7 @@ class Folder:
         return b""
 
     def _signs(self) -> dict[str, tuple[int, tuple[int, ...]]]:
-        """Return the kind and the sign of everything in the folder by its name, directories before what they hold."""
+        """Return kind and sign of everything by name, directories first."""
         found: dict[str, tuple[int, tuple[int, ...]]] = {}
         waiting = [""]
         for above in waiting:
@@ -261,7 +267,7 @@ class Folder:
         return found
 
     def _make(self, name: str, entry: Entry) -> Entry:
-        """Make something as it was noted, and return what is noted of it from now on."""
+        """Make something as noted; return its new note."""
         path = f"{self.path}/{name}"
         if entry.kind == stat.S_IFREG:
             self._write(name, entry.content, stat.S_IMODE(entry.mode))
@@ -281,7 +287,10 @@ class Folder:
         return entry._replace(sign=(0, 0, status.st_mode) if entry.kind == stat.S_IFDIR else sign)
 
     def _empty(self) -> None:
-        """Remove all, by short paths alone: what a directory holds is moved up before it goes."""
+        """Remove all, by short paths alone.
+
+        What a directory holds is moved up before it goes.
+        """
         moved = 0
         mark = urandom(8).hex()
         while found := _names_in(f"{self.path}"):

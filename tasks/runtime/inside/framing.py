@@ -1,4 +1,4 @@
-"""Frames between host and sandbox: a length, then JSON, over a Unix socket; descriptors may ride along.
+"""Frames between host and sandbox: length and JSON, with descriptors.
 
 JSON only, in both directions: bytes made in the sandbox are parsed, never unpickled.
 """
@@ -95,7 +95,7 @@ class Channel:
         return self._next_message(self._socket.recv)
 
     def receive_with_descriptors(self) -> tuple[Any, tuple[int, ...]]:
-        """Return the next message and the descriptors that came with it; the caller owns them."""
+        """Return the next message and its descriptors, owned by the caller."""
         message = self._next_message(self._receive_chunk)
         descriptors = tuple(self._descriptors)
         self._descriptors.clear()
@@ -111,7 +111,7 @@ class Channel:
         self._drop_descriptors()
 
     def replace(self, descriptor: int) -> None:
-        """Go on with another connection in the place of this one: what a process does that was just forked."""
+        """Continue on another connection, as a forked process does."""
         dup2(descriptor, self._socket.fileno(), False)
         close_descriptor(descriptor)
         self._buffer.clear()
@@ -136,7 +136,7 @@ class Channel:
                 raise BlockingIOError
 
     def _missing(self) -> int:
-        """Return how many bytes of the frame that has begun have not come yet; 0 or less when all have."""
+        """Return the bytes that the begun frame lacks; 0 or less if complete."""
         buffer = self._buffer
         size = 0
         if len(buffer) >= _HEADER_BYTES:

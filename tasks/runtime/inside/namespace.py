@@ -1,4 +1,4 @@
-"""The names of a block's namespace: which are the user's, what heals after a block, and a hash over the values."""
+"""Names of a block's namespace: the user's, healing, and hashes."""
 
 import builtins
 import marshal
@@ -61,7 +61,7 @@ def heal(namespace: dict[str, Any], own: dict[str, Any]) -> tuple[list[str], lis
 
 
 def drop_excess(namespace: dict[str, Any], values: dict[str, Any]) -> int:
-    """Drop, from the namespace and from its user values, the last names beyond what a host keeps; return how many."""
+    """Drop the last names beyond a host's limit; return their count."""
     if sum(map(len, values)) <= NAMES_LIMIT:
         return 0
     length = 0
@@ -76,7 +76,7 @@ def drop_excess(namespace: dict[str, Any], values: dict[str, Any]) -> int:
 
 
 def hash_state(values: dict[str, Any]) -> str:
-    """Return a digest of the values, and the names of those too large.
+    """Return a digest of the values, and names of large ones.
 
     A value made of None, booleans, numbers, strings, bytes, tuples, lists and dicts is compared by content; what
     several places share is hashed once. Functions, objects and sets have no hash and leave the digest unchanged.
@@ -107,7 +107,7 @@ class _TooLargeError(Exception):
 
 
 def _is_small(value: Any) -> bool:
-    """Tell whether a value can be written out, with all that several places share written once for each."""
+    """Tell whether a value can be written out, shared parts once."""
     left = _SMALL_PARTS
     waiting = [value]
     for one in waiting:
@@ -124,7 +124,10 @@ def _is_small(value: Any) -> bool:
 
 
 def _long_parts(parts: Any) -> list[Any]:
-    """Return the parts that are not short: as `_is_short` tells, but most steps spend their time here."""
+    """Return the parts that are not short.
+
+    It is `_is_short` on a list: most steps spend their time here.
+    """
     found = []
     for part in parts:
         kind = type(part)
@@ -141,7 +144,10 @@ def _long_parts(parts: Any) -> list[Any]:
 
 
 def _are_numbers(parts: Any) -> bool:
-    """Tell whether all are floats, or integers of at most 1024 bits: of a long list at a third of the cost."""
+    """Tell whether all are floats or small integers.
+
+    Of a long list that costs a third; integers have at most 1024 bits.
+    """
     kinds = [*map(type, parts)]
     if kinds[0] not in (int, float) or kinds.count(kinds[0]) < len(kinds):
         return False
@@ -160,7 +166,7 @@ def _is_short(value: Any) -> bool:
 
 
 class _Hasher:
-    """Hashes one value: each of its parts once, however many places share it."""
+    """Hashes one value, each of its parts once."""
 
     def __init__(self) -> None:
         self._hashes: dict[int, tuple[bytes]] = {}
@@ -169,7 +175,10 @@ class _Hasher:
         self._left = _PARTS_LIMIT
 
     def hash(self, value: Any) -> Any:
-        """Return a short value as it is, and a tuple with a digest for any other: no tuple stands for itself here."""
+        """Return a short value itself, else a tuple with its digest.
+
+        No tuple stands for itself here.
+        """
         if _is_short(value):
             return value
         place = id(value)

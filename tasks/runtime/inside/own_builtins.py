@@ -1,4 +1,6 @@
-"""Builtins of the runtime's own, so that a block that rebinds `builtins.len` bends only other code.
+"""Builtins of the runtime's own.
+
+A block that rebinds `builtins.len` bends only other code.
 
 Imported first of all; every module of this package that is loaded afterwards uses a copy of the builtins.
 """
@@ -13,7 +15,7 @@ _OWN = dict(builtins.__dict__)
 
 
 class _Finder:
-    """Finds the modules of this package as Python does, and gives them the copy."""
+    """Finds this package's modules as Python does, with the copy."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         """Return the specification of a module of this package."""
@@ -33,5 +35,5 @@ class _Finder:
 
 
 def install() -> None:
-    """Let the modules of this package that are loaded from now on use the copy."""
+    """Let modules of this package use the copy from now on."""
     sys.meta_path.insert(0, _Finder())

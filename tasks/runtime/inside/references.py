@@ -1,4 +1,4 @@
-"""References: what stands in a block for a live object that stays in the host.
+"""References: stand-ins in a block for live host objects.
 
 Each use of one is a tool call. Methods and operators are those that the host has named; another public attribute is
 read and set by a call as well.
@@ -17,7 +17,7 @@ _OPERATORS = frozenset(
 
 
 class References:
-    """The references of a process by handle, so that one object of the host's is one object here."""
+    """A process's references by handle, one per host object."""
 
     def __init__(self, line: ToolLine) -> None:
         self._line = line

@@ -1,4 +1,4 @@
-"""Equal random draws under every contract: `random` and NumPy are seeded anew before every block."""
+"""Equal random draws under every contract: seeds before every block."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Seeder:
-    """Seeds `random` and NumPy before a block, and also when the block is the first to import them.
+    """Seeds `random` and NumPy before a block, or at their import.
 
     `random` is loaded from the start, so that a block's import costs nothing, but out of sight until it is imported:
     a block that draws no number does not pay for the seeding.
@@ -30,7 +30,10 @@ class Seeder:
         sys.meta_path.insert(0, self)
 
     def reseed(self, seed: str) -> None:
-        """Seed what is imported now, and what the block will import; the seed is hexadecimal."""
+        """Seed imported modules, and those that the block will import.
+
+        The seed is hexadecimal.
+        """
         self._seed = seed
         if "random" in sys.modules:
             self._seed_random()

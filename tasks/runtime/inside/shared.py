@@ -1,4 +1,4 @@
-"""What forks share, noted before a fork: offsets of open files, shared memory, and the fill of pipes.
+"""What forks share: file offsets, shared memory, pipes' contents.
 
 A frozen process that goes on puts the offsets back, and has shared memory of its own with the content of then. What a
 pipe or another object of the kernel holds cannot be put back: it is named to the host where it has changed.
@@ -34,7 +34,7 @@ _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, c
 
 
 class _Tracked(_Original):
-    """A `mmap.mmap` that is found again if a block's forks would share it."""
+    """A `mmap.mmap` that is found again if forks share it."""
 
     def __new__(cls, fileno: int, length: int, *settings: Any, **named: Any) -> Any:
         made: Any = _Original.__new__(cls, fileno, length, *settings, **named)
@@ -56,7 +56,7 @@ def track() -> None:
 
 
 class Shared:
-    """What a process shares with its forks, as it was before the last one."""
+    """What a process shares with its forks, before the last one."""
 
     def __init__(self) -> None:
         self._usual = _poll_of(_LOWEST, _USUAL)
@@ -67,7 +67,7 @@ class Shared:
         self._contents: list[tuple[Any, bytes]] = []
 
     def note(self, own: frozenset[int]) -> None:
-        """Note all that a fork would share, but for descriptors of the runtime's own."""
+        """Note all that a fork would share, descriptors of ours aside."""
         found = self._open() - own
         if not (found or _tracked or self._offsets or self._fills or self._contents):
             return  # what is not written to is not copied by a fork
@@ -89,7 +89,10 @@ class Shared:
                 continue
 
     def resume(self, files: frozenset[int]) -> dict[str, Any]:
-        """Put back what can be, and tell what cannot; mappings of `files`, by inode, follow their file."""
+        """Put back what can be; return the rest.
+
+        Mappings of `files`, by inode, follow their file.
+        """
         self.seek()
         held = []
         for made, content in self._contents:
@@ -157,13 +160,13 @@ def _address(mapping: Any) -> int:
 
 
 def _replace(address: int, content: bytes) -> None:
-    """Map new shared memory in the place of another, with the content that it had."""
+    """Replace shared memory by new memory with its content."""
     if _libc.mmap(address, len(content), _PROTECTION, _SHARED_ANEW, -1, 0) == address:
         ctypes.memmove(address, content, len(content))
 
 
 def _fill(descriptor: int) -> int:
-    """Return how many bytes wait in a pipe, or whether another object of the kernel is ready."""
+    """Return a pipe's waiting bytes, or another object's readiness."""
     if stat.S_ISFIFO(fstat(descriptor).st_mode) or stat.S_ISSOCK(fstat(descriptor).st_mode):
         waiting = array.array("i", [0])
         try:

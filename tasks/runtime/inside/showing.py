@@ -1,4 +1,4 @@
-"""Rich results of a block: what `display` was given, its value, and the figures that it left open."""
+"""Rich results of a block: displays, its value, open figures."""
 
 import sys
 from base64 import b64decode
@@ -42,7 +42,7 @@ class Showing:
             self._size = 0
 
     def display(self, *objects: Any, **_options: Any) -> None:
-        """Print the text of each object, and show it in a richer form to whoever watches."""
+        """Print each object's text; show its richer form to front ends."""
         for shown in objects:
             text = repr(shown)
             print(text)
@@ -64,7 +64,7 @@ class Showing:
             self.results.append({"text/plain": text[:_SIZE_LIMIT], **found})
 
     def finish_block(self) -> None:
-        """Show the figures that are left open, and close them, as a notebook does."""
+        """Show and close open figures, as a notebook does."""
         pyplot = sys.modules.get(_PYPLOT)
         if pyplot is None or not self.is_watched:
             return
@@ -81,7 +81,7 @@ def _is_figure(shown: Any) -> bool:
 
 
 def _forms(shown: Any) -> Iterator[tuple[str, str | bytes]]:
-    """Return the rich forms of an object by MIME type; a form whose code fails is left out."""
+    """Return an object's rich forms by MIME type, without failing ones."""
     if _is_figure(shown):
         yield "image/png", _saved(shown, "png")
         yield "image/svg+xml", _saved(shown, "svg").decode("utf-8", "replace")

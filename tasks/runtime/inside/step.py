@@ -1,4 +1,4 @@
-"""One block, run: the step runner that both backends share, so that values and tracebacks agree."""
+"""The step runner of both backends, for equal values and tracebacks."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import _sitebuiltins
@@ -74,7 +74,10 @@ class StepRunner:
             self.own[name] = self.namespace[name] = self._pristine[name] = stub
 
     def inject(self, name: str, value: Any, *, is_own: bool) -> None:
-        """Bind what the host gives: functions and types are put back after every block, variables may change."""
+        """Bind the host's objects.
+
+        Functions and types are put back after every block, variables may change.
+        """
         self.namespace[name] = self._pristine[name] = value
         self.injected.add(name)
         if is_own:
@@ -96,14 +99,14 @@ class StepRunner:
             self._forget_nameless()
 
     def user_values(self) -> dict[str, Any]:
-        """Return the user's names with their values, without the `_` that the runner bound."""
+        """Return the user's names and values, without the runner's `_`."""
         values = user_values(self.namespace, self.own)
         if values.get(LAST_VALUE) is self._shown:
             values.pop(LAST_VALUE, None)
         return values
 
     def run(self, channel: Channel, step: int, seed: str, source: str) -> dict[str, Any] | str:
-        """Run a block and return what the host must know; no exception of the block leaves.
+        """Run a block and return its report; no exception leaves.
 
         A process that cannot go on after the block returns only the kind of its problem.
         """
@@ -142,7 +145,7 @@ class StepRunner:
         return report
 
     def canary(self) -> str | None:
-        """Return the word by which the namespace remembers the last block; None for a namespace without memory.
+        """Return the namespace's word of the last block, or None.
 
         A block can write anything there; an invalid word counts as none.
         """
@@ -152,7 +155,7 @@ class StepRunner:
         return None
 
     def tidy(self) -> None:
-        """Put back what the last block may have bent: the output streams, the handler of interrupts, the tools' lock.
+        """Restore output streams, interrupt handler and tools' lock.
 
         A process that is to run one block is forked from a tidy one.
         """
@@ -190,7 +193,10 @@ class StepRunner:
         return value
 
     def _show(self, value: Any) -> str | None:
-        """Return the text of a block's value, and bind the value to `_` unless the user has a `_` of their own."""
+        """Return a value's text, and bind it to `_` if free.
+
+        A user may have a `_` of their own.
+        """
         if value is None:
             return None
         if self.namespace.get(LAST_VALUE) is self._shown:
@@ -200,7 +206,7 @@ class StepRunner:
         return text
 
     def _show_figures(self) -> BaseException | None:
-        """Show what the block has left open; return the error that prevents it."""
+        """Show the block's open figures; return the error that prevents it."""
         self._is_running = True
         try:
             self.showing.finish_block()
@@ -238,7 +244,10 @@ class StepRunner:
 
 
 def _call_behind(error: BaseException | None) -> int | None:
-    """Return the number of the tool call whose error this is; an attribute of another exception means nothing."""
+    """Return the tool call's number behind an error.
+
+    An attribute of another exception means nothing.
+    """
     if not issubclass(type(error), ToolError):
         return None
     call = vars(error).get("call")
@@ -248,7 +257,10 @@ def _call_behind(error: BaseException | None) -> int | None:
 
 
 def _describe_error(error: BaseException) -> tuple[str, str]:
-    """Return the type's name, and a traceback cut to frames of executed blocks, causes and contexts included."""
+    """Return the type's name, and a traceback of blocks' frames.
+
+    Causes and contexts are included.
+    """
     name = type.__dict__["__name__"].__get__(type(error))[:_NAME_LIMIT]  # a metaclass may have one of its own
     try:
         report = TracebackException.from_exception(error, compact=True)

@@ -1,4 +1,4 @@
-"""Tool stubs: ordinary functions of the namespace that call the host and wait for its answer."""
+"""Tool stubs: functions of the namespace that call the host."""
 
 import _thread
 import builtins
@@ -11,7 +11,7 @@ from .values.portable import check_keys, is_json
 
 
 class ToolError(Exception):
-    """Base of the errors that a tool may raise on the host, and that the block sees under the same class name."""
+    """Base of tool errors; blocks see the same class names."""
 
 
 class ToolRuntimeException(ToolError):  # noqa: N818 - the name that the study's validator knows
@@ -69,7 +69,7 @@ class ToolLine:
         self._lock = _thread.allocate_lock()
 
     def close(self) -> None:
-        """Let no call through, and wait for the one of another thread that is under way."""
+        """Let no call through, and wait for one under way."""
         self._channel = None
         with self._lock:
             pass
@@ -119,7 +119,7 @@ class ToolLine:
         return reply[1]
 
     def _exchange_objects(self, channel: Channel, tool: str, arguments: Any, keywords: dict[str, Any]) -> Any:
-        """Call with whatever travels: as JSON where that changes nothing, else through memory of the host's."""
+        """Call with any values: as JSON, else through host memory."""
         self.ticket += 1
         if not self._send_as_json(channel, tool, arguments, keywords):
             self._send_by_memory(channel, tool, arguments, keywords)
@@ -133,7 +133,7 @@ class ToolLine:
         return "value", tree.decode(blob, self.types, refer=self.refer)
 
     def _send_as_json(self, channel: Channel, tool: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-        """Send a call whose arguments are JSON and few; return whether it was one."""
+        """Send a small JSON call; tell whether it was one."""
         try:
             if not (is_json([*arguments]) and is_json(keywords)):
                 return False
@@ -161,7 +161,7 @@ class ToolLine:
         channel.send(("filled", self.ticket))
 
     def _receive(self, channel: Channel) -> tuple[Any, tuple[int, ...]]:
-        """Return the host's next word on the present call, with the descriptors that it sent."""
+        """Return the host's next word on the call, with its descriptors."""
         while True:
             try:
                 reply, descriptors = channel.receive_with_descriptors()
@@ -174,7 +174,10 @@ class ToolLine:
 
 
 def _error_kind(name: str) -> Any:
-    """Return the class of an error that the host names: a tool's, or one that is also an exception of Python's own."""
+    """Return the class of a named error.
+
+    It is a tool's, or one that is also an exception of Python's own.
+    """
     known = _ERRORS.get(name)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""The worker's zygote: a clean interpreter that is exec'd once and forked for every episode.
+"""The worker's zygote: a clean interpreter, forked for every episode.
 
 It is never a fork of the worker, whose memory holds the hidden items. It runs no block and reads from its host only.
 """
@@ -24,7 +24,7 @@ _WARM_UP_RUNS = 10
 
 
 def main(descriptor: int) -> NoReturn:
-    """Prepare as the host's first message says, then fork a root for each episode until the host is gone."""
+    """Prepare by the host's first message; fork roots for episodes."""
     channel = open_channel(descriptor)
     settings, processes = channel.receive_with_descriptors()
     settings["processes"] = processes
@@ -67,7 +67,9 @@ def _warm_up(root: Server) -> None:
 
 
 def open_channel(descriptor: int) -> Channel:
-    """Return the host's channel at a low number of this process: the given one says how many files the host has open.
+    """Return the host's channel at a low descriptor number.
+
+    The given one tells how many files the host has open.
 
     Left there, it could also be where blocks' output is kept, which a block may close.
     """
@@ -77,7 +79,10 @@ def open_channel(descriptor: int) -> Channel:
 
 
 def enter(settings: dict[str, Any]) -> Seeder:
-    """Give up root, find and load modules, and close off the files: what every process of the sandbox begins with."""
+    """Give up root, load modules, close off files.
+
+    Every process of the sandbox begins with this.
+    """
     if settings["user"] is not None:
         confine.become_user(settings["user"])
     sys.path.extend(settings["path"])
@@ -92,7 +97,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
 
 
 def separate(settings: dict[str, Any], folder: dict[str, Any] | None) -> bool:
-    """Move to namespaces of one's own, with a scratch folder if there is to be one; return whether that is allowed.
+    """Move to own namespaces with any scratch folder, if allowed.
 
     The settings hold a descriptor of the host's `/proc` where the folder is a file system of the episode's own.
     """
@@ -112,7 +117,7 @@ def _open_episode(
     connection: int,
     output: int,
 ) -> NoReturn:
-    """Fork the episode's root as the first process of a namespace of its own, and end."""
+    """Fork the episode's root as a namespace's first process; end."""
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     channel = Channel(_socket.socket(fileno=connection))
     is_apart = separate(settings, setup["folder"])

@@ -1,4 +1,4 @@
-"""A Jupyter kernel for people: any front end attaches to it, and its cells are steps of a fork-tree episode.
+"""A Jupyter kernel for people, on a fork-tree episode.
 
 `python -m carryover.tasks.runtime.jupyter.front_end -f FILE` is what a kernel specification starts. The kernel itself
 is trusted; the cells run behind the runtime's walls.
@@ -19,7 +19,7 @@ from carryover.tasks.traces.vocabulary import ContractName
 
 
 class EpisodeKernel(Kernel):
-    """Shows an interpreter as a kernel; a person opens a persistent one unless `interpreter` is set beforehand."""
+    """Shows an interpreter as a kernel, a persistent one by default."""
 
     implementation = "carryover"
     implementation_version = "1"

@@ -1,4 +1,4 @@
-"""The host's handle on one kernel: Jupyter's messages to run cells, the runtime's channel for everything else."""
+"""The host's handle on one kernel: Jupyter messages, runtime channel."""
 
 import contextlib
 import os
@@ -31,10 +31,13 @@ _SOCKET_OPTIONS = {
 
 
 class Kernel:
-    """A started kernel behind the walls of a level; it ends at the latest when this Python does."""
+    """A started kernel behind walls; it ends with this Python."""
 
     def __init__(self, spec: RuntimeSpec, level: SandboxLevel, folders: ScratchFolders) -> None:
-        """Start the process and connect; its socket is made here, so that no folder is shown to its blocks."""
+        """Start the process and connect.
+
+        Its socket is made here, so that no folder is shown to its blocks.
+        """
         with contextlib.ExitStack() as started:
             key = uuid.uuid4().hex
             self._session = Session(key=key.encode())
@@ -79,11 +82,17 @@ class Kernel:
         self.node.end()
 
     def execute(self, step: int, seed: str, code: str) -> None:
-        """Ask for a step, whose report comes on the node's channel; raise `NodeGoneError` where nobody takes it."""
+        """Ask for a step, or raise `NodeGoneError`.
+
+        Its report comes on the node's channel.
+        """
         self._send(code, {"step": step, "seed": seed})
 
     def settle(self, seconds: float = _REPLY_SECONDS) -> bool:
-        """Wait for Jupyter's reply; return whether output still reaches the host, or raise `NodeGoneError`."""
+        """Wait for Jupyter's reply; tell whether output reaches the host.
+
+        Raise `NodeGoneError` without a reply.
+        """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self.node.is_alive() and self._relay.is_open:
             if not self._shell.poll(100):
@@ -105,7 +114,10 @@ class Kernel:
         return content
 
     def _end_strays(self) -> None:
-        """End the processes that blocks forked; without a PID namespace they outlive the kernel."""
+        """End the processes that blocks forked.
+
+        Without a PID namespace they outlive the kernel.
+        """
         if self.keeper.is_alive():
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.node.handle, signal.SIGSTOP)  # it forks no more

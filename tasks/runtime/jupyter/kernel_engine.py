@@ -1,4 +1,4 @@
-"""A kernel behind the engine's protocol. It cannot be forked: its state comes back by replay."""
+"""A kernel behind the engine's protocol, restored by replay alone."""
 
 import contextlib
 import time
@@ -18,7 +18,7 @@ _SETTLE_SECONDS = 1.0
 
 
 class JupyterEngine(Engine):
-    """An `Engine` whose namespace is a kernel's: one for the episode, or a new one for each block."""
+    """An `Engine` on kernels: one per episode, or per block."""
 
     def __init__(
         self, lifetime: Lifetime, spec: RuntimeSpec, take: Callable[[], Kernel], tools: dict[str, str]
@@ -38,7 +38,10 @@ class JupyterEngine(Engine):
         return self._kernel
 
     def _run(self, process: Kernel, block: Block, answer: Dispatch) -> Report:
-        """Send the block as a cell; its tool calls and its report come by the channel."""
+        """Send the block as a cell.
+
+        Its tool calls and its report come by the channel.
+        """
         end = time.monotonic() + self.spec.block_timeout_seconds + _SETTLE_SECONDS
         process.execute(*block)
         report = attend(process.node, process.keeper, block.step, answer, self.spec)
@@ -79,7 +82,10 @@ class JupyterEngine(Engine):
             self.keep(binding)
 
     def freeze(self) -> FrozenFiles | None:
-        """Freeze files at most, where they alone outlive a block: a kernel's state can only be replayed."""
+        """Freeze files at most.
+
+        A kernel's state can only be replayed.
+        """
         return self.pack_files()
 
     def thaw(self, frozen: FrozenFiles | None) -> Recovery:

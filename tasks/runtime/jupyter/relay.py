@@ -1,4 +1,4 @@
-"""Relay between Jupyter's client and a kernel's socket, with a byte limit on responses.
+"""Relay between client and kernel, with a limit on responses.
 
 A block can write to its kernel's socket whatever it likes, and the client keeps every part of a message until the last
 one comes. So what comes is counted before it reaches the client.
@@ -20,7 +20,7 @@ _CONNECT_SECONDS = 30.0
 
 
 class Relay:
-    """A thread that carries bytes between two connections until one ends or the kernel has sent too many."""
+    """Carries bytes between two connections in a thread, to a limit."""
 
     def __init__(self, client: socket.socket, kernel: socket.socket) -> None:
         self.is_open = True
@@ -53,7 +53,7 @@ class Relay:
         self._end()
 
     def _carry_from(self, descriptor: int) -> bool:
-        """Carry what has come to one end to the other; return whether there may be more."""
+        """Carry one end's bytes to the other; tell whether more may come."""
         is_answer = descriptor == self._kernel.fileno()
         source, target = (self._kernel, self._client) if is_answer else (self._client, self._kernel)
         part = source.recv(_CHUNK_BYTES)
@@ -72,7 +72,7 @@ class Relay:
 
 
 def open_relay(connect: Callable[[Path], object]) -> tuple[Relay, socket.socket]:
-    """Return a relay that a client is connected to, and the socket at which its kernel is to listen.
+    """Return a connected relay, and the socket for its kernel.
 
     `connect` is told the path that the client must connect to. Both paths are gone when this returns: nobody else ever
     connects, and a worker that is killed leaves none behind. A temporary folder that takes no socket is an `OSError`.

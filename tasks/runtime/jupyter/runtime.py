@@ -13,7 +13,7 @@ from carryover.tasks.runtime.sandbox.folders import ScratchFolders
 
 
 class JupyterRuntime(Runtime):
-    """A `Runtime` whose interpreters are kernels that are started before they are asked for."""
+    """A `Runtime` of kernels that are started ahead."""
 
     def __init__(self, spec: RuntimeSpec) -> None:
         super().__init__(spec)
@@ -27,7 +27,7 @@ class JupyterRuntime(Runtime):
         return JupyterEngine(lifetime, self.spec, self.take, tools)
 
     def take(self) -> Kernel:
-        """Return a kernel that no block has run in, and start another one in the background."""
+        """Return a fresh kernel, and start another one in the background."""
         with self._lock:
             self._warm.append(self._start())
             started = self._warm.popleft()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def descendants(process: int) -> list[int]:
-    """Return the descendants of a process, as the kernel lists them by forking thread."""
+    """Return a process's descendants, as the kernel lists them."""
     try:
         threads = list(Path(f"/proc/{process}/task").iterdir())
     except OSError:
@@ -14,7 +14,10 @@ def descendants(process: int) -> list[int]:
 
 
 def parent(process: int) -> int:
-    """Return the process that forked or adopted another; raise `ProcessLookupError` if that one has ended."""
+    """Return a process's parent, or raise `ProcessLookupError`.
+
+    The parent forked or adopted it.
+    """
     status = _read(Path(f"/proc/{process}/stat"))
     if not status:
         raise ProcessLookupError(f"process {process} has ended")
@@ -22,7 +25,9 @@ def parent(process: int) -> int:
 
 
 def children(thread: Path) -> set[int]:
-    """Return the processes that a thread, named by its folder in `/proc`, forked; one that ended meanwhile included.
+    """Return the processes that a thread forked.
+
+    Its folder in `/proc` names the thread.
 
     The kernel counts its way through the list, and misses one process where another before it ends during that: what
     both of two readings miss is not there.

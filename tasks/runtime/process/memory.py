@@ -30,7 +30,10 @@ class _Signs(NamedTuple):
 
 
 class Holdings:
-    """Memory of an episode's processes; a look at a thousand branches asks the kernel about a few of them."""
+    """Memory of an episode's processes, by a few looks.
+
+    A look at a thousand branches asks the kernel about a few of them.
+    """
 
     __slots__ = ("_known", "due")
 
@@ -41,7 +44,7 @@ class Holdings:
         """Proportional bytes by process; who was looked at last comes last."""
 
     def excess_bytes(self, root_process: int, limit_bytes: int) -> int:
-        """Return the bytes that a process and its descendants hold if above a limit, else 0.
+        """Return a process tree's bytes if above a limit, else 0.
 
         Sharing is asked for only where the processes could exceed the limit without it: the kernel then walks all
         pages. Who has run is asked again, of the others a few in turn; those that were never asked count as much as
@@ -89,7 +92,10 @@ def _signs(process: int) -> _Signs:
 
 
 def _shared_bytes(process: int) -> int:
-    """Return the shared memory that a process has mapped, files aside; 0 where it is too little to matter."""
+    """Return a process's mapped shared memory, files aside.
+
+    It is 0 where it is too little to matter.
+    """
     try:
         with open(f"/proc/{process}/statm", encoding="ascii") as numbers:  # noqa: PTH123 - hot path
             shared = int(numbers.read().split()[2]) * _PAGE_BYTES
@@ -111,7 +117,10 @@ def _proportional_bytes(process: int) -> int:
 
 
 def private_bytes(process: int) -> int:
-    """Return what a process holds beyond files, from numbers that any user may read; 0 when it has ended."""
+    """Return a process's bytes beyond files; 0 when ended.
+
+    Any user may read these numbers.
+    """
     try:
         with open(f"/proc/{process}/statm", encoding="ascii") as numbers:  # noqa: PTH123 - hot path
             _, resident, shared, *_ = numbers.read().split()
@@ -121,7 +130,10 @@ def private_bytes(process: int) -> int:
 
 
 def shared_mappings(process: int) -> list[tuple[int, int]]:
-    """Return address and size of each writable mapping that a process's forks share; none for one that has ended."""
+    """Return each writable mapping that forks share, with its size.
+
+    None for a process that has ended.
+    """
     found = []
     try:
         with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - hot path

@@ -1,4 +1,4 @@
-"""The host's handle on one process of the tree, and how to wait for it without trusting it."""
+"""The host's handle on an untrusted process of the tree."""
 
 import _socket  # `socket` wraps a connection in a class that costs as much as the rest of a fork's request
 import os
@@ -33,7 +33,7 @@ class NodeGoneError(StateLostError):
 
 
 class Canaries(NamedTuple):
-    """The words by which the last block is remembered; None for what remembers none."""
+    """The words by which the last block is remembered, or None."""
 
     names: str | None = None
     """By the namespace."""
@@ -53,7 +53,7 @@ class ForkState(NamedTuple):
 
 
 class Node:
-    """A process of the sandbox: a channel to talk on, a handle to signal it by.
+    """A process of the sandbox, by channel and signal handle.
 
     All processes of an episode that the host knows of form its family: whatever else descends from the root is stray.
     """
@@ -82,7 +82,10 @@ class Node:
             raise NodeGoneError(_ENDED) from error
 
     def receive(self) -> Any:
-        """Return the next message, or none when a tick passed; raise `NodeGoneError` when there will be none."""
+        """Return the next message, or none after a tick.
+
+        Raise `NodeGoneError` when there will be none.
+        """
         try:
             return self.channel.receive()
         except BlockingIOError:
@@ -93,7 +96,10 @@ class Node:
             raise NodeGoneError(_MEDDLED if isinstance(error, FrameError) else _ENDED) from error
 
     def ask(self, message: Any, descriptors: tuple[int, ...] = (), answer_limit_bytes: int = ANSWER_LIMIT_BYTES) -> Any:
-        """Send a message that runs no block, and return the answer's content; who does not answer is ended."""
+        """Send a message and return its answer; end the silent.
+
+        The message runs no block.
+        """
         self.send(message, descriptors)
         self.channel.limit_bytes = answer_limit_bytes
         deadline = self.channel.deadline = time.monotonic() + _REPLY_SECONDS
@@ -131,14 +137,14 @@ class Node:
         return not poll.poll(0)
 
     def process_id(self) -> int:
-        """Return the process's number as the host sees it; -1 when it had ended before it was asked for."""
+        """Return the process's number on the host; -1 when ended."""
         if self._process_id is None:
             with open(f"/proc/self/fdinfo/{self.handle}", encoding="ascii") as lines:  # noqa: PTH123 - hot path
                 self._process_id = next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
         return self._process_id
 
     def thread_count(self) -> int:
-        """Return how many threads the kernel counts in the process; 0 when it has ended."""
+        """Return how many threads the process has; 0 when ended."""
         try:
             return os.stat(f"/proc/{self.process_id()}/task").st_nlink - 2  # noqa: PTH116 - hot path
         except OSError:
@@ -159,7 +165,10 @@ class Node:
 
 
 def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -> tuple[int, ForkState]:
-    """Wait for the handle of a forked process, calling `resume` meanwhile; raise `NodeGoneError` if none comes."""
+    """Wait for a forked process's handle, calling `resume`.
+
+    Raise `NodeGoneError` if none comes.
+    """
     deadline = parent.deadline = time.monotonic() + _REPLY_SECONDS
     while True:
         try:
@@ -180,7 +189,10 @@ def receive_handle(parent: Channel, resume: Callable[[], None] = lambda: None) -
 
 
 def parse_canaries(answer: Any) -> Canaries:
-    """Return the canaries in an answer that may hold anything; raise `NodeGoneError` if it holds none."""
+    """Return the canaries in an answer, or raise `NodeGoneError`.
+
+    The answer may hold anything.
+    """
     match answer:
         case [str() | None as names, str() | None as files]:
             return Canaries(names, files)
@@ -188,7 +200,10 @@ def parse_canaries(answer: Any) -> Canaries:
 
 
 def open_connection() -> tuple[Channel, Any]:
-    """Return the host's end of a new connection, with timeouts, and the end that the sandbox gets."""
+    """Return both ends of a new connection, the host's first.
+
+    They have timeouts.
+    """
     ours, theirs = _socket.socketpair()
     set_timeouts(ours)
     return Channel(ours), theirs

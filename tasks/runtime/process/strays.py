@@ -15,12 +15,12 @@ _LOWEST_PRIORITY = 19
 
 
 def end_strays(root: Node) -> None:
-    """End every descendant of the root that the host does not know, however fast they fork."""
+    """End every unknown descendant of the root, however many fork."""
     _end_descendants(root, _known(root), _GIVE_UP_SECONDS)
 
 
 def end_all(root: Node) -> None:
-    """End an episode, also where a handle of one of its processes cannot be opened."""
+    """End an episode, even without a handle on a process."""
     try:
         _end_descendants(root, set(), 0.0)
     finally:
@@ -28,7 +28,9 @@ def end_all(root: Node) -> None:
 
 
 def _end_descendants(root: Node, kept: set[int], seconds: float) -> None:
-    """End what descends from a root, by handles: a number is another's as soon as its process has ended.
+    """End a root's descendants, by handles.
+
+    A number is another's as soon as its process has ended.
 
     Stopping comes before killing: a stopped process cannot fork, and the process limit bounds how many there are.
     What is listed below a root that is alive after the listing descends from it. A handle that was opened before the
@@ -57,7 +59,10 @@ def _end_descendants(root: Node, kept: set[int], seconds: float) -> None:
 
 
 def put_strays_last(root: Node) -> None:
-    """Give processes that a block forked the lowest priority: other episodes share the processors."""
+    """Give a block's forks the lowest priority.
+
+    Other episodes share the processors.
+    """
     for process in set(descendants(root.process_id())) - _known(root):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpriority(os.PRIO_PROCESS, process, _LOWEST_PRIORITY)
@@ -68,7 +73,7 @@ def _known(root: Node) -> set[int]:
 
 
 def _open(process: int, opened: contextlib.ExitStack) -> int | None:
-    """Return a handle of a process that is closed in time; None if the process has ended."""
+    """Return a process's handle, closed in time; None if ended."""
     try:
         handle = os.pidfd_open(process)
     except ProcessLookupError:
@@ -78,7 +83,10 @@ def _open(process: int, opened: contextlib.ExitStack) -> int | None:
 
 
 def _signal(handle: int, number: signal.Signals) -> bool:
-    """Signal a process; return whether it exists, also if signalling is not allowed."""
+    """Signal a process; tell whether it exists.
+
+    It may exist though signalling is not allowed.
+    """
     try:
         signal.pidfd_send_signal(handle, number)
     except ProcessLookupError:

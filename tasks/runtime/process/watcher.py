@@ -1,4 +1,4 @@
-"""Memory between steps: what a block left running may keep growing while the model thinks."""
+"""Memory between steps, which leftovers of blocks may grow."""
 
 import logging
 import threading
@@ -23,7 +23,7 @@ class _Watched(NamedTuple):
 
 
 class Watcher:
-    """Ends the processes of an episode that holds too much; one thread for all episodes of a worker."""
+    """Ends episodes that hold too much, in one thread."""
 
     def __init__(self) -> None:
         self._watched: dict[Node, _Watched] = {}
@@ -32,7 +32,7 @@ class Watcher:
         """Held while an episode is ended: who has left is not, and its handle is open."""
 
     def watch(self, root: Node, limit_bytes: int) -> None:
-        """Look at an episode's memory from now on, until its next step begins or its root ends."""
+        """Look at an episode's memory until its next step or end."""
         root.process_id()  # asked for while its handle is open for sure
         with self._lock:
             self._watched[root] = _Watched(limit_bytes, _PAUSE_SECONDS, time.monotonic() + _PAUSE_SECONDS)
@@ -40,7 +40,10 @@ class Watcher:
                 self._thread.start()
 
     def leave(self, root: Node) -> None:
-        """Stop watching an episode whose block runs (`attend` watches it then) or that is closed."""
+        """Stop watching an episode that runs a block or is closed.
+
+        `attend` watches a running block.
+        """
         with self._lock:
             self._watched.pop(root, None)
 

@@ -1,1 +1,1 @@
-"""Sandbox levels of the machine, and the start of a process behind them."""
+"""Sandbox levels of the machine, and starts behind them."""

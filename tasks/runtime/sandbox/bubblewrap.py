@@ -1,4 +1,4 @@
-"""The command line that puts a process behind bubblewrap: read-only files, no network, nothing of the host's."""
+"""The bubblewrap command line: read-only files, no network, nothing more."""
 
 import contextlib
 import functools
@@ -28,7 +28,10 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
 def library_directories() -> tuple[Path, ...]:
-    """Directories that a Python process needs: the interpreter's own and the installed packages', no duplicates."""
+    """Return the directories that a Python process needs, without duplicates.
+
+    They are the interpreter's own and the installed packages'.
+    """
     paths = sysconfig.get_paths()
     wanted = [Path(sys.base_prefix), Path(paths["stdlib"]), Path(paths["platstdlib"]), *package_directories()]
     kept: list[Path] = []
@@ -53,7 +56,10 @@ def scratch_mount() -> str:
 
 
 def own_traces() -> tuple[Path, ...]:
-    """Files and directories of this project among the installed packages: a block must not find the sampler."""
+    """Return this project's installed files, to hide.
+
+    A block must not find the sampler.
+    """
     globs = itertools.product(package_directories(), ("carryover*", "_*carryover*"))
     return tuple(path for directory, pattern in globs for path in sorted(directory.glob(pattern)))
 
@@ -109,7 +115,10 @@ def _hide(path: Path) -> list[str]:
 
 @functools.cache
 def probe() -> str:
-    """Tell why bubblewrap starts no process here and what would help, once per worker; nothing when it does."""
+    """Return why bubblewrap fails here and the remedy, or nothing.
+
+    It is tried once per worker.
+    """
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed: install the package bubblewrap"
     words = [*command(keeps_root=os.geteuid() == 0), INTERPRETER, "-I", "-S", "-c", ""]

@@ -1,4 +1,4 @@
-"""Scratch folders of episodes: mounted in the sandbox where it can mount, else folders of the host."""
+"""Scratch folders: mounted in the sandbox, else of the host."""
 
 import contextlib
 import os
@@ -43,7 +43,10 @@ class ScratchFolders:
 
     @contextlib.contextmanager
     def processes(self) -> Iterator[tuple[int, ...]]:
-        """Return a descriptor of `/proc`, by which a process of the sandbox says who its user is; if it mounts."""
+        """Return a descriptor of `/proc`, if the sandbox mounts.
+
+        By it a process of the sandbox says who its user is.
+        """
         if not self._limit_bytes or not self._is_mounted:
             yield ()
             return
@@ -54,7 +57,7 @@ class ScratchFolders:
             os.close(descriptor)
 
     def make(self) -> ScratchFolder | None:
-        """Return a new folder for an episode; None where there is to be none."""
+        """Return a new folder for an episode, or None."""
         if not self._limit_bytes:
             return None
         if self._base is None:

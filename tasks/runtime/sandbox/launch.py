@@ -1,4 +1,4 @@
-"""Start the sandbox side of a backend behind the walls of a level."""
+"""Starts the sandbox side of a backend behind walls."""
 
 import logging
 import os
@@ -54,12 +54,12 @@ class SandboxProcess:
         self.channel = Channel(connection)
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Wait for its first message; raise `TimeoutError` when that does not come in time."""
+        """Wait for its first message, or raise `TimeoutError`."""
         self.connection.settimeout(seconds)
         self.channel.receive()
 
     def close(self) -> None:
-        """End the process by closing its channel; log the last words of a failed process."""
+        """End the process; log the last words of a failed one."""
         self.channel.close()
         try:
             self.process.wait(timeout=10)
@@ -80,7 +80,7 @@ def launch(
     extra: Mapping[str, Any] | None = None,
     descriptors: tuple[int, ...] = (),
 ) -> SandboxProcess:
-    """Start the `main` of `inside.<entry>` at a sandbox level; raise `SandboxStartError` if it does not get ready.
+    """Start the `main` of `inside.<entry>` at a sandbox level.
 
     It is told the settings, `extra` ones included, and gets copies of the `descriptors`.
     """
@@ -150,7 +150,10 @@ def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
 
 
 def _readable_paths() -> list[str]:
-    """Return what a process may read where only Landlock hides files: libraries, without this project's packages."""
+    """Return the libraries that a process may read under Landlock.
+
+    This project's packages are left out.
+    """
     hidden = set(bubblewrap.own_traces())
     readable = [str(bubblewrap.INSIDE_DIRECTORY), *bubblewrap.SYSTEM_LIBRARIES]
     for directory in bubblewrap.library_directories():

@@ -1,4 +1,4 @@
-"""Sandbox level that the machine reaches, and one line on how to get a better one."""
+"""The machine's sandbox level, and the way to a better one."""
 
 import logging
 import os
@@ -23,7 +23,10 @@ class SandboxUnavailableError(UserError):
 
 
 def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = "none") -> SandboxLevel:
-    """Return the level to run at, and log the way to a better one; raise `SandboxUnavailableError` if it is too low."""
+    """Return the level to run at, or raise `SandboxUnavailableError`.
+
+    The way to a better level is logged.
+    """
     obstacles = {level: _obstacle(level) for level in LEVELS}
     if wanted is not None and obstacles[wanted]:
         raise SandboxUnavailableError(f"sandbox level {wanted} is unavailable: {obstacles[wanted]}")
@@ -50,7 +53,7 @@ def _way_to(level: SandboxLevel, obstacle: str) -> str:
 
 
 def _obstacle(level: SandboxLevel) -> str:
-    """Return the obstacle to a level and its remedy; empty if there is none."""
+    """Return the obstacle to a level and its remedy, or nothing."""
     if level == "none":
         return ""
     if sys.platform != "linux":

@@ -1,4 +1,4 @@
-"""Waiting for a process behind the walls to start: not in silence, and with its own last words if it does not."""
+"""Waiting for a process's start, with its last words on failure."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def wait_patiently(wait: Callable[[float], object], expired: type[Exception], what: str) -> None:
-    """Wait for as long as a start may take; log what is waited for when that takes long.
+    """Wait for as long as a start may take, and log it.
 
     `wait` takes seconds and raises `expired` once they have passed.
     """
@@ -26,7 +26,10 @@ def wait_patiently(wait: Callable[[float], object], expired: type[Exception], wh
 
 
 class Errors:
-    """The standard error of a process, in a file: a pipe would stay open as long as any descendant lives."""
+    """A process's standard error, in a file.
+
+    A pipe would stay open as long as any descendant lives.
+    """
 
     def __init__(self) -> None:
         self.descriptor = os.memfd_create("errors", os.MFD_CLOEXEC)

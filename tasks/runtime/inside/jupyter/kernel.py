@@ -1,4 +1,7 @@
-"""A Jupyter kernel whose cells our step runner runs, so that values and tracebacks are those of the fork tree."""
+"""A Jupyter kernel whose cells our step runner runs.
+
+So values and tracebacks are those of the fork tree.
+"""
 
 import asyncio
 import logging
@@ -19,7 +22,7 @@ from ..seeding import Seeder
 
 
 class StepKernel(Kernel):
-    """Runs cells as steps; the report goes to the host by the channel that also carries tool calls."""
+    """Runs cells as steps; reports take the channel of tool calls."""
 
     server: Server
 
@@ -31,7 +34,7 @@ class StepKernel(Kernel):
     async def do_execute(
         self, code: str, *_settings: Any, cell_meta: dict[str, Any] | None = None, **_others: Any
     ) -> dict[str, Any]:
-        """Run a cell that comes with a step and a seed; any other says that a message waits on the channel."""
+        """Run a cell with a step; any other announces a message."""
         try:
             match cell_meta:
                 case {"step": int(step), "seed": str(seed)}:
@@ -46,7 +49,7 @@ class StepKernel(Kernel):
         return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
 
     def _run_outside_of_the_loop(self, step: int, seed: str, code: str) -> None:
-        """Run a block as if no event loop ran: it may run one of its own."""
+        """Run a block without a running loop, so it may run its own."""
         loop = asyncio.get_running_loop()
         asyncio._set_running_loop(None)
         asyncio.set_event_loop(None)
@@ -58,7 +61,7 @@ class StepKernel(Kernel):
 
 
 def prepare(channel: Channel, seeder: Seeder, key: str, listener: int) -> StepKernel:
-    """Return a kernel that takes requests at the host's socket, with all the threads and loops that it will run.
+    """Return a kernel at the host's socket, with threads and loops.
 
     It has no channel but this one, so that blocks need no right to make sockets.
     """
@@ -73,7 +76,7 @@ def prepare(channel: Channel, seeder: Seeder, key: str, listener: int) -> StepKe
 
 
 def serve(kernel: StepKernel) -> None:
-    """Tell the host that the kernel is ready, and serve until it is killed."""
+    """Tell the host that the kernel is ready; serve until killed."""
     channel = kernel.server.channel
     channel.send(("ready", None))
     channel.receive()  # the host is ready for the handle
@@ -86,7 +89,7 @@ def serve(kernel: StepKernel) -> None:
 
 
 def _end_with_host(descriptor: int) -> None:
-    """End this process when the host has closed its end of the channel."""
+    """End this process when the host has closed its end."""
     poll = select.poll()
     poll.register(descriptor, 0)  # nothing but the end of the connection
     poll.poll()

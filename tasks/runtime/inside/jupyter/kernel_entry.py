@@ -1,4 +1,4 @@
-"""The way into a kernel's process: the walls first, then Jupyter, and the last wall before it serves."""
+"""A kernel's process: walls first, then Jupyter, the last wall."""
 
 import os
 
@@ -8,7 +8,7 @@ from ..zygote import enter, open_channel, separate
 
 
 def main(descriptor: int) -> None:
-    """Confine a process as the host's first message says, and let it serve as a kernel until it is killed.
+    """Confine a process by the first message; serve as a kernel.
 
     It takes requests at the socket that comes with the message. It is the second process of a namespace of its own, so
     that whatever its blocks forked ends with it. The first one waits for it, and is the parent of all whose own parent
@@ -34,7 +34,10 @@ def main(descriptor: int) -> None:
 
 
 def _stay_until_child_ends(channel: Channel, listener: int, *, filters_calls: bool) -> None:
-    """Fork and go on in the child as soon as the parent is filtered; that one collects orphans and ends with it."""
+    """Fork and continue in the child, once the parent is filtered.
+
+    The parent collects orphans and ends with the child.
+    """
     waiting, filtered = os.pipe()
     child = os.fork()
     if child:

@@ -1,4 +1,4 @@
-"""Codecs of arrays and frames: NumPy, pandas, Polars and Arrow; images travel as PNG bytes.
+"""Codecs of arrays and frames; images travel as PNG.
 
 The contents are NumPy's arrays and Arrow's streams; everything else here is made of these two. A stream is validated
 in full wherever it is read.
@@ -21,7 +21,10 @@ _EXTENSION = b"ARROW:extension:name"
 
 
 class _Library:
-    """A library that is imported when a codec uses it first: most processes never need it."""
+    """A library imported at a codec's first use.
+
+    Most processes never need it.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -130,7 +133,10 @@ def _make_polars(_kind: Any, table: Any) -> Any:
 
 
 def _cells(array: Any) -> Any:
-    """Return what holds the cells of a column or an index: a NumPy array, or an extension array of pandas."""
+    """Return a column's or index's cells, as an array.
+
+    It is of NumPy, or an extension array of pandas.
+    """
     if type(array) is pd.arrays.NumpyExtensionArray:
         return array.to_numpy()
     return array
@@ -178,7 +184,7 @@ def _in_zone(moments: Any, zone: Any) -> Any:
 
 
 def _split_text(array: Any) -> list[Any]:
-    """Return texts, where they are stored, and whether a missing one is NaN."""
+    """Return texts, their storage, and whether a missing one is NaN."""
     try:
         return [array.__arrow_array__(), array.dtype.storage, array.dtype.na_value is not pd.NA]
     except ValueError as error:
@@ -266,7 +272,10 @@ PICTURES: dict[str, Codec] = {
 
 
 def family(kind: type) -> str | None:
-    """Return the tag of a type that is one of many with a common base or without a public name."""
+    """Return the tag of a type by its base.
+
+    Such types are many, or have no public name.
+    """
     for tag in ("numpy.generic", "pyarrow.Array", "PIL.Image.Image"):
         module, _, name = tag.rpartition(".")
         base = getattr(sys.modules.get(module), name, None)

@@ -1,4 +1,4 @@
-"""Definitions of the host in a namespace: types, and functions that run in the sandbox."""
+"""Host definitions in a namespace: types, and functions run there."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ _DEFINING_NAMES: dict[str, Any] = {
 
 
 def define(name: str, source: str, imports: Sequence[Any], own: dict[str, Any]) -> Any:
-    """Execute the source of a function or a type; return what it binds to `name`.
+    """Execute a function's or type's source; return `name`'s value.
 
     Its globals hold its module's imports, the tools and what was injected before, not the names of the agent's blocks.
     """
@@ -33,7 +33,10 @@ def define(name: str, source: str, imports: Sequence[Any], own: dict[str, Any]) 
 
 
 def _execute(name: str, source: str, scope: dict[str, Any], flags: int) -> None:
-    """Execute a source in a scope that is, for as long, the main module's: decorators look names up there."""
+    """Execute a source in a scope as main module.
+
+    Decorators look names up there.
+    """
     main = sys.modules["__main__"]
     place = type(sys)("__main__")
     place.__dict__.update(scope)

@@ -1,4 +1,4 @@
-"""State of instances of ordinary classes: read and written by the descriptors of `type`, never by code of a class.
+"""State of ordinary instances, read without code of their class.
 
 So no property, setter, `__reduce__`, `__setstate__` or `__setattr__` runs, here or in the host.
 """
@@ -18,19 +18,28 @@ _FLAGS = type.__dict__["__flags__"]
 
 
 def is_ordinary(kind: type) -> bool:
-    """Tell whether a class and its bases are written in Python, so that an instance is its attributes and slots."""
+    """Tell whether a class is pure Python, bases included.
+
+    Its instances are their attributes and slots.
+    """
     bases = _BASES.__get__(kind)[:-1]
     return bool(bases) and all(_is_python(base) for base in bases)
 
 
 def is_users(kind: type) -> bool:
-    """Tell whether a class is of the user's own code: what a library keeps in an instance is the library's business."""
+    """Tell whether a class is the user's own code.
+
+    What a library keeps in an instance is the library's business.
+    """
     name = _MEMBERS.__get__(kind).get("__module__")
     return type(name) is str and not is_library(name)
 
 
 def is_library(module: str) -> bool:
-    """Tell whether a module is Python's own or installed, and so may be imported on either side."""
+    """Tell whether a module is Python's or installed.
+
+    It may be imported on either side.
+    """
     if module == "__main__":
         return False
     if module.partition(".")[0] in sys.stdlib_module_names:
@@ -71,7 +80,7 @@ def _is_python(base: type) -> bool:
 
 
 def _slots(kind: type) -> dict[str, Any]:
-    """Return the descriptors of a class's slots by name, a subclass's own before those of its bases."""
+    """Return a class's slot descriptors by name, subclasses' first."""
     found: dict[str, Any] = {}
     for base in _BASES.__get__(kind)[:-1]:
         for name, member in _MEMBERS.__get__(base).items():
@@ -81,7 +90,7 @@ def _slots(kind: type) -> dict[str, Any]:
 
 
 def _attributes(value: Any, *, is_required: bool = False) -> dict[str, Any]:
-    """Return what an instance keeps its attributes in; an empty dict for one with slots alone."""
+    """Return an instance's attribute dict, empty with slots alone."""
     for base in _BASES.__get__(type(value)):
         found = _MEMBERS.__get__(base).get("__dict__")
         if type(found) is GetSetDescriptorType:

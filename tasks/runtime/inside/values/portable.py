@@ -1,4 +1,4 @@
-"""Transfer of a type's values between host and sandbox, and the error for one that does not travel."""
+"""Codecs of types, and errors for values that do not travel."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class MissingTypeError(NotPortableError):
 
 
 class Content(NamedTuple):
-    """Bytes of a value, written to their place without a copy in between."""
+    """Bytes of a value, written to their place without a copy."""
 
     size: int
     write: Callable[[memoryview], Any]
@@ -40,7 +40,10 @@ def raw(data: Any) -> tuple[list[Any], Content]:
 
 
 class Reference:
-    """A live object of the host's in a block; `inside/references.py` makes its classes."""
+    """A live host object in a block.
+
+    `inside/references.py` makes its classes.
+    """
 
     __slots__ = ("_handle",)
 
@@ -52,7 +55,10 @@ _JSON_CONSTANTS = frozenset((type(None), bool, int, float, str))
 
 
 def is_json(value: Any) -> bool:
-    """Tell whether JSON carries a value unchanged; of one that holds itself, raise `RecursionError`."""
+    """Tell whether JSON carries a value unchanged.
+
+    Raise `RecursionError` for one that holds itself.
+    """
     kind = type(value)
     if kind in _JSON_CONSTANTS:
         return True

@@ -1,4 +1,4 @@
-"""Objects through shared memory: the writer fills it, the host seals it, and the reader maps it."""
+"""Objects through shared memory: written, sealed by the host, mapped."""
 
 import ctypes
 import mmap
@@ -31,7 +31,7 @@ def take(descriptor: int, size: int) -> memoryview:
 
 
 def view(descriptor: int, size: int) -> memoryview:
-    """Return sealed memory, writable for this process alone: a copy of a small one, else a mapping.
+    """Return sealed memory as a private copy or mapping.
 
     The mapping ends with the last value that uses it. Python's own would keep a duplicate of the descriptor, by whose
     position a block could remember something. Raises `OSError` where there is no room.

@@ -1,4 +1,4 @@
-"""The walls that a process raises around itself: limits, dropped rights, Landlock, seccomp.
+"""A process's own walls: limits, dropped rights, Landlock, seccomp.
 
 Everything goes through ctypes: a bare sandbox has no libseccomp.
 """
@@ -90,7 +90,9 @@ def denied_calls(*, has_own_process_namespace: bool, is_listening: bool = False)
 
 
 def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
-    """Assemble the filter: a foreign architecture kills the process; a denied call or argument fails with EPERM.
+    """Assemble the filter's program.
+
+    A foreign architecture kills the process; a denied call or argument fails with EPERM.
 
     So does a call that would set another process's limits: what is forked from that one next would have them.
     """
@@ -113,7 +115,10 @@ def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
 
 
 def _argument_check(position: int, allowed: tuple[int, ...]) -> list[_Instruction]:
-    """Fail for an argument that is not on the list; the kernel reads its lower half only."""
+    """Fail for an argument off the list.
+
+    The kernel reads its lower half only.
+    """
     return [
         (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + _ARGUMENT_BYTES * position),
         *((_JUMP_EQUAL, len(allowed) - index, 0, value) for index, value in enumerate(allowed)),
@@ -123,7 +128,7 @@ def _argument_check(position: int, allowed: tuple[int, ...]) -> list[_Instructio
 
 
 def filter_calls(denied: tuple[str, ...]) -> None:
-    """Install the filter in every thread of this process and all that it forks, for ever."""
+    """Install the filter in this process and its forks, for ever."""
     loaded = prepare_filter(denied)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     call = _architecture().seccomp
@@ -135,7 +140,10 @@ def filter_calls(denied: tuple[str, ...]) -> None:
 
 @functools.cache
 def prepare_filter(denied: tuple[str, ...]) -> ctypes.Structure:
-    """Assemble the filter for this machine as the kernel wants it; once, so that forks find it made."""
+    """Assemble the filter in the kernel's form, once.
+
+    Forks then find it made.
+    """
     program = filter_program(_architecture(), denied)
     code = ctypes.create_string_buffer(program)
     return _Program(len(program) // 8, ctypes.cast(code, ctypes.c_void_p))
@@ -147,7 +155,10 @@ def landlock_version() -> int:
 
 
 def restrict_files(readable: list[str], writable: list[str]) -> None:
-    """Restrict this process to some files and the harmless devices, without TCP; raise `OSError` if refused."""
+    """Restrict this process to some files and no TCP.
+
+    Harmless devices stay. Raise `OSError` if refused.
+    """
     version = landlock_version()
     files = (1 << _FILE_RIGHTS_BY_VERSION.get(version, _FILE_RIGHTS_LATEST)) - 1
     attributes = struct.pack("<QQQ", files, _NETWORK_RIGHTS if version >= 4 else 0, _SCOPES if version >= 6 else 0)
@@ -172,21 +183,24 @@ def restrict_files(readable: list[str], writable: list[str]) -> None:
 
 
 def limit_resources(limits: dict[str, int], *, has_own_count: bool) -> None:
-    """Set hard limits by their names in `resource`; that of processes only where they are counted apart."""
+    """Set hard limits by `resource` names; processes if counted apart."""
     for name, value in limits.items():
         if name != "RLIMIT_NPROC" or has_own_count:
             resource.setrlimit(getattr(resource, name), (value, value))
 
 
 def become_user(user: int) -> None:
-    """Give up root for good; the files of the sandbox must be readable for all."""
+    """Give up root for good.
+
+    The files of the sandbox must be readable for all.
+    """
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
 
 
 def unshare_user(*, processes: bool, mounts: bool = False) -> bool:
-    """Move to a user namespace of one's own, if that is allowed; return whether it is.
+    """Move to an own user namespace; return whether that is allowed.
 
     Processes are counted apart there, which makes the process limit one per episode. With `processes` the next child
     becomes the first of a process namespace.
@@ -198,7 +212,7 @@ def unshare_user(*, processes: bool, mounts: bool = False) -> bool:
 
 
 def drop_capabilities(kept: int = 0) -> None:
-    """Clear every capability but those of a mask, and let no program gain one."""
+    """Clear capabilities outside a mask, and let programs gain none."""
     for capability in range(_CAPABILITY_WORDS * _CAPABILITY_WORD_BITS):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
@@ -209,7 +223,10 @@ def drop_capabilities(kept: int = 0) -> None:
 
 
 def set_capabilities(sets: bytes = bytes(24)) -> None:
-    """Keep only these capabilities, for good: effective, permitted, inheritable, for each word. None by default."""
+    """Keep only these capabilities, for good; none by default.
+
+    Effective, permitted and inheritable, for each word.
+    """
     _check(_libc.capset(_OWN_CAPABILITIES, sets), "capset")
 
 
@@ -219,7 +236,10 @@ def adopt_orphans() -> None:
 
 
 def unbuffer_c_output() -> None:
-    """Make C's `stdout` write at once: what C code printed before a kill is kept."""
+    """Make C's `stdout` write at once.
+
+    What C code printed before a kill is kept.
+    """
     stream = ctypes.c_void_p.in_dll(_libc, "stdout")
     unbuffered = 2
     _libc.setvbuf(stream, None, unbuffered, 0)

@@ -1,4 +1,4 @@
-"""A file system of an episode's own, in memory, that no other process sees."""
+"""An episode's own file system, in memory, hidden from others."""
 
 import ctypes
 import os
@@ -18,7 +18,7 @@ _SET_DUMPABLE = 4
 
 
 def unshare_with_mounts(processes: int) -> None:
-    """Move to a user namespace with mounts of its own, in which this process's user exists; raise `OSError` if denied.
+    """Move to a user namespace with mounts, or raise `OSError`.
 
     `processes` is a descriptor of the host's `/proc`: the sandbox has none. Without a user that exists, no file can be
     made on a file system of the namespace.
@@ -38,7 +38,7 @@ def unshare_with_mounts(processes: int) -> None:
 
 
 def mount_scratch(path: str, limit_bytes: int, file_count: int) -> None:
-    """Mount an empty file system of a limited size; raise `OSError` if that is denied."""
+    """Mount an empty, limited file system; raise `OSError` if denied."""
     flags = _NO_SUID | _NO_DEVICES | _NO_PROGRAMS | _NO_ACCESS_TIMES
     options = f"size={limit_bytes + _SPARE_BYTES},nr_inodes={file_count + _SPARE_FILES},mode=0700"
     if _libc.mount(b"tmpfs", path.encode(), b"tmpfs", flags, options.encode()) != 0:

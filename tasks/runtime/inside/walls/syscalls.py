@@ -1,4 +1,4 @@
-"""System calls that a block may not make, or with some arguments only, by architecture."""
+"""System calls that a block may not make, by architecture."""
 
 from typing import NamedTuple
 
