@@ -90,6 +90,7 @@ def _insert_new(connection: DuckDBPyConnection, table: str, source: str) -> int:
     columns = ", ".join(arrow_schema(table).names)
     model = row_model(table)
     rows = each_once(table, source)
+    # Rows of episodes need no look at the warehouse: `share_episodes` gave each new episode to one bundle.
     if model not in EPISODE_TABLES:
         rows = f"from ({rows}) as landed anti join main.{table} as held using ({', '.join(model.KEY)})"
     return connection.execute(f"insert into main.{table} ({columns}) {rows}").fetchall()[0][0]
@@ -101,6 +102,7 @@ def _replace_older(connection: DuckDBPyConnection, table: str, source: str) -> i
     Return their number.
     """
     columns = ", ".join(arrow_schema(table).names)
+    # Ids of bundles sort by the time of landing. The order of merges says nothing: zones may be merged late.
     row_key = f"[{', '.join(f'{column}::varchar' for column in row_model(table).KEY)}]"
     connection.execute(
         f"""

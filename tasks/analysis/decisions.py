@@ -92,6 +92,7 @@ def equivalence_rows(
         is_main = margin == spec.equivalence_margin
         analysis = "equivalence" if is_main else f"equivalence_within_{100 * margin:g}_points"
         tests = [pair.test(drawn, margin, spec.alpha) for pair, drawn in zip(pairs, resamples, strict=True)]
+        # A family for each margin: the other margins ask the same question again, and no claim stands on them.
         corrected = holm([test.p_value for test in tests])
         for pair, drawn, test, p_holm in zip(pairs, resamples, tests, corrected, strict=True):
             yield group.comparison_row(

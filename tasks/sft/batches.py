@@ -108,16 +108,18 @@ def learned_loss(
 
     base: Any = getattr(model, "get_base_model", lambda: model)()
     read = {name: inputs[name] for name in ("input_ids", "position_ids")}
-    hidden = base.base_model(**read, use_cache=False).last_hidden_state[:, :-1]
-    labels = inputs["labels"][:, 1:]
+    # A token's state predicts the next token's label, so states lose their last place and labels their first.
+    hidden = base.base_model(**read, use_cache=False).last_hidden_state[:, :-1]  # (batch, tokens - 1, hidden size)
+    labels = inputs["labels"][:, 1:]  # (batch, tokens - 1)
     is_learned = labels != IGNORED
-    logits = base.get_output_embeddings()(hidden[is_learned]).float()
+    logits = base.get_output_embeddings()(hidden[is_learned]).float()  # (learned tokens, vocabulary)
     learned = labels[is_learned]
     total = torch.nn.functional.cross_entropy(logits, learned, reduction="sum")
     with torch.no_grad():
         likelihoods = logits.log_softmax(-1)
         entropy = -(likelihoods.exp() * likelihoods).sum(-1)
         is_right = logits.argmax(-1) == learned
+    # Divided by the step's tokens, not by the batch's: a mean of means would weigh short batches more.
     count = torch.as_tensor(len(learned) if learned_count is None else learned_count).clamp(min=1)
     found = max(1, len(learned))
     return LearnedLoss(total / count, entropy.sum().item() / found, is_right.sum().item() / found)

@@ -84,6 +84,7 @@ def _labelled_row(encoded: "BatchEncoding", row: int, replies: Sequence[Rendered
     for reply in replies:
         first = encoded.char_to_token(row, reply.start)
         last = encoded.char_to_token(row, reply.end - 1)
+        # A token over the boundary would be learned, and never be generated: a served prompt ends at the boundary.
         if first is None or last is None or encoded["offset_mapping"][row][first][0] < reply.start:
             raise UserError(f"the tokenizer merges a reply with the prompt before it; {WAY_OUT}")
         if reply.is_learned:

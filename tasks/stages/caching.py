@@ -38,6 +38,7 @@ class StageIdentity(CachePolicy):
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
     ) -> str:
         """Return `TASK-DIGEST`."""
+        # The landing zone counts: a result names rows and files there, which no other zone has.
         content = canonical_json([inputs["run"].cache_identity, self.identify(**inputs)])
         return f"{task_ctx.task.name}-{hashlib.sha256(content.encode()).hexdigest()[:32]}"
 
@@ -65,6 +66,7 @@ def in_run(
 
     It runs again where the caller asked for that (`refresh`), or where what its result names is gone.
     """
+    # Prefect remembers a result whose files somebody deleted since; only `is_there` tells.
     is_again = stage in run.limits.refresh or not is_there
     tags = [f"stage:{stage}", *([] if contract is None else [f"contract:{contract}"])]
     storage: Path | str = run.home / "results"

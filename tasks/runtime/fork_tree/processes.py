@@ -195,6 +195,7 @@ class LiveProcesses:
         Without a copy of its present state it counts as gone.
         """
         if self._ahead is not None:
+            # Asked for at the end of the last step: it was forked while the model thought.
             ahead = self._ahead
             self._ahead = None
             self._standby = self._take(ahead)
@@ -212,6 +213,7 @@ class LiveProcesses:
     def finish(self, dropped: Sequence[str] | None) -> None:
         """Freeze the state after the step; end the copy before."""
         live = self.next()
+        # From here on no copy counts: a kill before the new one is made must not bring the state before the step back.
         former = self._standby
         self._standby = None
         try:

@@ -80,23 +80,24 @@ class Qwen3Forward:
             return rms_norm(hidden, weight.shape, weight, self._epsilon)
 
         with open_pass(rows) as opened:
-            hidden = embedding(opened.token_ids, self.embedding)
+            hidden = embedding(opened.token_ids, self.embedding)  # (tokens of all rows, hidden size)
             cosine = self._cosine[opened.positions]
             sine = self._sine[opened.positions]
             queries = self._query_heads
             keys = self._key_heads
             for index, layer in enumerate(self._layers):
                 projected = linear(normalize(hidden, layer.attention_norm), layer.attention_input)
-                heads = projected.view(len(hidden), queries + 2 * keys, -1)
-                turning = heads.narrow(1, 0, queries + keys)
+                heads = projected.view(len(hidden), queries + 2 * keys, -1)  # (tokens, heads, head size)
+                turning = heads.narrow(1, 0, queries + keys)  # values are neither normed nor rotated
                 turning = rms_norm(turning, turning.shape[-1:], eps=self._epsilon) * layer.head_norm
                 turning = turning * cosine + turning.roll(turning.shape[-1] // 2, -1) * sine
                 added = torch.cat((turning.narrow(1, queries, keys), heads.narrow(1, queries + keys, keys)), 1)
-                query = turning.narrow(1, 0, queries).transpose(0, 1)
+                query = turning.narrow(1, 0, queries).transpose(0, 1)  # (query heads, tokens, head size)
                 attended = attend(index, query, added.transpose(0, 1), opened.views)
                 hidden = torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
                 gate, value = linear(normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
                 hidden = torch.addmm(hidden, silu(gate) * value, layer.mlp_output)
+            # The head is the largest matrix, so only tokens whose logits are wanted are multiplied by it.
             return linear(normalize(hidden[opened.wanted], self._norm), self.head)
 
     def _take_over(self, layer: Any) -> _Layer:

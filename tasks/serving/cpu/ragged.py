@@ -78,7 +78,8 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
         positions += range(held, held + added)
         wanted += range(len(ids) - row.logit_count, len(ids))
         row.cache.reserve(held + added)
-        tensor = row.cache.tensor.narrow(2, 0, held + added)
+        tensor = row.cache.tensor.narrow(2, 0, held + added)  # (layers, 2 x heads, tokens, head size)
+        # Every new token sees all that is held, so for a short row a mask over the new tokens alone is enough.
         mask = None
         if added > SHORT_ROW_TOKENS:
             mask = torch.full((added, held + added), float("-inf")).triu(held + 1)
@@ -88,6 +89,7 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
         keys = tensor.narrow(1, 0, heads).transpose(2, 3).unbind(0)
         views.append(RowViews(added, slots, keys, tensor.narrow(1, heads, heads).unbind(0), mask))
     yield Pass(torch.tensor(ids), torch.tensor(positions), torch.tensor(wanted), views)
+    # Only after the pass: one that fails leaves its tokens uncounted, and the next writes over them.
     for row in rows:
         row.cache.token_ids.extend(row.token_ids)
 
@@ -111,7 +113,7 @@ def attend(layer: int, query: Tensor, added: Tensor, rows: Sequence[RowViews]) -
         groups, _, total = keys.shape
         if count <= SHORT_ROW_TOKENS:
             # Query heads that share a key-value head are rows of one product, so shared keys are read once.
-            scores = torch.bmm(row_query.reshape(groups, -1, dimension), keys)
+            scores = torch.bmm(row_query.reshape(groups, -1, dimension), keys)  # (groups, queries of a group, total)
             if row.mask is not None:
                 scores.view(heads, count, total).narrow(2, total - count, count).add_(row.mask)
             outputs.append(torch.bmm(scores.softmax(-1), values).view(heads, count, dimension))

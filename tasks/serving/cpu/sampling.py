@@ -61,21 +61,49 @@ def choose_tokens(logits: Tensor, parameters: Sequence[SamplingParameters], unif
     probabilities = torch.softmax(logits / temperatures[:, None], -1)
     is_close = torch.zeros(len(parameters), dtype=torch.bool)
     if any(row.top_p < 1 for row in parameters):
-        # The smallest set of most likely tokens that holds `top_p` of the probability is kept.
-        ordered, order = probabilities.sort(-1, descending=True)
-        shares = torch.tensor([row.top_p for row in parameters])[:, None]
-        before = ordered.cumsum(-1) - ordered
-        probabilities = torch.zeros_like(probabilities).scatter(-1, order, ordered.masked_fill(before >= shares, 0.0))
-        is_close = ((before - shares).abs() < SHARE_MARGIN * shares * (1 - shares)).any(-1)
-    cumulative = probabilities.double().cumsum(-1)
-    whole = cumulative[:, -1:]
-    thresholds = torch.tensor(uniforms, dtype=torch.float64)[:, None] * whole
+        probabilities, is_close = _keep_likely(probabilities, parameters)
+    drawn, is_at_boundary = _draw(probabilities, uniforms)
+    tokens = torch.where(is_greedy, best, drawn)
+    return Choice(tokens.tolist(), torch.where(is_greedy, is_tie, is_close | is_at_boundary).tolist())
+
+
+class _Kept(NamedTuple):
+    probabilities: Tensor
+    """(rows, vocabulary), 0 for tokens that are left out."""
+    is_close: Tensor
+    """Whether rounding might decide which tokens are kept."""
+
+
+def _keep_likely(probabilities: Tensor, parameters: Sequence[SamplingParameters]) -> _Kept:
+    """Keep each row's smallest set of likely tokens that holds `top_p`."""
+    import torch
+
+    ordered, order = probabilities.sort(-1, descending=True)
+    shares = torch.tensor([row.top_p for row in parameters])[:, None]
+    before = ordered.cumsum(-1) - ordered  # probability of the likelier tokens
+    kept = torch.zeros_like(probabilities).scatter(-1, order, ordered.masked_fill(before >= shares, 0.0))
+    is_close = ((before - shares).abs() < SHARE_MARGIN * shares * (1 - shares)).any(-1)
+    return _Kept(kept, is_close)
+
+
+class _Drawn(NamedTuple):
+    tokens: Tensor
+    is_close: Tensor
+    """Whether a draw lies so close to the next token's interval that rounding might decide."""
+
+
+def _draw(probabilities: Tensor, uniforms: Sequence[float]) -> _Drawn:
+    """Draw a token per row: each has an interval as long as its probability."""
+    import torch
+
+    # In float64: the sum over a vocabulary would round away the intervals of rare tokens.
+    ends = probabilities.double().cumsum(-1)
+    whole = ends[:, -1:]  # not quite 1, and less where tokens were left out
+    draws = torch.tensor(uniforms, dtype=torch.float64)[:, None] * whole
     # Right-hand side: a token of probability zero, whose interval is empty, is never chosen.
-    drawn = torch.searchsorted(cumulative, thresholds, right=True).clamp(max=logits.shape[-1] - 1)
-    above = cumulative.gather(-1, drawn)
-    below = above - probabilities.double().gather(-1, drawn)
-    is_at_end = above - thresholds < SHARE_MARGIN * above * (whole - above)
-    is_at_start = thresholds - below < SHARE_MARGIN * below * (whole - below)
-    is_close |= (is_at_end | is_at_start)[:, 0]
-    tokens = torch.where(is_greedy, best, drawn[:, 0])
-    return Choice(tokens.tolist(), torch.where(is_greedy, is_tie, is_close).tolist())
+    tokens = torch.searchsorted(ends, draws, right=True).clamp(max=probabilities.shape[-1] - 1)
+    end = ends.gather(-1, tokens)
+    start = end - probabilities.double().gather(-1, tokens)
+    is_at_end = end - draws < SHARE_MARGIN * end * (whole - end)
+    is_at_start = draws - start < SHARE_MARGIN * start * (whole - start)
+    return _Drawn(tokens[:, 0], (is_at_end | is_at_start)[:, 0])
