@@ -1,0 +1,21 @@
+#!/bin/sh
+# Train and play the models of this bundle on a machine without network, and pack the landed rows.
+# usage: sh run.sh    (again after an interruption: it resumes)
+# PYTHON names the interpreter (default: python3): the packages that the bundle has no wheels of come from it.
+set -eu
+cd "$(dirname "$0")"
+python=${PYTHON:-python3}
+if [ ! -e site/.installed ]; then
+    "$python" -m pip install --quiet --no-index --no-deps --upgrade --target site wheels/*.whl
+    touch site/.installed
+fi
+export PYTHONPATH="$PWD/site" CARRYOVER_HOME="$PWD/data"
+export HF_HUB_OFFLINE=1 DO_NOT_TRACK=1 GX_ANALYTICS_ENABLED=false
+unset CARRYOVER_LANDING PREFECT_API_URL || true
+for stage in train-models evaluate-models analyse-study; do
+    echo "$(date -u +%H:%M:%S) $stage"
+    xargs "$python" -m carryover.flows.cli.start stage $stage < options.txt
+done
+echo "$(date -u +%H:%M:%S) rows.tar"
+tar cf rows.tar.part -C data landing
+mv rows.tar.part rows.tar

@@ -1,0 +1,134 @@
+"""A study goes to another machine as one file, and its rows come back."""
+
+import importlib.util
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.services.errors import UserError
+from tests.storage.conftest import build_episode
+from tests.tiny_bases import save_tiny_base
+
+SCRIPT = Path(__file__).parents[1] / "deployments" / "gpu_bundle.py"
+OPTIONS = (
+    *("--device", "cpu", "--bucket", "small", "--prompt-set", "compact", "--teacher-habits", "fixed"),
+    *("--train-count", "12", "--evaluation-count", "2", "--max-turns", "6", "--max-completion-tokens", "32"),
+    *("--lora-rank", "4", "--epochs", "1", "--accumulation", "2"),
+)
+CELLS = """
+select train_contract, runtime_contract, count(*)
+from latest_episodes
+where purpose = 'evaluation' and base = 'hub'
+group by all
+order by all
+"""
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The script as a module: it stands outside the package."""
+    spec = importlib.util.spec_from_file_location("gpu_bundle", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def call(*arguments, **options):
+    """Return what the finished script printed."""
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *map(str, arguments)], capture_output=True, text=True, check=False, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def pack_rows(file, landing):
+    with tarfile.open(file, "w") as tar:
+        tar.add(landing, "landing")
+
+
+def test_packed_rows_are_merged_once(script, tmp_path):
+    there = LandingZone(tmp_path / "there" / "landing")
+    there.write(build_episode("e1", "run-there"), "run-there")
+    pack_rows(tmp_path / "rows.tar", tmp_path / "there" / "landing")
+    home = tmp_path / "home"
+    assert [script.merge_rows(tmp_path / "rows.tar", home) for _ in range(2)] == [1, 0]
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        assert warehouse.sql("select episode_id from episodes").rows() == [("e1",)]
+
+
+@pytest.mark.parametrize("name", ["../outside.json", "landing/../../outside.json", "models/weights.bin"])
+def test_other_files_than_landed_ones_are_refused(script, tmp_path, name):
+    with tarfile.open(tmp_path / "rows.tar", "w") as tar:
+        member = tarfile.TarInfo(name)
+        member.size = 2
+        tar.addfile(member, io.BytesIO(b"{}"))
+    with pytest.raises(UserError, match=r"is no landed file; the rows were not packed by run\.sh"):
+        script.merge_rows(tmp_path / "rows.tar", tmp_path / "home")
+    assert not (tmp_path / "outside.json").exists()
+
+
+def test_a_link_among_the_rows_is_refused(script, tmp_path):
+    with tarfile.open(tmp_path / "rows.tar", "w") as tar:
+        member = tarfile.TarInfo("landing/link")
+        member.type = tarfile.SYMTYPE
+        member.linkname = "/etc/passwd"
+        tar.addfile(member)
+    with pytest.raises(UserError, match="is no landed file"):
+        script.merge_rows(tmp_path / "rows.tar", tmp_path / "home")
+
+
+def test_a_file_cut_off_is_named_with_the_way_out(script, tmp_path):
+    (tmp_path / "rows.tar").write_bytes(b"no tar")
+    with pytest.raises(UserError, match="its copy is cut off"):
+        script.merge_rows(tmp_path / "rows.tar", tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "a bundle needs --base-model FOLDER after --"),
+        (("--base-model", "Qwen/Qwen3-1.7B"), "base model Qwen/Qwen3-1.7B is not a folder here"),
+    ],
+)
+def test_a_bundle_takes_a_local_base_along(script, tmp_path, options, message):
+    with pytest.raises(SystemExit, match=message):
+        script.main(["pack", str(tmp_path / "bundle.tar"), "--", *options])
+    assert not (tmp_path / "bundle.tar").exists()
+
+
+@pytest.mark.prefect
+@pytest.mark.timeout(1800)
+def test_a_study_is_packed_run_elsewhere_and_merged(tmp_path):
+    base = save_tiny_base(tmp_path / "tiny-llama", "llama")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CARRYOVER", "PREFECT"))}
+    bundle = tmp_path / "bundle.tar"
+    call("pack", bundle, "--", "--base-model", base, *OPTIONS, env=environment)
+    there = tmp_path / "there"
+    with tarfile.open(bundle) as tar:
+        names = tar.getnames()
+        tar.extractall(there, filter="data")
+    assert {"bundle/run.sh", "bundle/options.txt", "bundle/base/tiny-llama/config.json"} <= set(names)
+    elsewhere = environment | {"PYTHON": sys.executable}
+    for _ in range(2):  # the second start finds everything done
+        run = subprocess.run(
+            ["sh", "bundle/run.sh"], cwd=there, env=elsewhere, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 0, run.stdout + run.stderr[-4000:]
+    home = tmp_path / "home"
+    assert call("merge", there / "bundle" / "rows.tar", "--home", home, env=environment).endswith(" merged\n")
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        played = warehouse.sql(CELLS).rows()
+        statistics = warehouse.sql("select count(*) from statistics").rows()
+    contracts = ("persistent", "stateless")
+    assert played == [(train, runtime, 2) for train in (*contracts, None) for runtime in contracts]
+    assert statistics[0][0] > 0
