@@ -210,6 +210,7 @@ def _fields_of_condition(context: EpisodeContext) -> dict[str, Any]:
     return {
         **context.condition.model_dump(),
         "shown_contract": context.condition.shown_contract,
+        "prompt_set": spec.prompt_set,
         "tool_call_cap": spec.tool_call_cap,
         "max_turns": spec.max_turns,
         "max_tokens": spec.max_tokens,

@@ -17,7 +17,7 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec
 from carryover.tasks.sft.training_spec import TrainingSpec
 
-_OF_A_BASE = {"base_model", "base_revision", "device", "method", "precision", "chat_template", "lora_rank"}
+_OF_A_BASE = {"base_model", "base_revision", "device", "engine", "method", "precision", "chat_template", "lora_rank"}
 """Overrides of a training that adapts a pretrained model."""
 _OF_A_TRAINING = {
     "base_model", "base_revision", "method", "precision", "chat_template", "epochs", "attention",
@@ -60,6 +60,11 @@ def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> list[StudyP
 def _changed_serving(serving: ServingSpec, overrides: Overrides) -> ServingSpec:
     if overrides.device is not None:
         serving = serving_on(overrides.device)
+    match overrides.engine:
+        case "cpu":
+            serving = serving_on("cpu")
+        case "vllm":
+            serving = serving_on("gpu")
     if overrides.lora_rank is not None:
         serving = _with(serving, max_lora_rank=_served_rank(overrides.lora_rank))
     serving = _with(

@@ -101,6 +101,9 @@ class Overrides(FrozenModel):
         default=None,
         description="Where a pretrained model trains and is served: gpu with QLoRA and vLLM, cpu with LoRA.",
     )
+    engine: Literal["cpu", "vllm"] | None = Field(
+        default=None, description="Server of a pretrained plan's models: ours on a CPU, or vLLM; default: as device."
+    )
     method: Literal["lora", "qlora"] | None = Field(
         default=None, description="Adapters on the base as it is, or on one quantized to 4 bits."
     )

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from carryover.tasks.agent.credentials import find_key, place_of_key
 from carryover.tasks.plans.estimate import estimate_study
+from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import HOME_VARIABLE, name_folders
@@ -16,7 +17,7 @@ from carryover.tasks.services.limits import Prices
 from carryover.tasks.serving.ask import HttpAnswer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
 from carryover.tasks.sft.machine import Machine, MachineNeed, lacks_of, this_machine, training_need
-from carryover.tasks.sft.resources import check_shares
+from carryover.tasks.sft.resources import GIB, check_shares
 
 BYTES_OF_A_STUDY = 100_000_000
 """Room for a study of no episodes: Prefect's database, documents, logs, an empty warehouse and its copies."""
@@ -77,6 +78,25 @@ def _lack_of_trainings(
 def _lack_of_serving(plan: StudyPlan, here: Machine) -> str | None:
     if plan.serving.engine == "vllm" and here.gpu is None:
         return "a GPU here for vllm to serve the models (or name a running server with --endpoint-url)"
+    need = largest_serving_need(plan)
+    room = _room_for_serving(plan, here)
+    if need is None or room is None or need.memory_bytes <= room:
+        return None
+    return (
+        f"{need.memory_bytes / GIB:.1f} GiB of memory to serve the {need.model_count} models of part {need.part}, "
+        f"where this machine ({here}) has {room / GIB:.1f} GiB for them (train fewer seeds at a time with "
+        "--training-seeds, or name a running server with --endpoint-url)"
+    )
+
+
+def _room_for_serving(plan: StudyPlan, here: Machine) -> int | None:
+    """Return the bytes that a server may take here; None where unknown, as a GPU machine's own memory is."""
+    if here.memory_bytes is None:
+        return None
+    if plan.serving.engine == "vllm":
+        return int(here.memory_bytes * plan.serving.gpu_memory_share) * plan.serving.tensor_parallel
+    if here.gpu is None:
+        return here.memory_bytes
     return None
 
 

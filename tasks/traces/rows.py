@@ -200,6 +200,9 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     """Which loop played it: the study's (arXiv 2603.01209), CaveAgent's (arXiv 2601.01569), or native calls'."""
     stage_digest: str | None = None
     """Identity of the stage that played the episode; null for imported ones."""
+    prompt_set: str | None = None
+    """Prompts: `full` as the paper's with demonstrations, or `compact` in a few lines; null before that was recorded
+    and for imported episodes."""
     habits_json: str | None = None
     """Habits of a scripted teacher in this episode as a JSON object, drawn per instance and equal under all contracts;
     null for a teacher of fixed habits and for models."""

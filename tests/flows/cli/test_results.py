@@ -18,6 +18,7 @@ KEPT = sorted(entry for entry in RESULTS.iterdir() if entry.is_dir())
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 FINDINGS = (RESULTS / "README.md").read_text(encoding="utf-8")
 FOUR_CONTRACTS = (RESULTS / "four_contracts.md").read_text(encoding="utf-8")
+SIDE_BY_SIDE = (RESULTS / "side_by_side.md").read_text(encoding="utf-8")
 MEGABYTE = 1_000_000
 
 
@@ -38,11 +39,12 @@ def test_laptop_tables_and_verdicts_need_no_data_folder(tmp_path, monkeypatch):
     assert "mismatch_breaks_names" in run("hypotheses", "--results", "laptop_full", "--format", "markdown")
 
 
-def test_the_findings_print_the_mechanism_as_the_command_does():
-    printed = run("tables", "mechanism", "--results", "laptop_full", "--format", "markdown")
+@pytest.mark.parametrize(("name", "page"), [("mechanism", FINDINGS), ("side_by_side", SIDE_BY_SIDE)])
+def test_pages_print_tables_as_the_command_does(name, page):
+    printed = run("tables", name, "--results", "laptop_full", "--format", "markdown")
     table = "\n".join(line for line in printed.splitlines() if line.startswith("|"))
     assert table.count("\n") > 1
-    assert table in FINDINGS
+    assert table in page
 
 
 @cache

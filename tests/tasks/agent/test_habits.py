@@ -35,6 +35,7 @@ def test_both_contracts_record_the_same_drawn_habits(runtime):
     assert [json.loads(each.habits_json) for each in played] == [drawn, drawn]
     assert [each.finish_reason for each in played] == ["finish_tool", "finish_tool"]
     assert played[0].score == played[1].score
+    assert {each.prompt_set for each in played} == {"compact"}
 
 
 def test_a_fixed_teacher_records_no_habits(runtime):

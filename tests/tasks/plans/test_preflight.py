@@ -1,12 +1,15 @@
+import json
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from carryover.tasks.plans.estimate import start_shape
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs, free_bytes, training_needs
 from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.machine import Machine
 from carryover.tasks.sft.resources import GIB
@@ -191,3 +194,45 @@ def test_the_plans_for_a_cpu_need_nothing(name):
         raise AssertionError("no worker is needed")
 
     check_needs(resolve_plan(name), ask, trains_here=True, find_machine=lambda: NO_GPU, hub_url=NOBODY)
+
+
+def write_base(folder, *, hidden_size):
+    config = {
+        "hidden_size": hidden_size,
+        "num_hidden_layers": 30,
+        "num_attention_heads": 9,
+        "num_key_value_heads": 3,
+        "intermediate_size": 4 * hidden_size,
+        "vocab_size": 49152,
+        "max_position_embeddings": 8192,
+        "tie_word_embeddings": True,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+def test_models_that_no_memory_here_serves_are_refused_before_any_work(tmp_path):
+    overrides = {"base_model": write_base(tmp_path, hidden_size=2304), "bucket": "small", "engine": "cpu"}
+    plan = resolve_plan("pretrained", Overrides(**overrides, training_seeds=(1, 2, 3)))
+    parameters = start_shape(plan.parts[0].training).parameter_count
+    wanted = 7 * 4 * parameters + plan.serving.cache_bytes
+    said = complaint(plan, lack=None, trains_here=False)
+    assert f"{wanted / GIB:.1f} GiB of memory to serve the 7 models of part main" in said
+    assert "this machine (no GPU, 23 GiB) has 23.0 GiB for them (train fewer seeds at a time" in said
+
+
+def test_vllm_needs_room_for_base_adapters_and_a_conversation(tmp_path):
+    plan = resolve_plan("pretrained", Overrides(base_model=write_base(tmp_path, hidden_size=2304)))
+    (part,) = plan.parts
+    shape = start_shape(part.training)
+    cached = 2 * 30 * 3 * (2304 // 9) * plan.serving.context_tokens
+    adapters = 2 * shape.adapter_parameter_count(part.training.lora)
+    assert largest_serving_need(plan) == ("main", 3, 2 * (shape.parameter_count + adapters + cached))
+    small = Machine("some GPU", 4 * GIB)
+    assert "of memory to serve the 3 models" in complaint(plan, machine=small, lack=None, trains_here=False)
+
+
+def test_servers_of_others_and_bases_of_unknown_size_need_no_memory_here():
+    assert largest_serving_need(resolve_plan("pretrained", Overrides(base_model="nobody/unknown"))) is None
+    assert largest_serving_need(make_plan()) is None
+    assert largest_serving_need(resolve_plan("laptop")).memory_bytes < 3 * GIB

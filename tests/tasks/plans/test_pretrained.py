@@ -94,6 +94,14 @@ def test_a_cpu_trains_plain_adapters_and_serves_by_itself(base):
     assert resolve_plan("pretrained").serving.engine == "vllm"
 
 
+def test_models_trained_on_a_gpu_may_be_served_on_its_processors(base):
+    plan = resolve_plan("pretrained", Overrides(base_model=base, device="gpu", engine="cpu", cpu_threads=8))
+    assert plan.parts[0].training.is_for_gpu
+    assert (plan.serving.engine, plan.serving.cpu_threads) == ("cpu", 8)
+    served = resolve_plan("pretrained", Overrides(base_model=base, device="cpu", engine="vllm")).serving
+    assert served.engine == "vllm"
+
+
 def test_sequences_and_served_context_follow_the_positions_of_the_base(base):
     plan = resolve_plan("pretrained", Overrides(base_model=base))
     (part,) = plan.parts

@@ -1,0 +1,50 @@
+"""Memory that serving a plan's models takes."""
+
+from typing import NamedTuple
+
+from carryover.tasks.plans.estimate import start_shape
+from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
+from carryover.tasks.serving.serving_spec import ServingSpec
+from carryover.tasks.sft.model_shape import ModelShape
+
+CPU_NUMBER_BYTES = 4
+"""The CPU server computes in float32."""
+NUMBER_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
+
+
+class ServingNeed(NamedTuple):
+    """What the server of a part needs."""
+
+    part: str
+    model_count: int
+    memory_bytes: int
+    """Of the machine for the CPU server, of all GPUs together for vLLM."""
+
+
+def largest_serving_need(plan: StudyPlan) -> ServingNeed | None:
+    """Return the need of the part whose server takes most; None for other servers and bases of unknown size."""
+    needs = [need for part in plan.parts if (need := _need(plan.serving, part)) is not None]
+    return max(needs, key=lambda need: need.memory_bytes, default=None)
+
+
+def _need(serving: ServingSpec, part: StudyPart) -> ServingNeed | None:
+    shape = start_shape(part.training)
+    if shape is None or serving.engine == "external":
+        return None
+    trained_count = len(part.teacher.contracts) * len(part.training_seeds)
+    count = 1 + trained_count
+    if serving.engine == "cpu":  # adapters are merged into copies of the base
+        weights = count * shape.parameter_count * CPU_NUMBER_BYTES
+        return ServingNeed(part.name, count, weights + serving.cache_bytes)
+    return ServingNeed(part.name, count, _vllm_bytes(serving, part, shape, trained_count))
+
+
+def _vllm_bytes(serving: ServingSpec, part: StudyPart, shape: ModelShape, adapter_count: int) -> int:
+    """Return the bytes of base, adapters, and the cache of one conversation of full length."""
+    width = NUMBER_BYTES[serving.dtype]
+    adapter = 0
+    if part.training.lora is not None:
+        adapter = shape.adapter_parameter_count(part.training.lora)
+    cached = 2 * shape.layer_count * shape.key_value_head_count * shape.head_size
+    numbers = shape.parameter_count + adapter_count * adapter + cached * serving.context_tokens
+    return width * numbers
