@@ -17,6 +17,7 @@ SQL_FILES = [
 CAVE = table_names(is_cave=True)
 PUBLISHED_ONLY = {
     "predictions",
+    "side_by_side",
     "table_4",
     "cave_only_one_solved",
     *(name for name in CAVE if name.startswith("cave_table_")),
