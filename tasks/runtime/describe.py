@@ -69,7 +69,7 @@ def describe(name: str, value: Any, description: str, *, is_data: bool = False) 
 
 
 def signature_of(function: Any) -> inspect.Signature:
-    """Return a function's signature; of one of C's without any, that it takes whatever it is given."""
+    """Return a function's signature; without one, `(*arguments, **keywords)`."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):

@@ -146,7 +146,7 @@ class Operation:
         return None
 
     def call(self, arguments: list[Any], keywords: dict[str, Any], _bound: dict[str, Any] | None) -> Any:
-        """Do it; raise a `ToolError` with the name of what the object raises where that is Python's own."""
+        """Return the result; raise a `ToolError`, named like a builtin exception of the object's."""
         try:
             return awaited(self._do(arguments, keywords))
         except ToolError:
@@ -240,7 +240,7 @@ def _raised(kind_name: str | None, text: str | None) -> tuple[type | None, BaseE
 
 
 def _named_like(error: Exception) -> ToolError:
-    """Return a tool's error that a block can catch as the exception that it was, if it is one of Python's own."""
+    """Return a tool's error under the name of a builtin exception, or with another's name."""
     text = str(error)[:_MESSAGE_LIMIT]
     kind = type(error)
     if kind.__module__ != "builtins":

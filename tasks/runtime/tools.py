@@ -5,6 +5,7 @@ import json
 import time
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from carryover.tasks.runtime.describe import signature_of
@@ -167,21 +168,12 @@ class ToolTable:
             keywords = {}
             request = request_text(name, arguments, keywords)
         is_kept = self._refused_count <= _REFUSALS_KEPT
-        given = ""
+        given = _Given(name, arguments, keywords)
         error = None
-        reply: _Reply
         try:
             if blob is not None and refusal is None:
-                arguments, keywords = self.gate.read_call(name, blob)
-            tool = self._find(name)
-            bound = None if tool is None else tool.bind(arguments, keywords)
-            if is_kept:  # before the call: a tool may change its arguments
-                given = tell({"args": arguments, "kwargs": keywords} if bound is None else bound)
-            if refusal is not None:
-                raise refusal
-            if tool is None:
-                raise refuse_unknown(name, [*self.tools])
-            reply = self._reply(name, tool, tool.call(arguments, keywords, bound))
+                given = _Given(name, *self.gate.read_call(name, blob))
+            reply = self._call(given, refusal)
         except ToolError as raised:
             error = raised
             frame = ("error", type(error).__name__, encodable(str(error)), len(self._calls) + is_kept)
@@ -190,11 +182,23 @@ class ToolTable:
         if is_kept:
             seconds = time.perf_counter() - started
             self._replies.append(ToolReply(request, reply.kept))
-            told = (reply.result, reply.error_type, reply.message)
-            self._calls.append(ToolCall(name, given, *told, is_caught=False, seconds=seconds))
+            told = (given.told(), reply.result, reply.error_type, reply.message)
+            self._calls.append(ToolCall(name, *told, is_caught=False, seconds=seconds))
         if isinstance(error, _StoppedByHandError):
             raise CallInterruptedError(reply.frame)
         return reply.frame
+
+    def _call(self, given: "_Given", refusal: ToolError | None) -> "_Reply":
+        """Call a tool; raise the refusal, or a `ToolError` of the tool's."""
+        tool = self._find(given.name)
+        if tool is not None:
+            given.bound = tool.bind(given.arguments, given.keywords)
+        given.told()  # before the call: a tool may change its arguments
+        if refusal is not None:
+            raise refusal
+        if tool is None:
+            raise refuse_unknown(given.name, [*self.tools])
+        return self._reply(given.name, tool, tool.call(given.arguments, given.keywords, given.bound))
 
     def _find(self, name: str) -> HostTool | Operation | None:
         return self.tools.get(name) or self.gate.references.find(name)
@@ -246,6 +250,25 @@ class ToolTable:
         if exceeded:
             return ToolCallLimitError(f"Tool call limit exceeded: {exceeded}")
         return None
+
+
+@dataclass
+class _Given:
+    """The arguments of a call."""
+
+    name: str
+    arguments: list[Any]
+    keywords: dict[str, Any]
+    bound: dict[str, Any] | None = None
+    """By parameter, as far as they fit."""
+    _text: str | None = None
+
+    def told(self) -> str:
+        """Return them as JSON for a trace, as they were when this was asked first."""
+        if self._text is None:
+            whole = {"args": self.arguments, "kwargs": self.keywords}
+            self._text = tell(whole if self.bound is None else self.bound)
+        return self._text
 
 
 class _Reply(NamedTuple):

@@ -40,7 +40,7 @@ def wait_for(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def awaited(result: Any) -> Any:
-    """Return a result, after waiting for it on the loop where it is awaitable; raise what `wait_for` raises."""
+    """Return a result, awaited on the loop if need be; raise what `wait_for` raises."""
     if not inspect.isawaitable(result):
         return result
 

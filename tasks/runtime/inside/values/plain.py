@@ -237,17 +237,16 @@ CLASSES: dict[str, Callable[[Any, list[Any]], bool]] = {
 
 def family(kind: type) -> str | None:
     """Return the tag of a class's instances; None if they do not travel."""
-    if issubclass(kind, Reference):
-        return "class.reference"
-    enumeration, pydantic = (sys.modules.get(name) for name in ("enum", "pydantic"))
+    enumeration = sys.modules.get("enum")
     if enumeration is not None and issubclass(kind, enumeration.Enum):
         return "class.member"
+    if issubclass(kind, Reference):
+        return "class.reference"
     if kind.__bases__ == (tuple,) and "_fields" in kind.__dict__:
         return "class.named_tuple"
     if issubclass(kind, BASES):
         return None
-    is_model = pydantic is not None and issubclass(kind, pydantic.BaseModel)
-    if is_model or _is_plain(kind):
+    if _is_record(kind):
         return "class.record"
     return None
 
@@ -258,6 +257,9 @@ def declares_data(kind: type) -> bool:
     return not names.isdisjoint(("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__"))
 
 
-def _is_plain(kind: type) -> bool:
-    """Tell whether instances are dataclasses, or of an ordinary class of the user's."""
+def _is_record(kind: type) -> bool:
+    """Tell whether instances are dataclasses, models of Pydantic's, or of an ordinary class of the user's."""
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None and issubclass(kind, pydantic.BaseModel):
+        return True
     return type(kind.__dict__.get("__dataclass_fields__")) is dict or (is_ordinary(kind) and is_users(kind))
