@@ -1,7 +1,7 @@
 """Events of an episode, for watchers and for the recorder."""
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.agent.reply import Reply
@@ -96,6 +96,8 @@ class Answer:
     """Model replies."""
     prompt_tokens: int = field(kw_only=True)
     completion_tokens: int = field(kw_only=True)
+    value: Any = field(default=None, kw_only=True)
+    """The validated result, where the question asked for one of a type."""
 
     def __str__(self) -> str:
         """Return the text."""

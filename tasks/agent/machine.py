@@ -166,7 +166,11 @@ class EpisodeMachine:
             text = None if self._is_final() else self._speaker.refuse(refusal.text)
             return Observed(text, refusal=refusal)
         if reply.is_idle:
-            raise Stopped(FinishReason.ANSWER, reply=without_thought(completion.text))
+            complaint = await self._speaker.review()
+            if complaint is None:
+                raise Stopped(FinishReason.ANSWER, reply=without_thought(completion.text))
+            refused = Refusal(ErrorKind.PROTOCOL, "WrongResult", complaint)
+            return Observed(self._speaker.refuse(complaint), refusal=refused)
         acted = await self._speaker.act(reply)
         is_over = self._speaker.is_over() or self._is_final()
         text = None if is_over else self._speaker.observe(reply, acted)

@@ -1,14 +1,18 @@
 """Model client for any OpenAI-compatible endpoint."""
 
 import asyncio
+import json
 import re
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import openai
 from openai import RequestOptions
+from openai.types.chat import ChatCompletionChunk
+from pydantic import SecretStr
 
 from carryover.tasks.agent.answer import BadAnswerError, read_answer
 from carryover.tasks.agent.credentials import LOOPBACK_HOSTS, read_key
@@ -40,14 +44,23 @@ class OpenAIClient:
 
     token_source: TokenSource = "server"
 
-    def __init__(self, endpoint: EndpointSpec, model_name: str, *, cache: ResponseCache | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: EndpointSpec,
+        model_name: str,
+        *,
+        cache: ResponseCache | None = None,
+        key: SecretStr | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         """Open the client; raise `UserError` if the key is not set.
 
-        Replies are kept in `cache`, if one is given.
+        Replies are kept in `cache`, if one is given. A `key` takes the place of the one that `endpoint` names;
+        `headers` go with every request.
         """
         self.model_name = model_name
         self._endpoint = endpoint
-        self._key = read_key(endpoint.api_key_variable)
+        self._key = key or read_key(endpoint.api_key_variable)
         self._cache = cache
         self._slots = asyncio.Semaphore(endpoint.concurrency)
         # A proxy that the environment names is for the network, not for this machine.
@@ -57,6 +70,7 @@ class OpenAIClient:
             api_key="none" if self._key is None else self._key.get_secret_value(),
             timeout=endpoint.request_timeout_seconds,
             max_retries=endpoint.max_retries,
+            default_headers=headers,
             http_client=None if uses_proxy else openai.DefaultAsyncHttpxClient(trust_env=False),
         )
 
@@ -72,19 +86,23 @@ class OpenAIClient:
         body |= {"tools": list(request.tools)} if request.tools else {}
         body |= self._endpoint.extra_body
         if self._cache is None:
-            return await self._ask(body, request.episode_id)
+            return await self._ask(body, request.episode_id, request.on_text)
         identity = {"base_url": self._endpoint.base_url, **body}
         completion = self._cache.find(identity, request.episode_id)
         if completion is None:
-            completion = await self._ask(body, request.episode_id)
+            completion = await self._ask(body, request.episode_id, request.on_text)
             self._cache.keep(identity, completion, request.episode_id)
+        elif request.on_text is not None:
+            request.on_text(completion.text)
         return completion
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _ask(self, body: dict[str, Any], episode_id: str) -> Completion:
+    async def _ask(
+        self, body: dict[str, Any], episode_id: str, on_text: Callable[[str], None] | None = None
+    ) -> Completion:
         """Post a body unchanged, and read the answer.
 
         `chat.completions.create` first holds every message against every type that a message may have: up to some
@@ -99,16 +117,49 @@ class OpenAIClient:
         async with self._slots:
             start = time.perf_counter()
             try:
-                response = await self._client.post(
-                    "/chat/completions", cast_to=httpx.Response, body=body, options=options
-                )
-                completion = read_answer(response.content)
+                if on_text is None:
+                    response = await self._client.post(
+                        "/chat/completions", cast_to=httpx.Response, body=body, options=options
+                    )
+                    completion = read_answer(response.content)
+                else:
+                    completion = await self._stream(body, options, on_text)
             except openai.APIError as error:
                 status = f"HTTP {error.status_code}: " if isinstance(error, openai.APIStatusError) else ""
                 raise _kind_of(error)(f"{where}: {status}{self._strike(str(error))}") from None
+            except httpx.HTTPError as error:  # a stream that broke off
+                told = self._strike(f"{type(error).__name__}: {error}")
+                raise NoReplyError(f"{where}: the reply broke off ({told})") from None
             except BadAnswerError as error:
                 raise ModelError(f"{where} answered {self._strike(str(error))}") from None
             return completion._replace(model_seconds=time.perf_counter() - start)
+
+    async def _stream(
+        self, body: dict[str, Any], options: RequestOptions, on_text: Callable[[str], None]
+    ) -> Completion:
+        """Tell a reply's text as it comes, and return the whole."""
+        streamed = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        chunks = await self._client.post(
+            "/chat/completions",
+            cast_to=ChatCompletionChunk,
+            body=streamed,
+            options=options,
+            stream=True,
+            stream_cls=openai.AsyncStream[ChatCompletionChunk],
+        )
+        text = ""
+        reason = None
+        usage = None
+        async for chunk in chunks:
+            if chunk.usage is not None:
+                usage = chunk.usage.model_dump()
+            for choice in chunk.choices[:1]:
+                reason = choice.finish_reason or reason
+                if choice.delta.content:
+                    text += choice.delta.content
+                    on_text(choice.delta.content)
+        choice = {"message": {"content": text}, "finish_reason": reason}
+        return read_answer(json.dumps({"choices": [choice], "usage": usage}).encode())
 
     def _strike(self, text: str) -> str:
         """Return an endpoint's text as one line without the key."""

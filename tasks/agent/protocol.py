@@ -57,6 +57,8 @@ class CompletionRequest(NamedTuple):
     """Most tokens of the reply; None leaves it to the endpoint."""
     tools: tuple[dict[str, Any], ...] = ()
     """Functions that the endpoint may call, as it reads them."""
+    on_text: Callable[[str], None] | None = None
+    """Hears the reply's text as it is written."""
 
 
 class Completion(NamedTuple):

@@ -34,6 +34,8 @@ class ScriptedModel:
     async def complete(self, request: CompletionRequest) -> Completion:
         """Return the policy's next reply; without a counter its tokens are 0."""
         text = self._write_reply(request.messages, request.seed)
+        if request.on_text is not None:
+            request.on_text(text)
         return Completion(
             text=text,
             finish_reason="stop",

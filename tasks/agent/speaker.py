@@ -42,6 +42,10 @@ class Speaker(ABC):
     async def act(self, reply: Reply) -> Acted:
         """Run what a reply holds."""
 
+    async def review(self) -> str | None:
+        """Return why an answer does not end the episode; None to accept it, `Stopped` to give up."""
+        return None
+
     def is_over(self) -> bool:
         """Tell whether what the reply did ended the episode."""
         return False

@@ -1,12 +1,15 @@
 """The agent for library users (arXiv 2601.01569, section 3)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
+
+from pydantic import SecretStr
 
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.events import Answer, Event
@@ -18,19 +21,24 @@ from carryover.tasks.agent.stops import RUNTIME_FAULTS
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import SemanticStream
 from carryover.tasks.cave.prompting import fill
+from carryover.tasks.cave.returns import Expected
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from carryover.tasks.cave.speaker import DEFERRED, CaveSpeaker, LoopState, question_limits
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.engine import BusyError
 from carryover.tasks.runtime.gate import By, RunsIn
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
+from carryover.tasks.runtime.objects import InjectionError
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import Display
+from carryover.tasks.runtime.state import Progress
 from carryover.tasks.services import background
-from carryover.tasks.traces.vocabulary import Backend, ContractName
+from carryover.tasks.traces.vocabulary import Backend, ContractName, FinishReason
 
 Watch = Callable[[Event], None]
+OnText = Callable[[str], None]
 
 
 class Agent:
@@ -51,9 +59,14 @@ class Agent:
         *,
         endpoint: str | None = None,
         api_key_variable: str | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        request_timeout_seconds: float = 300.0,
+        max_retries: int = 3,
         backend: Backend | None = None,
         spec: AgentSpec = AgentSpec(),  # noqa: B008 - immutable
-        name: str = "agent",
+        name: str | None = None,
         instructions: str = "",
         skills: Path | str | None = None,
         save_to: Path | str | None = None,
@@ -67,9 +80,15 @@ class Agent:
             model: Name under which the endpoint knows the model, or a client such as `scripted(...)`.
             endpoint: Address of an OpenAI-compatible endpoint, e.g. `http://127.0.0.1:8000/v1`.
             api_key_variable: Environment variable that holds the endpoint's key; None for an endpoint without one.
+            api_key: The key itself, which is never recorded.
+            headers: Sent with every request.
+            extra_body: Fields of a request beside the standard ones.
+            request_timeout_seconds: Limit of one request.
+            max_retries: Further attempts after a connection error, a timeout, 408, 409, 429 or 5xx.
             backend: `fork_tree` or `jupyter`; default: that of `spec.runtime`.
             spec: Budgets, sampling, sandbox, static policy.
-            name: Names the agent in traces, and seeds its sampling and its blocks' random draws.
+            name: Names the agent in traces, and seeds its sampling and its blocks' random draws. Without one, draws
+                differ from agent to agent; the salt is in the journal.
             instructions: Further lines of the system message.
             skills: Folder of Agent Skills: one folder with a `SKILL.md` for each.
             save_to: File that is written before and after every block; `Agent.resume` goes on from it.
@@ -82,16 +101,33 @@ class Agent:
         self.spec = spec
         self.instructions = instructions
         self.tells_surroundings = tells_surroundings
-        self.client = _client(model, endpoint, api_key_variable)
-        self.loop_state = LoopState(name)
+        connection = EndpointSpec(
+            base_url=endpoint or "http://127.0.0.1",
+            api_key_variable=api_key_variable,
+            extra_body=dict(extra_body or {}),
+            request_timeout_seconds=request_timeout_seconds,
+            max_retries=max_retries,
+        )
+        self.client = _client(model, None if endpoint is None else connection, api_key, headers)
+        self.loop_state = LoopState(name or "agent")
         self.text = SemanticStream()
         self.skills: dict[str, Skill] = {}
         self.restored: Restored | None = None
         """After `resume`: what came back, and what did not."""
         self._save_file = None if save_to is None else SaveFile(Path(save_to))
         self.worker = runtime or open_runtime(spec.runtime.with_folder())
-        opened = self.worker.open_interpreter(CONTRACTS[contract], {}, instance_id=name, tool_call_cap=None)
+        salt = secrets.token_hex(8) if name is None else ""
+        opened = self.worker.open_interpreter(
+            CONTRACTS[contract],
+            {},
+            instance_id=self.loop_state.name,
+            salt=salt,
+            tool_call_cap=None,
+            rules=spec.runtime,
+        )
         self.runtime = RuntimeStream(opened)
+        self._branch_count = 0
+        self._is_answering = False
         self._closers: list[Callable[[], None]] = [opened.close]
         if runtime is None:
             self._closers.append(self.worker.close)
@@ -156,30 +192,78 @@ class Agent:
         injected = {entry.name for entry in self.runtime.idle.injected}
         return {name: kind for name, kind in self.runtime.idle.variables().items() if name not in injected}
 
-    def ask(self, question: str, watch: Watch | None = None) -> Answer:
-        """Return the answer to a question; `watch` gets every event.
+    def ask(
+        self,
+        question: str,
+        watch: Watch | None = None,
+        *,
+        returns: Any = None,
+        result_name: str = "result",
+        attempts: int = 3,
+        on_text: OnText | None = None,
+    ) -> Answer:
+        """Return the answer to a question.
 
         Whatever goes wrong on the way ends the answer with a stop reason; see `Answer.stop`.
-        """
-        return background.wait_for(self._answer(question, watch))
 
-    async def ask_async(self, question: str, watch: Watch | None = None) -> Answer:
-        """Return what `ask` returns, on any event loop."""
-        return await asyncio.wrap_future(background.submit(self._answer(question, watch)))
+        Args:
+            question: What to do.
+            watch: Gets every event.
+            returns: Type of a result that the agent must bind: any that Pydantic validates, or the columns of a frame
+                by name, each with the type of its cells. The validated value is `Answer.value`.
+            result_name: Name that it is bound to.
+            attempts: Wrong results that are told to the model before the answer is given up.
+            on_text: Gets the text of replies as the endpoint writes them.
+
+        Raises:
+            BusyError: The agent is answering another question.
+            ValueError: Nothing can be validated as `returns`.
+        """
+        expected = self._expect(returns, result_name, attempts)
+        return background.wait_for(self._answer(question, watch, expected, on_text))
+
+    async def ask_async(
+        self,
+        question: str,
+        watch: Watch | None = None,
+        *,
+        returns: Any = None,
+        result_name: str = "result",
+        attempts: int = 3,
+        on_text: OnText | None = None,
+    ) -> Answer:
+        """Return what `ask` returns, on any event loop.
+
+        Cancelling it leaves a running block to its end; `go_on` continues the question with what the block showed.
+        """
+        expected = self._expect(returns, result_name, attempts)
+        work = self._answer(question, watch, expected, on_text)
+        return await asyncio.wrap_future(background.submit(work))
 
     def go_on(self, watch: Watch | None = None) -> Answer:
-        """Return the answer to a question left open by an interruption.
-
-        A crash or a budget interrupts.
-        """
+        """Return the answer to a question left open by a crash, budget or cancellation."""
         return background.wait_for(self._answer(None, watch))
 
     def stream(self, question: str) -> AsyncIterator[Event]:
         """Yield the events of a question as they come, the `Answer` last."""
         return background.stream(self.play(question))
 
-    def play(self, question: str | None) -> AsyncIterator[Event]:
-        """Yield the events of a question on the agents' own event loop."""
+    async def play(
+        self, question: str | None, *, expected: Expected | None = None, on_text: OnText | None = None
+    ) -> AsyncIterator[Event]:
+        """Yield the events of a question on the agents' own event loop; raise `BusyError` during another one."""
+        if self._is_answering:
+            way_out = "wait for its end, or ask a branch or a peer"
+            raise BusyError(f"{self.loop_state.name} is answering another question; {way_out}")
+        self._is_answering = True
+        try:
+            await self.runtime.settle()  # a cancelled question's block tells its end first
+            async for event in self._machine(question, expected, on_text).play():
+                yield event
+        finally:
+            self._is_answering = False
+
+    def _machine(self, question: str | None, expected: Expected | None, on_text: OnText | None) -> EpisodeMachine:
         speaker = CaveSpeaker(
             question,
             self.text,
@@ -189,20 +273,23 @@ class Agent:
             self.instructions,
             {name: skill.description for name, skill in self.skills.items()},
             self._checkpoint,
-            self.tells_surroundings,
+            expected=expected,
+            on_text=on_text,
+            tells_surroundings=self.tells_surroundings,
         )
-        return EpisodeMachine(self.client, speaker, question_limits(self.spec)).play()
+        return EpisodeMachine(self.client, speaker, question_limits(self.spec))
 
     def branch(self, count: int) -> list["Agent"]:
         """Return agents that continue from the present state.
 
-        Each has decoding seeds of its own. A variable that one of them changes is unchanged in the others. They end
-        with the agent that they come from.
+        Each has decoding seeds and random draws of its own. A variable that one of them changes is unchanged in the
+        others. They end with the agent that they come from.
         """
         branches = []
-        for number in range(count):
+        for _ in range(count):
             interpreter = self.runtime.idle.branch()
-            other = self._derived(f"{self.loop_state.name}/{number}", RuntimeStream(interpreter))
+            other = self._derived(f"{self.loop_state.name}/{self._branch_count}", RuntimeStream(interpreter))
+            self._branch_count += 1
             other.text = SemanticStream(self.text.entries, self.text.question, self.text.tokens_per_character)
             other.loop_state = replace(self.loop_state, name=other.loop_state.name, notes=list(self.loop_state.notes))
             other._closers = [interpreter.close]
@@ -231,6 +318,7 @@ class Agent:
         *,
         functions: dict[str, Any] | None = None,
         types: dict[str, type] | None = None,
+        progress: Progress | None = None,
         **options: Any,
     ) -> Self:
         """Return an agent that resumes from a saved file.
@@ -243,6 +331,7 @@ class Agent:
             model: As for a new agent.
             functions: Host functions and live objects by name: the file does not hold them.
             types: Injected types by name, so that their instances come back as such.
+            progress: Hears how many blocks have run again, and of how many.
             options: Further arguments of `Agent`; without `save_to` the resumed agent writes no file.
         """
         saved = SavedAgent.read(Path(path))
@@ -250,11 +339,11 @@ class Agent:
         agent = cls(model, **(kept | options))
         offered = {**(functions or {}), **({"use_skill": agent._use_skill} if agent.skills else {})}
         try:
-            agent.restored = bring_about(saved, agent.runtime.idle, offered, types or {})
+            agent.restored = bring_about(saved, agent.runtime.idle, offered, types or {}, progress)
         except BaseException:
             agent.close()
             raise
-        agent.loop_state = saved.loop_state
+        agent.loop_state = replace(saved.loop_state, heard_count=0)
         agent.text = SemanticStream(saved.entries, saved.question)
         agent.loop_state.notes += agent.restored.notes()
         if saved.loop_state.is_running:
@@ -279,13 +368,33 @@ class Agent:
         """Close it."""
         self.close()
 
-    async def _answer(self, question: str | None, watch: Watch | None) -> Answer:
+    async def _answer(
+        self,
+        question: str | None,
+        watch: Watch | None,
+        expected: Expected | None = None,
+        on_text: OnText | None = None,
+    ) -> Answer:
         event: Event | None = None
-        async for event in self.play(question):
+        async for event in self.play(question, expected=expected, on_text=on_text):
             if watch is not None:
                 watch(event)
         assert isinstance(event, Answer)
-        return event
+        if expected is None or event.stop is not FinishReason.ANSWER:
+            return event
+        return replace(event, value=expected.value)
+
+    def _expect(self, returns: Any, name: str, attempts: int) -> Expected | None:
+        """Return what a question expects, once the classes of the user's that it needs are injected."""
+        if returns is None:
+            return None
+        expected = Expected(returns, name, attempts)
+        known = {entry.name for entry in self.runtime.interpreter.injected}
+        for kind in expected.classes():
+            if kind.__name__ not in known:
+                with suppress(InjectionError):  # without a source, the agent binds plain data
+                    self.inject(kind.__name__, kind)
+        return expected
 
     def _derived(self, name: str, runtime: RuntimeStream) -> "Agent":
         other = copy(self)
@@ -294,6 +403,8 @@ class Agent:
         other.loop_state = LoopState(name)
         other._closers = []
         other._save_file = None
+        other._branch_count = 0
+        other._is_answering = False
         other.restored = None
         return other
 
@@ -326,10 +437,12 @@ class Agent:
         )
 
 
-def _client(model: str | ModelClient, endpoint: str | None, api_key_variable: str | None) -> ModelClient:
+def _client(
+    model: str | ModelClient, endpoint: EndpointSpec | None, api_key: str | None, headers: Mapping[str, str] | None
+) -> ModelClient:
     if not isinstance(model, str):
         return model
     if endpoint is None:
         raise ValueError(f"model {model!r} has no endpoint; give endpoint='http://127.0.0.1:8000/v1' or a client")
-    spec = EndpointSpec(base_url=endpoint, api_key_variable=api_key_variable, extra_body={})
-    return OpenAIClient(spec, model)
+    key = None if api_key is None else SecretStr(api_key)
+    return OpenAIClient(endpoint, model, key=key, headers=headers)

@@ -1,6 +1,6 @@
 """The rules and budgets of an agent."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from carryover.tasks.runtime.policy import StaticPolicy
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -37,4 +37,12 @@ class AgentSpec(BaseModel):
     max_completion_tokens: int | None = Field(default=None, gt=0)
     """Tokens that one reply may have; None leaves it to the endpoint."""
     runtime: RuntimeSpec = RuntimeSpec(shaping=SizeError(), policy=POLICY)
-    """Backend, sandbox, limits, static policy and output limit of the interpreter."""
+    """Backend, sandbox, limits, static policy and output limit of the interpreter; an agent's own where not given."""
+
+    @field_validator("runtime")
+    @classmethod
+    def _complete(cls, runtime: RuntimeSpec) -> RuntimeSpec:
+        """Give the interpreter an agent's static policy and output limit, unless the caller has set others."""
+        missing = {"shaping": SizeError(), "policy": POLICY}
+        missing = {field: value for field, value in missing.items() if field not in runtime.model_fields_set}
+        return runtime.model_copy(update=missing) if missing else runtime

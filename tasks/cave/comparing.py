@@ -17,7 +17,7 @@ class Continuation(NamedTuple):
     answer: Answer
     """With the stop reason and the tokens."""
     changed: dict[str, str | None]
-    """Variables that it bound, or bound to another type, by name with the new type; None for one that is gone."""
+    """Variables that it bound or changed, also in place, by name with the type; None for one that is gone."""
     state_hash: str | None
     """Of the state after its last block: equal ones ended in the same state. None if it is unknown."""
 
@@ -28,7 +28,7 @@ def compare(question: str, branches: Sequence[Agent]) -> list[Continuation]:
     for one in compare("Clean the orders.", agent.branch(4)):
         print(one.answer.text, one.answer.completion_tokens, one.changed)
     """
-    before = [branch.variables() for branch in branches]
+    before = [_contents(branch) for branch in branches]
 
     async def ask_all() -> list[Answer]:
         return await asyncio.gather(*(branch.ask_async(question) for branch in branches))
@@ -38,7 +38,13 @@ def compare(question: str, branches: Sequence[Agent]) -> list[Continuation]:
 
 
 def _continuation(branch: Agent, answer: Answer, before: dict[str, str]) -> Continuation:
-    after = branch.variables()
-    changed = {name: after.get(name) for name in sorted({*before, *after}) if before.get(name) != after.get(name)}
+    after = _contents(branch)
+    types = branch.runtime.idle.variables()
+    changed = {name: types.get(name) for name in sorted({*before, *after}) if before.get(name) != after.get(name)}
     ran = [entry for entry in branch.runtime.interpreter.journal().entries if isinstance(entry, Ran)]
     return Continuation(branch, answer, changed, ran[-1].observed.state_hash if ran else None)
+
+
+def _contents(branch: Agent) -> dict[str, str]:
+    """Return a digest of each variable's content, injected ones included."""
+    return branch.runtime.idle.fingerprints()

@@ -7,6 +7,7 @@ appends what it added, so saving costs the same after a thousand steps as after 
 import base64
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from carryover.tasks.runtime.journal import Journal, Ran
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import Binding, SharedMemory
 from carryover.tasks.runtime.results import Difference
+from carryover.tasks.runtime.state import Progress
 from carryover.tasks.services.whole_files import write_whole
 
 _VERSION = 1
@@ -110,11 +112,13 @@ class Restored(NamedTuple):
     """Host functions and live objects that were injected once and were not given again."""
     reason: str | None = None
     """Why the whole state is lost; None if it is not."""
+    seconds: float = 0.0
+    """What the replay cost."""
 
     @property
     def is_exact(self) -> bool:
         """Whether every block repeated its observation and nothing is missing."""
-        return self == Restored()
+        return self._replace(seconds=0.0) == Restored()
 
     def notes(self) -> list[str]:
         """Return the notices for the model before its next step."""
@@ -140,6 +144,7 @@ def bring_about(
     interpreter: Interpreter,
     functions: Mapping[str, Any],
     types: Mapping[str, type],
+    progress: Progress | None = None,
 ) -> Restored:
     """Inject again and run the journal again; return the outcome."""
     missing = [
@@ -150,12 +155,14 @@ def bring_about(
     expected = _names_at_the_end(saved.journal)
     differences: tuple[Difference, ...] = ()
     reason = None
+    started = time.perf_counter()
     try:
-        differences = interpreter.replay(saved.journal)
+        differences = interpreter.replay(saved.journal, progress)
     except StateLostError as error:
         reason = str(error)
     lost = expected - set(interpreter.variables())
-    return Restored(differences, tuple(sorted(lost)), tuple(missing), reason)
+    seconds = time.perf_counter() - started
+    return Restored(differences, tuple(sorted(lost)), tuple(missing), reason, seconds)
 
 
 def _inject_again(

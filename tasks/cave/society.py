@@ -7,10 +7,11 @@ is unpickled.
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from carryover.tasks.agent.events import Answer, Event, Observed
-from carryover.tasks.agent.runtime_stream import BusyError, RuntimeStream
+from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.speaker import DEFERRED
+from carryover.tasks.runtime.engine import BusyError
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.objects import InjectionError, RetrievalError
 from carryover.tasks.services.background import wait_for
@@ -85,30 +86,37 @@ async def take_turns(questions: Sequence[tuple[Agent, str]]) -> AsyncIterator[tu
     """Yield the events of agents that take turns, one step a round.
 
     A step is a reply and what its block did, so peers on one interpreter change it in a defined order. The order
-    depends on nothing but the arguments: not on how fast a model answers.
+    depends on nothing but the arguments: not on how fast a model answers. An agent with two questions begins the second
+    when it has answered the first.
     """
     playing = [(agent, agent.play(question)) for agent, question in questions]
     while playing:
-        for player in list(playing):
+        done = []
+        seen: set[int] = set()
+        for player in playing:
             agent, events = player
+            if id(agent) in seen:  # its earlier question comes first
+                continue
+            seen.add(id(agent))
             async for event in events:
                 yield agent, event
-                if isinstance(event, Answer):
-                    playing.remove(player)
-                if isinstance(event, Observed | Answer):
+                if isinstance(event, Answer):  # the last: the loop ends
+                    done.append(player)
+                if isinstance(event, Observed):
                     break
+        playing = [player for player in playing if player not in done]
 
 
 def answer_in_turns(questions: Sequence[tuple[Agent, str]], watch: TurnWatch | None = None) -> list[Answer]:
     """Return the answers of agents that take turns; see `take_turns`."""
 
     async def play() -> list[Answer]:
-        answers: dict[int, Answer] = {}
+        answers: dict[int, list[Answer]] = {}
         async for agent, event in take_turns(questions):
             if watch is not None:
                 watch(agent, event)
             if isinstance(event, Answer):
-                answers[id(agent)] = event
-        return [answers[id(agent)] for agent, _ in questions]
+                answers.setdefault(id(agent), []).append(event)
+        return [answers[id(agent)].pop(0) for agent, _ in questions]
 
     return wait_for(play())

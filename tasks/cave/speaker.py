@@ -1,5 +1,6 @@
 """CaveAgent's speaker: text to the model, objects in the interpreter."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -10,13 +11,15 @@ from carryover.tasks.agent.events import Acted, Asked, Compacted
 from carryover.tasks.agent.machine import Limits
 from carryover.tasks.agent.protocol import Completion, CompletionRequest
 from carryover.tasks.agent.reply import PYTHON_FENCE, Reply, read_reply
-from carryover.tasks.agent.runtime_stream import RuntimeStream
+from carryover.tasks.agent.runtime_stream import Posted, RuntimeStream
 from carryover.tasks.agent.speaker import Complete, Speaker
 from carryover.tasks.agent.stops import Stopped
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.conversation import Entry, SemanticStream
 from carryover.tasks.cave.prompting import fill, new_objects, observation, system_prompt
-from carryover.tasks.runtime.lifetime import lifetime_of
+from carryover.tasks.cave.returns import Expected, WrongResultError
+from carryover.tasks.runtime.lifetime import lifetime_of, names_bound_by
+from carryover.tasks.runtime.objects import RetrievalError
 from carryover.tasks.traces.vocabulary import FinishReason
 
 _COMPACTED_SHARE = 0.5
@@ -43,6 +46,8 @@ class LoopState:
     """Whether the last reply's block has begun and is not observed yet."""
     notes: list[str] = field(default_factory=list)
     """Notices for the model, due with the next user message."""
+    heard_count: int = 0
+    """Blocks on the interpreter whose new names the model was told of, its own included."""
 
 
 class _Summary(NamedTuple):
@@ -73,6 +78,10 @@ class CaveSpeaker(Speaker):
     """Descriptions of the skills by name."""
     checkpoint: Callable[[], None]
     """Called when the state is worth saving: before a block runs, and after it was observed."""
+    expected: Expected | None = None
+    """The result that an answer must have bound."""
+    on_text: Callable[[str], None] | None = None
+    """Hears a reply's text as the endpoint writes it."""
     tells_surroundings: bool = False
     """Whether the system message says what a block has: files, network, time, libraries."""
 
@@ -95,6 +104,8 @@ class CaveSpeaker(Speaker):
         if not self.text.entries:
             self._open()
         parts = [*self._untold(), self.question]
+        if self.expected is not None:
+            parts.append(self.expected.request())
         self.text.add("question", "\n\n".join(part for part in parts if part))
         self.text.question = self.question
         self.checkpoint()
@@ -105,7 +116,7 @@ class CaveSpeaker(Speaker):
         if self.loop_state.notes:
             self.text.add("observation", "\n\n".join(self._untold()))
         seed = decoding_seed(self.loop_state.name, self.loop_state.reply_count, 0)
-        return self._request(self.text, seed)
+        return self._request(self.text, seed)._replace(on_text=self.on_text)
 
     def read(self, completion: Completion) -> Reply:
         """Return the first Python block; other fences belong to an answer."""
@@ -125,13 +136,62 @@ class CaveSpeaker(Speaker):
         deferred: list[Deferred] = []
         DEFERRED.set(deferred)
         self.loop_state.is_running = True
+        running = None
         try:
             self.checkpoint()
-            acted = await self.runtime.run(reply.code or "")
-        finally:
+            running = await self.runtime.start(reply.code or "")
+            acted = await asyncio.shield(running)
+        except asyncio.CancelledError:
+            self._leave(reply, running)
+            raise
+        except BaseException:
             self.loop_state.is_running = False
+            raise
+        self.loop_state.is_running = False
+        self._post(acted)
         self._told = [await work(self.runtime) for work in deferred]
         return acted
+
+    def _leave(self, reply: Reply, running: "asyncio.Future[Acted] | None") -> None:
+        """Observe a cancelled question's block when it ends, so that the question can be continued."""
+        if running is None:
+            self.loop_state.is_running = False
+            self.refuse(fill("not_begun"))
+            return
+
+        def observe_late(done: "asyncio.Future[Acted]") -> None:
+            self.loop_state.is_running = False
+            error = done.exception()
+            if error is None:
+                self._post(done.result())
+                self.observe(reply, done.result())
+            else:
+                self.refuse(fill("stopped_error", error=error))
+
+        running.add_done_callback(observe_late)
+
+    def _post(self, acted: Acted) -> None:
+        """Tell the interpreter's other users which names a block bound."""
+        bound = names_bound_by(acted.code, 0)
+        names = tuple(sorted(bound.keys() & set(acted.result.active_globals)))
+        self.runtime.posted.append(Posted(self.loop_state.name, names))
+
+    async def review(self) -> str | None:
+        """Return what is wrong with the result that was asked for, if anything; give up after so many attempts."""
+        expected = self.expected
+        if expected is None:
+            return None
+        try:
+            value = await asyncio.to_thread(self.runtime.idle.retrieve, expected.name)
+            expected.accept(value)
+        except (RetrievalError, WrongResultError) as error:
+            complaint = fill("wrong_result", name=expected.name, complaint=error)
+        else:
+            return None
+        if expected.attempts_left == 0:
+            raise Stopped(FinishReason.ERROR, error=complaint)
+        expected.attempts_left -= 1
+        return complaint
 
     def observe(self, reply: Reply, acted: Acted) -> str:
         """Tell what the block printed, and what else happened meanwhile."""
@@ -198,13 +258,21 @@ class CaveSpeaker(Speaker):
     def _untold(self) -> list[str]:
         """Return the notes and the entries of new objects, and count them as told."""
         injected = self.runtime.interpreter.injected
-        told = [fill("notice", text=note) for note in self.loop_state.notes]
+        notes = [*self.loop_state.notes, *self._heard()]
+        told = [fill("notice", text=note) for note in notes]
         self.loop_state.notes = []
         entries = new_objects(injected[self.loop_state.told_count :])
         self.loop_state.told_count = len(injected)
         if entries:
             told.append(entries)
         return told
+
+    def _heard(self) -> list[str]:
+        """Return notices about names that blocks of the interpreter's other users bound, and count them as told."""
+        posted = self.runtime.posted[self.loop_state.heard_count :]
+        self.loop_state.heard_count = len(self.runtime.posted)
+        others = [one for one in posted if one.user != self.loop_state.name and one.names]
+        return [fill("bound_by", name=one.user, names=", ".join(one.names)) for one in others]
 
     def _request(self, text: SemanticStream, seed: int) -> CompletionRequest:
         return CompletionRequest(

@@ -189,4 +189,7 @@ def _declaration(agent: Agent) -> str:
         "backend": agent.worker.backend,
         "sandbox_level": agent.worker.sandbox_level,
     }
+    salt = agent.runtime.interpreter.salt
+    if salt:
+        content["salt"] = salt
     return canonical_json(content)

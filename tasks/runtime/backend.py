@@ -30,11 +30,16 @@ class Runtime(ABC):
         instance_id: str,
         salt: str = "",
         tool_call_cap: int | None = 25,
+        rules: RuntimeSpec | None = None,
     ) -> Interpreter:
         """Start an episode's interpreter with host-side tools by name.
 
-        `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract.
+        `instance_id` and `salt` seed `random` and NumPy before every block, equally under every contract. The static
+        policy and the shaping of `rules` take the place of the worker's own.
         """
+        spec = self.spec
+        if rules is not None:
+            spec = spec.model_copy(update={"policy": rules.policy, "shaping": rules.shaping})
         table = ToolTable(tools, tool_call_cap, ObjectGate(self.spec))
         documented = {name: tool.documentation for name, tool in table.tools.items()}
         engine = self.open_engine(lifetime_of(contract), documented)
@@ -43,7 +48,7 @@ class Runtime(ABC):
             table,
             engine,
             identity=Identity(instance_id, salt),
-            spec=self.spec,
+            spec=spec,
             level=self.sandbox_level,
         )
 

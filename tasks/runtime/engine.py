@@ -216,7 +216,7 @@ class Engine(ABC):
         """Return a variable of the next block; raise `RetrievalError` if it is missing or does not travel."""
         return self._fetch(name, ("fetch", name))
 
-    def ask_of_variables(self, kind: Literal["types", "digests"]) -> dict[str, str]:
+    def ask_of_variables(self, kind: Literal["types", "digests", "fingerprints"]) -> dict[str, str]:
         """Return each variable's type name, or digest, by its name; raise `RetrievalError` for a malformed answer."""
         answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):

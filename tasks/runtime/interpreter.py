@@ -32,7 +32,7 @@ from carryover.tasks.runtime.objects import (
 from carryover.tasks.runtime.policy import describe_violations
 from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, Display, RuntimeEvent
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
-from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState
+from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState, Progress
 from carryover.tasks.runtime.surroundings import describe_surroundings
 from carryover.tasks.runtime.tools import ToolTable
 
@@ -82,6 +82,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self._state = EpisodeState(lifetime_of(contract), engine, spec.shaping)
         self._gate = tools.gate
         self._step = 0
+        self._branch_count = 0
         self._untold: tuple[str, ...] = ()
         """Notices for the model, due with the next block's result."""
         self.closes_last = contextlib.ExitStack()
@@ -268,6 +269,11 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return tuple(shown for shown in self.displays if shown.data.keys() >= _FIGURE_TYPES)
 
     @property
+    def salt(self) -> str:
+        """What seeds random draws beside the instance's name."""
+        return self._identity.salt
+
+    @property
     def bindings(self) -> tuple[Binding, ...]:
         """Injected bindings as sent, in the order of `injected`."""
         return tuple(self._state.engine.installed)
@@ -291,6 +297,14 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         with self._alone():
             return self._state.engine.ask_of_variables("types")
 
+    def fingerprints(self) -> dict[str, str]:
+        """Return a digest of each user variable's content; of what does not travel or is large, one of its type.
+
+        Raise `StateLostError` if no process holds the state.
+        """
+        with self._alone():
+            return self._state.engine.ask_of_variables("fingerprints")
+
     def snapshot(self) -> EpisodeSnapshot:
         """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
         with self._alone():
@@ -309,15 +323,17 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     def branch(self) -> "Interpreter":
         """Return a second interpreter that continues from the present state by itself; the tools are the same.
 
-        Its first result tells the model what did not come along.
+        Its random draws are its own. Its first result tells the model what did not come along.
         """
         with self._alone():
             state, recovered = self._state.branch()
+        self._branch_count += 1
+        salt = f"{self._identity.salt}/{self._branch_count}"
         other = Interpreter(
             self.contract,
             self._tools.copy(),
             state.engine,
-            identity=self._identity,
+            identity=self._identity._replace(salt=salt),
             spec=self._spec,
             level=self.sandbox_level,
         )
@@ -325,7 +341,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         other._step = self._step
         other._untold = recovered.notices
         other.injected = list(self.injected)
-        other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices)})
+        other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices), "salt": salt})
         return other
 
     def save(self, path: Path) -> None:
@@ -364,8 +380,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
 
-    def replay(self, journal: Journal) -> tuple[Difference, ...]:
-        """Run a journal's blocks as `reload` does, and raise what it raises."""
+    def replay(self, journal: Journal, progress: Progress | None = None) -> tuple[Difference, ...]:
+        """Run a journal's blocks as `reload` does, and raise what it raises; `progress` hears of each block."""
+        started = time.perf_counter()
         if journal.contract != self.contract:
             raise ValueError(f"it was recorded under {journal.contract.name}, this is {self.contract.name}")
         if missing := self._state.not_installed(journal.entries):
@@ -373,11 +390,12 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self._identity = Identity(journal.instance_id, journal.salt)
         self._gate.references.begin_generation(journal.step_count)
         with self._alone():
-            found = self._state.reload(journal.entries)
+            found = self._state.reload(journal.entries, progress)
         self._step = journal.step_count
         if any(difference.field == "state_hash" for difference in found):
             found += changed_variables(self._step, journal.digests, self._digests())
-        self._note("reload", detail={"difference_count": len(found)})
+        seconds = time.perf_counter() - started
+        self._note("reload", detail={"difference_count": len(found), "seconds": seconds})
         return found
 
     def close(self) -> None:

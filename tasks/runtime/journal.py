@@ -74,6 +74,12 @@ class Ran:
     observed: BlockObservation
     kind: Literal["ran"] = "ran"
 
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether the block ended by an interrupt, at its time limit or by hand."""
+        last_line = (self.observed.error or "").rpartition("\n")[2]
+        return last_line.partition(":")[0] == INTERRUPTED
+
     def differences(self, replayed: BlockObservation, asked: Sequence[Request]) -> list[Difference]:
         """Return where the block that ran again showed something else, or asked its tools something else."""
         step = self.block.step

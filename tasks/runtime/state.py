@@ -1,7 +1,7 @@
 """The state of an episode's interpreter: which names live, how it came about, and how to get it back."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -14,6 +14,9 @@ from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.runtime.process.node import Canaries
 from carryover.tasks.runtime.results import Difference, Display
 from carryover.tasks.runtime.shaping import Shaping
+
+Progress = Callable[[int, int], None]
+"""Hears how many blocks of a replay have run, and of how many."""
 
 
 class Memory(NamedTuple):
@@ -182,16 +185,16 @@ class EpisodeState:
         other._recall(self._remember())
         return other, other._recover(recovery)
 
-    def reload(self, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
+    def reload(self, entries: tuple[Entry, ...], progress: Progress | None = None) -> tuple[Difference, ...]:
         """Replay to another state, which ends all snapshots; raise `StateLostError` if a block ends otherwise."""
         self._history = object()
-        return self._bring_about(entries)
+        return self._bring_about(entries, progress)
 
-    def _bring_about(self, entries: Sequence[Entry]) -> tuple[Difference, ...]:
+    def _bring_about(self, entries: Sequence[Entry], progress: Progress | None = None) -> tuple[Difference, ...]:
         """Run what was recorded in a new namespace; return every observation that came out otherwise."""
         installed = tuple(self.engine.installed)
         try:
-            found = self._do_again(entries, list(installed))
+            found = self._do_again(entries, list(installed), progress)
             self.engine.canaries()  # a state whose process ends again is not restored
         except (StateLostError, InjectionError) as error:
             self.engine.restart(installed)
@@ -204,11 +207,15 @@ class EpisodeState:
         recorded = Counter(entry.name for entry in entries if isinstance(entry, Installed))
         return tuple(sorted(recorded - Counter(binding.name for binding in self.engine.installed)))
 
-    def _do_again(self, entries: Iterable[Entry], installed: list[Binding]) -> tuple[Difference, ...]:
+    def _do_again(
+        self, entries: Sequence[Entry], installed: list[Binding], progress: Progress | None
+    ) -> tuple[Difference, ...]:
         """Do what was recorded, and install in its turn what is installed here; what was not recorded comes last."""
         self.engine.restart(())
         self._recall(_NOTHING)
         found: list[Difference] = []
+        block_count = sum(isinstance(entry, Ran) for entry in entries)
+        done_count = 0
         for entry in entries:
             match entry:
                 case Dropped(name):
@@ -217,17 +224,27 @@ class EpisodeState:
                     first = [binding.name for binding in installed].index(name)
                     self.install(installed.pop(first))
                 case Ran():
-                    answers = RecordedAnswers(entry.replies)
-                    try:
-                        self.run(entry.block, answers, lambda replies=entry.replies: replies)
-                    except BlockKilledError as error:
-                        raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
-                    ran = self.journal[-1]
-                    assert isinstance(ran, Ran)
-                    found += entry.differences(ran.observed, answers.asked)
+                    found += self._run_again(entry)
+                    done_count += 1
+                    if progress is not None:
+                        progress(done_count, block_count)
         for binding in installed:
             self.install(binding)
         return tuple(found)
+
+    def _run_again(self, entry: Ran) -> list[Difference]:
+        """Run a recorded block, unless it was interrupted: that would happen elsewhere. Return what differs."""
+        if entry.was_interrupted:
+            self.journal.append(entry)
+            return [Difference(entry.block.step, "interrupted", "ran until it was interrupted", "not run again")]
+        answers = RecordedAnswers(entry.replies)
+        try:
+            self.run(entry.block, answers, lambda: entry.replies)
+        except BlockKilledError as error:
+            raise StateLostError(f"step {entry.block.step} does not end as it did: {error}") from error
+        ran = self.journal[-1]
+        assert isinstance(ran, Ran)
+        return entry.differences(ran.observed, answers.asked)
 
     def _recover(self, recovery: Recovery, *, undoes_last: bool = False) -> Recovered:
         """Classify the recovery, and replay the journal if no process holds the state."""

@@ -4,6 +4,7 @@ import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is 
 import contextlib
 import functools
 import sys
+from _blake2 import blake2b  # hashlib would load OpenSSL into every interpreter
 from collections.abc import Callable, Sequence
 from os import (  # references of our own: a block may rebind what a module holds
     WNOHANG,
@@ -35,6 +36,7 @@ _ERROR_LIMIT = 1000
 """Characters of an error that is passed to the host."""
 _TYPE_LIMIT = 100
 _DIGESTS_LIMIT = 300
+_FINGERPRINT_LIMIT_BYTES = 16 << 20
 
 
 class Server:
@@ -296,6 +298,11 @@ class Server:
         except (RuntimeError, IndexError, TypeError, MemoryError):  # a thread changes values meanwhile, or no room
             return {}
 
+    def answer_fingerprints(self) -> dict[str, str]:
+        """Give a digest of each variable's content, or of its type where it has no form to travel in or is large."""
+        values = self.runner.user_values()
+        return {name: _fingerprint(values[name]) for name in [*values][:_DIGESTS_LIMIT]}
+
     def answer_place(self, name: str, size: int, descriptor: int) -> str | None:
         """Put a file into the scratch folder for all blocks to come; return the error, if any."""
         from .values import transfer
@@ -372,6 +379,21 @@ def _type_name(kind: type) -> str:
     if type(module) is str:
         library = module.partition(".")[0]
     return (name if library in ("", "builtins", "__main__") else f"{library}.{name}")[:_TYPE_LIMIT]
+
+
+def _fingerprint(value: Any) -> str:
+    from .values import tree
+
+    kind = _type_name(type(value))
+    try:
+        encoded = tree.encode(value)
+        if encoded.size > _FINGERPRINT_LIMIT_BYTES:
+            return f"{kind} of {encoded.size} bytes"
+        content = memoryview(bytearray(encoded.size))
+        encoded.write(content)
+    except Exception:  # noqa: BLE001 - it does not travel, or the object's own code fails
+        return kind
+    return f"{kind} {blake2b(content, digest_size=16).hexdigest()}"
 
 
 def _reason(error: Exception) -> str:

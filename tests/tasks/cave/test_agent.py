@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pandas as pd
 import pytest
 
-from carryover.tasks.agent.runtime_stream import BusyError
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.scripted import block, scripted
+from carryover.tasks.runtime.engine import BusyError
 from carryover.tasks.runtime.objects import InjectionError, RetrievalError
 from carryover.tasks.traces.vocabulary import FinishReason
 

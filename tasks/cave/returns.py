@@ -1,0 +1,180 @@
+"""Typed results: what a question asks the agent to bind, and whether it did."""
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+)
+
+from carryover.tasks.cave.prompting import fill
+from carryover.tasks.runtime.inside.values.instances import is_users
+from carryover.tasks.runtime.objects import Record
+
+_ERRORS_TOLD = 10
+_SCALARS = ("int", "float", "bool", "str", "datetime")
+"""What a column of a frame may be asked to hold."""
+
+
+class WrongResultError(ValueError):
+    """The value is not what was asked for."""
+
+
+class Expected:
+    """A result that the agent must bind before it answers."""
+
+    def __init__(self, kind: Any, name: str, attempts: int) -> None:
+        """Ask for a value of a type under a name.
+
+        Args:
+            kind: A type that Pydantic validates, or the columns of a frame by name, each with the type of its cells.
+            name: Name to which the agent binds the value.
+            attempts: Answers with a wrong result, after each of which the agent is asked again; then it is given up.
+
+        Raises:
+            ValueError: Nothing can be validated by that.
+        """
+        self.kind = kind
+        self.name = name
+        self.attempts_left = attempts
+        self.value: Any = None
+        """The validated value, once it is there."""
+        self._columns = _columns_of(kind)
+        self._adapter = None if self._columns is not None else _adapter_of(kind)
+
+    def request(self) -> str:
+        """Return what the agent is told with the question."""
+        return fill("returns", name=self.name, kind=self._told_kind())
+
+    def classes(self) -> list[type]:
+        """Return the classes of the user's that the agent needs to make such a value."""
+        found: list[type] = []
+        waiting = [] if self._columns is not None else [self.kind]
+        for one in waiting:
+            waiting += typing.get_args(one)
+            if isinstance(one, type) and typing.get_origin(one) is None and is_users(one):
+                found.append(one)
+        return found
+
+    def accept(self, value: Any) -> None:
+        """Keep a value; raise `WrongResultError` with what is wrong about it."""
+        if self._columns is not None:
+            _check_frame(value, self._columns)
+            self.value = value
+            return
+        assert self._adapter is not None
+        try:
+            self.value = self._adapter.validate_python(_as_data(value), by_alias=True, by_name=True)
+        except ValidationError as error:
+            raise WrongResultError(_complaints(error)) from error
+
+    def _told_kind(self) -> str:
+        if self._columns is None:
+            return getattr(self.kind, "__name__", None) or str(self.kind)
+        listed = ", ".join(f"{column} ({kind})" for column, kind in self._columns.items())
+        return f"a DataFrame with the columns {listed}"
+
+
+def _columns_of(kind: Any) -> dict[str, str] | None:
+    """Return the names of the cells' types by column; None if no frame is asked for."""
+    if not isinstance(kind, Mapping):
+        return None
+    columns = {str(column): getattr(cells, "__name__", str(cells)) for column, cells in kind.items()}
+    for column, cells in columns.items():
+        if cells not in _SCALARS:
+            raise ValueError(f"column {column!r} of unknown type {cells!r}; choose from {', '.join(_SCALARS)}")
+    return columns
+
+
+def _adapter_of(kind: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticSchemaGenerationError as error:
+        raise ValueError(f"no value can be validated as {kind!r:.200}: {error.message}") from error
+    except PydanticUserError:  # a class with a configuration of its own
+        return TypeAdapter(kind)
+
+
+def _as_data(value: Any) -> Any:
+    """Return instances as the data that they hold, so that their own types validate it."""
+    fields = _fields_of(value)
+    if fields is not None:
+        return {name: _as_data(one) for name, one in fields.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_as_data(one) for one in value)
+    if type(value) is dict:
+        return {key: _as_data(one) for key, one in value.items()}
+    return value
+
+
+def _fields_of(value: Any) -> dict[str, Any] | None:
+    """Return an instance's fields by name; None for a value that is no instance of data."""
+    if isinstance(value, BaseModel):
+        return dict(vars(value))
+    if isinstance(value, Record):
+        return value.fields
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+    return None
+
+
+def _complaints(error: ValidationError) -> str:
+    """Return one line for each thing that is wrong."""
+    found = error.errors(include_url=False, include_context=False)
+    lines = [f"{'.'.join(map(str, one['loc'])) or 'value'}: {one['msg']}" for one in found[:_ERRORS_TOLD]]
+    if len(found) > _ERRORS_TOLD:
+        lines.append(f"... and {len(found) - _ERRORS_TOLD} more")
+    return "\n".join(lines)
+
+
+def _check_frame(value: Any, columns: Mapping[str, str]) -> None:
+    library = type(value).__module__.partition(".")[0]
+    if type(value).__name__ != "DataFrame" or library not in ("pandas", "polars"):
+        raise WrongResultError(f"it is a {type(value).__name__}, not a DataFrame")
+    missing = [column for column in columns if column not in value.columns]
+    if missing:
+        raise WrongResultError(f"it has no column {', '.join(missing)}; it has {', '.join(map(str, value.columns))}")
+    kind_of = _pandas_kind if library == "pandas" else _polars_kind
+    wrong = []
+    for column, wanted in columns.items():
+        found = kind_of(value[column])
+        is_number = wanted == "float" and found == "int"
+        if found != wanted and not is_number:
+            wrong.append(f"column {column} holds {found}, not {wanted}")
+    if wrong:
+        raise WrongResultError("\n".join(wrong))
+
+
+def _pandas_kind(series: Any) -> str:
+    from pandas.api import types
+
+    tests = {
+        "bool": types.is_bool_dtype,
+        "int": types.is_integer_dtype,
+        "float": types.is_float_dtype,
+        "datetime": types.is_datetime64_any_dtype,
+        "str": types.is_string_dtype,
+    }
+    for kind, is_kind in tests.items():
+        if is_kind(series):
+            return kind
+    return str(series.dtype)
+
+
+def _polars_kind(series: Any) -> str:
+    import polars
+
+    dtype = series.dtype
+    if dtype.is_integer():
+        return "int"
+    if dtype.is_float():
+        return "float"
+    named = {polars.Boolean: "bool", polars.String: "str", polars.Datetime: "datetime", polars.Date: "datetime"}
+    return named.get(dtype.base_type(), str(dtype))

@@ -1,0 +1,120 @@
+"""Typed results: the agent is told what to bind, and a mismatch goes back to it."""
+
+import dataclasses
+
+import pandas as pd
+import polars as pl
+import pytest
+from pydantic import BaseModel, Field
+
+from carryover.tasks.cave.returns import Expected, WrongResultError
+from carryover.tasks.cave.scripted import block, scripted
+from carryover.tasks.traces.vocabulary import FinishReason
+
+
+class Portfolio(BaseModel):
+    """Shares by name."""
+
+    shares: dict[str, int]
+    cash: float = Field(default=0.0, ge=0)
+
+
+@dataclasses.dataclass
+class Trade:
+    """A purchase."""
+
+    name: str
+    count: int
+
+
+class Plain:
+    """A class without fields."""
+
+
+def test_result_of_a_type_is_validated_and_returned(open_agent, watched, either_runtime):
+    model = watched(scripted(block("result = Portfolio(shares={'a': 1}, cash=2)"), "Done."))
+    agent = open_agent(model, on=either_runtime)
+    answer = agent.ask("Buy.", returns=Portfolio)
+    assert (answer.stop, answer.value) == (FinishReason.ANSWER, Portfolio(shares={"a": 1}, cash=2.0))
+    assert "Bind the result to the name `result` before you answer. It must be: Portfolio." in model.shown(0)
+    assert "class Portfolio" in model.requests[0].messages[0].content
+
+
+def test_mismatch_goes_back_as_an_observation(open_agent, watched):
+    model = watched(
+        scripted(
+            block("mine = Portfolio(shares={})\nmine.cash = -1.0"),
+            "Done.",
+            "Done, I say.",
+            block("mine = {'shares': {'a': '2'}}"),
+            "Done now.",
+        )
+    )
+    answer = open_agent(model).ask("Buy.", returns=Portfolio, result_name="mine")
+    assert (str(answer), answer.value) == ("Done now.", Portfolio(shares={"a": 2}))
+    assert "The result `mine` is not what was asked for:\ncash: Input should be greater than or equal" in model.shown(2)
+
+
+def test_missing_result_is_a_mismatch(open_agent, watched):
+    model = watched(scripted("Done.", block("result = 3"), "Done."))
+    answer = open_agent(model).ask("Count.", returns=int)
+    assert answer.value == 3
+    assert "no variable 'result' is alive" in model.shown(1)
+
+
+def test_answer_is_given_up_after_so_many_attempts(open_agent, watched):
+    model = watched(scripted(*["Done."] * 9))
+    answer = open_agent(model).ask("Count.", returns=int, attempts=2)
+    assert (answer.stop, answer.value, len(model.requests)) == (FinishReason.ERROR, None, 3)
+    assert "no variable 'result' is alive" in answer.text
+
+
+def test_question_without_a_type_has_no_value(open_agent):
+    assert open_agent("Done.").ask("Go.").value is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        (int, "3", 3),
+        (list[int], (1, 2), [1, 2]),
+        (dict[str, Trade], {"a": Trade("x", "3")}, {"a": Trade("x", 3)}),
+        (list[Portfolio], [Portfolio.model_construct(shares={"a": 1}, cash=1)], [Portfolio(shares={"a": 1}, cash=1)]),
+        (int | None, None, None),
+    ],
+)
+def test_value_is_what_pydantic_makes_of_it(kind, value, expected):
+    asked = Expected(kind, "result", 0)
+    asked.accept(value)
+    assert asked.value == expected
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_frame_is_checked_by_its_columns(make):
+    asked = Expected({"customer": str, "euro": float, "count": int}, "totals", 0)
+    assert asked.request().endswith(
+        "It must be: a DataFrame with the columns customer (str), euro (float), count (int)."
+    )
+    frame = make({"customer": ["a"], "euro": [1], "count": [2], "more": [True]})
+    asked.accept(frame)
+    assert asked.value is frame
+    with pytest.raises(WrongResultError, match="it has no column euro, count; it has customer"):
+        asked.accept(make({"customer": ["a"]}))
+    with pytest.raises(WrongResultError, match="column customer holds int, not str\ncolumn count holds float, not int"):
+        asked.accept(make({"customer": [1], "euro": [1.0], "count": [2.5]}))
+    with pytest.raises(WrongResultError, match="it is a list, not a DataFrame"):
+        asked.accept([])
+
+
+def test_column_of_an_unknown_type_is_refused():
+    with pytest.raises(ValueError, match="column 'a' of unknown type 'Plain'; choose from int, float"):
+        Expected({"a": Plain}, "result", 0)
+
+
+def test_instance_of_an_ordinary_class_is_accepted_as_it_is():
+    asked = Expected(Plain, "result", 0)
+    plain = Plain()
+    asked.accept(plain)
+    assert asked.value is plain
+    with pytest.raises(WrongResultError, match="Input should be an instance of Plain"):
+        asked.accept(3)
