@@ -172,6 +172,9 @@ class EpisodeMachine:
             refused = Refusal(ErrorKind.PROTOCOL, "WrongResult", complaint)
             return Observed(self._speaker.refuse(complaint), refusal=refused)
         acted = await self._speaker.act(reply)
+        prompt_tokens, completion_tokens = self._speaker.take_tokens()
+        self._prompt_tokens += prompt_tokens
+        self._completion_tokens += completion_tokens
         is_over = self._speaker.is_over() or self._is_final()
         text = None if is_over else self._speaker.observe(reply, acted)
         return Observed(text, acted, has_note=reply.code is not None and reply.block_count > 1)

@@ -42,6 +42,10 @@ class Speaker(ABC):
     async def act(self, reply: Reply) -> Acted:
         """Run what a reply holds."""
 
+    def take_tokens(self) -> tuple[int, int]:
+        """Return the prompt and completion tokens that actions spent on models since this was asked last."""
+        return 0, 0
+
     async def review(self) -> str | None:
         """Return why an answer does not end the episode; None to accept it, `Stopped` to give up."""
         return None

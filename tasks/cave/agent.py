@@ -19,6 +19,7 @@ from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.agent.stops import RUNTIME_FAULTS
 from carryover.tasks.cave.agent_spec import AgentSpec
+from carryover.tasks.cave.asking import Allowance
 from carryover.tasks.cave.conversation import SemanticStream
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.returns import Expected
@@ -220,7 +221,7 @@ class Agent:
             ValueError: Nothing can be validated as `returns`.
         """
         expected = self._expect(returns, result_name, attempts)
-        return background.wait_for(self._answer(question, watch, expected, on_text))
+        return background.wait_for(self.answer(question, watch, expected, on_text))
 
     async def ask_async(
         self,
@@ -237,12 +238,12 @@ class Agent:
         Cancelling it leaves a running block to its end; `go_on` continues the question with what the block showed.
         """
         expected = self._expect(returns, result_name, attempts)
-        work = self._answer(question, watch, expected, on_text)
+        work = self.answer(question, watch, expected, on_text)
         return await asyncio.wrap_future(background.submit(work))
 
     def go_on(self, watch: Watch | None = None) -> Answer:
         """Return the answer to a question left open by a crash, budget or cancellation."""
-        return background.wait_for(self._answer(None, watch))
+        return background.wait_for(self.answer(None, watch))
 
     def stream(self, question: str) -> AsyncIterator[Event]:
         """Yield the events of a question as they come, the `Answer` last."""
@@ -258,12 +259,15 @@ class Agent:
         self._is_answering = True
         try:
             await self.runtime.settle()  # a cancelled question's block tells its end first
-            async for event in self._machine(question, expected, on_text).play():
+            allowance = Allowance(self.runtime, self.spec.timeout_seconds, self.spec.max_tokens)
+            async for event in self._machine(question, expected, on_text, allowance).play():
                 yield event
         finally:
             self._is_answering = False
 
-    def _machine(self, question: str | None, expected: Expected | None, on_text: OnText | None) -> EpisodeMachine:
+    def _machine(
+        self, question: str | None, expected: Expected | None, on_text: OnText | None, allowance: Allowance
+    ) -> EpisodeMachine:
         speaker = CaveSpeaker(
             question,
             self.text,
@@ -274,6 +278,7 @@ class Agent:
             {name: skill.description for name, skill in self.skills.items()},
             self._checkpoint,
             expected=expected,
+            allowance=allowance,
             on_text=on_text,
             tells_surroundings=self.tells_surroundings,
         )
@@ -368,13 +373,14 @@ class Agent:
         """Close it."""
         self.close()
 
-    async def _answer(
+    async def answer(
         self,
         question: str | None,
-        watch: Watch | None,
+        watch: Watch | None = None,
         expected: Expected | None = None,
         on_text: OnText | None = None,
     ) -> Answer:
+        """Return the answer to a question, on the agents' own event loop."""
         event: Event | None = None
         async for event in self.play(question, expected=expected, on_text=on_text):
             if watch is not None:

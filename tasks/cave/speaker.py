@@ -15,6 +15,7 @@ from carryover.tasks.agent.runtime_stream import Posted, RuntimeStream
 from carryover.tasks.agent.speaker import Complete, Speaker
 from carryover.tasks.agent.stops import Stopped
 from carryover.tasks.cave.agent_spec import AgentSpec
+from carryover.tasks.cave.asking import ALLOWANCE, Allowance
 from carryover.tasks.cave.conversation import Entry, SemanticStream
 from carryover.tasks.cave.prompting import fill, new_objects, observation, system_prompt
 from carryover.tasks.cave.returns import Expected, WrongResultError
@@ -80,6 +81,8 @@ class CaveSpeaker(Speaker):
     """Called when the state is worth saving: before a block runs, and after it was observed."""
     expected: Expected | None = None
     """The result that an answer must have bound."""
+    allowance: Allowance | None = None
+    """What its blocks may spend on questions of their own."""
     on_text: Callable[[str], None] | None = None
     """Hears a reply's text as the endpoint writes it."""
     tells_surroundings: bool = False
@@ -139,7 +142,11 @@ class CaveSpeaker(Speaker):
         running = None
         try:
             self.checkpoint()
-            running = await self.runtime.start(reply.code or "")
+            outer = ALLOWANCE.set(self.allowance)
+            try:
+                running = await self.runtime.start(reply.code or "")
+            finally:
+                ALLOWANCE.reset(outer)
             acted = await asyncio.shield(running)
         except asyncio.CancelledError:
             self._leave(reply, running)
@@ -154,6 +161,8 @@ class CaveSpeaker(Speaker):
 
     def _leave(self, reply: Reply, running: "asyncio.Future[Acted] | None") -> None:
         """Observe a cancelled question's block when it ends, so that the question can be continued."""
+        if self.allowance is not None:
+            self.allowance.cancel()
         if running is None:
             self.loop_state.is_running = False
             self.refuse(fill("not_begun"))
@@ -175,6 +184,12 @@ class CaveSpeaker(Speaker):
         bound = names_bound_by(acted.code, 0)
         names = tuple(sorted(bound.keys() & set(acted.result.active_globals)))
         self.runtime.posted.append(Posted(self.loop_state.name, names))
+
+    def take_tokens(self) -> tuple[int, int]:
+        """Return the tokens of the models and agents that the last block asked."""
+        if self.allowance is None:
+            return 0, 0
+        return self.allowance.take_tokens()
 
     async def review(self) -> str | None:
         """Return what is wrong with the result that was asked for, if anything; give up after so many attempts."""

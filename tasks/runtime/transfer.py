@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from carryover.tasks.runtime.inside.framing import Channel, FrameError
-from carryover.tasks.runtime.inside.values.frames import LIBRARIES
 from carryover.tasks.runtime.inside.values.transfer import SMALL_BYTES
-from carryover.tasks.runtime.inside.values.tree import is_harmless
+from carryover.tasks.runtime.inside.values.tree import LIBRARIES, is_harmless
 from carryover.tasks.runtime.objects import NO_MEMORY, Binding, InjectionError, RetrievalError, SharedMemory
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox.launch import SandboxProcess, launch

@@ -7,14 +7,20 @@ import asyncio
 import inspect
 import os
 import threading
+import time
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 _THREADS = 512
 """Blocks that may run at a time; a thread starts when it is first needed."""
+
+
+AWAITED_SECONDS: ContextVar[float] = ContextVar("awaited_seconds", default=0.0)
+"""What this context has spent in `awaited`."""
 
 
 def submit(work: Coroutine[Any, Any, Result]) -> "Future[Result]":
@@ -47,7 +53,11 @@ def awaited(result: Any) -> Any:
     async def finish() -> Any:
         return await result
 
-    return wait_for(finish())
+    started = time.monotonic()
+    try:
+        return wait_for(finish())
+    finally:
+        AWAITED_SECONDS.set(AWAITED_SECONDS.get() + time.monotonic() - started)
 
 
 async def stream(events: AsyncIterator[Result]) -> AsyncIterator[Result]:

@@ -3,15 +3,14 @@
 import pandas as pd
 
 from carryover.tasks.cave.agent import Agent
+from carryover.tasks.cave.asking import employ
 from carryover.tasks.cave.scripted import block, scripted
-from carryover.tasks.cave.society import direct
 
-DIRECTOR = (
-    block('delegate("cleaner", "Drop the rows without a price.", give=["prices"], take=["clean"])'),
-    block('delegate("analyst", "Find the mean price by city.", give=["clean"], take=["means"])'),
-    block("print(means.price.max())"),
-    "The dearest city has a mean price of 30.",
-)
+ASKING = """\
+clean = cleaner.ask("Drop the rows without a price.", give={"prices": prices}, take="clean")
+means = analyst.ask("Find the mean price by city.", give={"clean": clean}, take="means")
+print(means.price.max())"""
+DIRECTOR = (block(ASKING), "The dearest city has a mean price of 30.")
 CLEANER = (block("clean = prices.dropna()\nprint(len(clean), 'rows')"), "Two rows are left, in clean.")
 ANALYST = (block("means = clean.groupby('city', as_index=False).price.mean()"), "The means are in means.")
 
@@ -24,7 +23,7 @@ def main() -> pd.DataFrame:
         Agent(scripted(*CLEANER), name="cleaner", instructions="You clean frames.") as cleaner,
         Agent(scripted(*ANALYST), name="analyst", instructions="You compute statistics.") as analyst,
     ):
-        direct(director, {"cleaner": cleaner, "analyst": analyst})
+        employ(director, {"cleaner": cleaner, "analyst": analyst})
         director.inject("prices", prices)
         print(director.ask("Which mean price is the highest?"))
         return director.retrieve("means")

@@ -11,6 +11,7 @@ import mmap
 import os
 import resource
 import signal
+import tempfile
 from typing import NoReturn
 
 from .framing import Channel
@@ -40,6 +41,7 @@ def main(descriptor: int) -> NoReturn:
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=False))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    tempfile.tempdir = "/"  # torch asks for one when it is imported, and none can be written to
     channel.send(("ready", None))
     while True:
         try:
@@ -47,7 +49,8 @@ def main(descriptor: int) -> NoReturn:
         except EOFError:
             os._exit(0)
         for library in libraries:
-            importlib.import_module(library)
+            with contextlib.suppress(ImportError):  # decoding says what is missing
+                importlib.import_module(library)
         if os.fork() == 0:
             channel.close()
             _decode(Channel(_socket.socket(fileno=connection)), memory, size, libraries, limit_bytes)

@@ -1,13 +1,14 @@
 """Watching over a running block: its tool calls, which enter the host here, its time, its memory, its end."""
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from carryover.tasks.runtime.engine import BlockKilledError, CallInterruptedError, Dispatch, Report, parse_report
 from carryover.tasks.runtime.inside.framing import ANSWER_LIMIT_BYTES
-from carryover.tasks.runtime.inside.values.frames import LIBRARIES
+from carryover.tasks.runtime.inside.values.tree import LIBRARIES
 from carryover.tasks.runtime.notices import INTERRUPTED, UNFIT
 from carryover.tasks.runtime.objects import NO_MEMORY, SharedMemory
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
@@ -15,6 +16,7 @@ from carryover.tasks.runtime.process.strays import end_strays, put_strays_last
 from carryover.tasks.runtime.process.watcher import WATCHER
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched
+from carryover.tasks.services.background import AWAITED_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +126,8 @@ class _Offers:
     def answer_call(self, ticket: int, call: Callable[[], tuple[Any, ...]]) -> None:
         """Send a call's reply; raise `NodeGoneError` for one that no JSON parser survives."""
         try:
-            reply = call()
+            with self._clock.stopped():
+                reply = call()
             self._clock.check()
             self._send(ticket, reply)
         except CallInterruptedError as stopped:
@@ -172,6 +175,16 @@ class _Clock:
         self.reason = reason
         self._set(self._spec.interrupt_grace_seconds)
         self._node.interrupt()
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Leave out of the block's time what asynchronous tools take."""
+        before = AWAITED_SECONDS.get()
+        try:
+            yield
+        finally:
+            self._deadline += AWAITED_SECONDS.get() - before
+            self._node.channel.deadline = self._deadline
 
     def send(self, reply: tuple[Any, ...], descriptors: tuple[int, ...] = ()) -> None:
         """Send a reply; raise `BlockKilledError` if the block does not take it in time."""

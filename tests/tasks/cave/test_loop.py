@@ -175,7 +175,7 @@ PLACE = object()
 def test_two_agents_that_do_the_same_send_the_same_bytes(open_agent, watched):
     def play() -> list:
         model = watched(scripted(block("import random\nprint(random.random())"), block("1 / 0"), "Done."))
-        agent = open_agent(model)
+        agent = open_agent(model, name="same")
         agent.inject("limit", 3, description="A limit.")
         agent.inject("look", lambda place=PLACE: place)
         agent.ask("Go.")

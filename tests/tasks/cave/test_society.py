@@ -3,13 +3,12 @@
 import asyncio
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from carryover.tasks.agent.events import Observed
-from carryover.tasks.cave.examples import newsroom, ten_lines, town
+from carryover.tasks.cave.examples import long_text, newsroom, ten_lines, town
 from carryover.tasks.cave.scripted import block, scripted
-from carryover.tasks.cave.society import answer_in_turns, direct, hand_over
+from carryover.tasks.cave.society import answer_in_turns, hand_over
 from carryover.tasks.runtime.objects import RetrievalError
 
 
@@ -27,37 +26,6 @@ def test_object_is_handed_over_and_appears_in_no_text(open_agent, watched):
 def test_missing_object_cannot_be_handed_over(open_agent):
     with pytest.raises(RetrievalError, match="no variable 'nothing' is alive"):
         hand_over("nothing", open_agent("unused"), open_agent("unused"))
-
-
-def test_director_gives_asks_and_takes(open_agent, watched, either_runtime):
-    calls = 'print(delegate("worker", "Double it.", give=["frame"], take=["doubled"]))'
-    model = watched(scripted(block(calls), block("print(doubled.a.tolist())"), "Done."))
-    director = open_agent(model, on=either_runtime)
-    worker = open_agent(block("doubled = frame * 2"), "It is doubled.", instructions="You double.", on=either_runtime)
-    director.inject("frame", pd.DataFrame({"a": [1, 2]}))
-    direct(director, {"worker": worker})
-    director.ask("Have the frame doubled.")
-    assert "- worker: You double." in model.requests[0].messages[0].content
-    assert "worker is asked when this block has ended." in model.shown(1)
-    assert '<agent name="worker">\nIt is doubled.\nBound here: doubled.\n</agent>' in model.shown(1)
-    assert "<output>\n[2, 4]\n</output>" in model.shown()
-    assert "frame" not in worker.variables()
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        ('delegate("nobody", "Go.")', "unknown agent 'nobody'; choose from worker"),
-        ('delegate("worker", "Go.", give=["nothing"])', "could not be passed on: no variable 'nothing' is alive"),
-        ('delegate("worker", "Go.", take=["lock"])', "could not be passed on: lock: "),
-    ],
-)
-def test_director_is_told_what_went_wrong(open_agent, watched, call, told):
-    model = watched(scripted(block(call), "I see."))
-    director = open_agent(model)
-    direct(director, {"worker": open_agent(block("import threading\nlock = threading.Lock()"), "Made.")})
-    director.ask("Go.")
-    assert told in model.shown()
 
 
 def test_peers_take_turns_in_the_given_order(open_agent):
@@ -106,6 +74,11 @@ def test_example_of_ten_lines_runs():
 @pytest.mark.slow
 def test_example_of_a_newsroom_runs():
     assert newsroom.main().to_dict("list") == {"city": ["bonn", "kiel"], "price": [10.0, 30.0]}
+
+
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_example_of_a_long_text_runs_under_both_contracts(contract):
+    assert long_text.main(contract) == "It is vermilion."
 
 
 def test_town_agents_share_weather_and_new_places_at_once():

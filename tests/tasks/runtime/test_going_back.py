@@ -290,6 +290,6 @@ def test_state_with_a_frame_is_branched_without_running_anything_again(open_fork
     interpreter.run_block("import pandas\nmade = pandas.concat([given, given])")
     interpreter.retrieve("made")
     branch = interpreter.branch()
-    assert branch.events[-1].detail == {"event": "rolled_back", "notices": []}
+    assert branch.events[-1].detail == {"event": "rolled_back", "notices": [], "salt": "/1"}
     assert branch.run_block("len(made)").result == "4"
     branch.close()

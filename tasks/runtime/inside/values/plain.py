@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from .instances import is_ordinary, is_users, state_of, write_state
-from .portable import Codec, NotPortableError, Reference, raw
+from .portable import Codec, NotPortableError, raw
 
 _FACTORIES: dict[str | None, Any] = {
     None: None,
@@ -167,6 +167,24 @@ def _make_member(kind: Any, type_name: str, name: str | None, value: Any) -> Any
     return kind[name]
 
 
+def _split_exception(error: BaseException) -> list[Any]:
+    """Return the name of a user's exception class, with the arguments and attributes of an instance."""
+    return [type(error).__name__, list(error.args), dict(_attributes_of(error))]
+
+
+def _attributes_of(error: BaseException) -> dict[str, Any]:
+    return BaseException.__dict__["__dict__"].__get__(error)
+
+
+def _make_exception(kind: Any, type_name: str, arguments: list[Any], attributes: dict[str, Any]) -> Any:
+    if kind is Record:
+        return Record(type_name, {"args": tuple(arguments), **attributes})
+    own = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    error = own.__new__(kind, *arguments)
+    BaseException.__setstate__(error, attributes)
+    return error
+
+
 _MAPPING = Codec(_split_members, lambda kind, *_parts: kind(), _fill_dict)
 _ZONED = Codec(
     lambda value: [value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, value.fold],
@@ -220,6 +238,7 @@ CODECS: dict[str, Codec] = {
         _make_named_tuple,
     ),
     "class.member": Codec(_split_member, _make_member),
+    "class.exception": Codec(_split_exception, _make_exception),
     "class.reference": Codec(lambda value: [object.__getattribute__(value, "_handle")]),
 }
 
@@ -228,6 +247,7 @@ CLASSES: dict[str, Callable[[Any, list[Any]], bool]] = {
     "class.named_tuple": lambda kind, parts: (
         issubclass(kind, tuple) and parts[1::2] == list(getattr(kind, "_fields", ()))
     ),
+    "class.exception": lambda kind, _parts: issubclass(kind, BaseException),
     "class.member": lambda kind, parts: (
         hasattr(kind, "__members__") and (parts[1] is None or parts[1] in kind.__members__)
     ),
@@ -240,8 +260,8 @@ def family(kind: type) -> str | None:
     enumeration = sys.modules.get("enum")
     if enumeration is not None and issubclass(kind, enumeration.Enum):
         return "class.member"
-    if issubclass(kind, Reference):
-        return "class.reference"
+    if issubclass(kind, BaseException) and is_users(kind):
+        return "class.exception"
     if kind.__bases__ == (tuple,) and "_fields" in kind.__dict__:
         return "class.named_tuple"
     if issubclass(kind, BASES):

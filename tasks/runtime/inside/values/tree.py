@@ -14,10 +14,18 @@ from json.decoder import JSONDecoder
 from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from . import frames, plain
-from .portable import Codec, Content, MissingTypeError, NotPortableError
+from . import frames, plain, science, standard
+from .portable import Codec, Content, MissingTypeError, NotPortableError, Reference
 
-_CODECS: dict[str, Codec] = {**plain.CODECS, **frames.CODECS, **frames.PICTURES}
+_CODECS: dict[str, Codec] = {
+    **plain.CODECS,
+    **standard.CODECS,
+    **frames.CODECS,
+    **science.CODECS,
+    **frames.PICTURES,
+}
+LIBRARIES = (*frames.LIBRARIES, *science.LIBRARIES)
+"""Packages that codecs use, by the first word of their tags."""
 _ALIGNMENT = 64
 _LENGTH_BYTES = 8
 _TEXT_LIMIT = 1 << 16
@@ -86,7 +94,7 @@ def encode(value: Any, types: Mapping[str, type] | None = None, refer: Refer | N
             tag = "builtins.bytes"
         nodes.append([tag, parts, *(each.size for each in content)])
     packages = {tag.partition(".")[0] for tag, *_ in nodes}
-    libraries = sorted(packages.intersection(frames.LIBRARIES))
+    libraries = sorted(packages.intersection(LIBRARIES))
     return Encoded("".join(_chunks([root, nodes], 0)).encode(), contents, tuple(libraries))
 
 
@@ -145,7 +153,7 @@ def decode(
     types: Mapping[str, type],
     *,
     makes_records: bool = True,
-    libraries: Iterable[str] = frames.LIBRARIES,
+    libraries: Iterable[str] = LIBRARIES,
     refer: Callable[..., Any] | None = None,
 ) -> Any:
     """Return the value in a blob, which may hold anything; arrays and frames are views of its memory.
@@ -298,7 +306,7 @@ class _Builder(NamedTuple):
             return self.refer
         module = node.tag.rpartition(".")[0]
         library = module.partition(".")[0]
-        if library in frames.LIBRARIES and library not in self.libraries:
+        if library in LIBRARIES and library not in self.libraries:
             raise ValueError(f"{library} was not announced")
         return _resolve(node.tag)
 
@@ -312,14 +320,25 @@ def _resolve(tag: str) -> Any:
 @functools.cache
 def _tag(kind: type) -> str:
     """Return the tag of a type's values; raise `NotPortableError` if they do not travel."""
-    tag = _exact(kind) or plain.family(kind) or frames.family(kind)
+    tag = _exact(kind) or _family(kind)
     if tag is not None:
         return tag
     bases = [base.__name__ for base in kind.__mro__[1:-1] if base in plain.BASES or _exact(base)]
-    way_out = "send plain data, arrays, frames, or instances of dataclasses and Pydantic models"
+    way_out = standard.hint(kind)
     if bases:
         way_out = f"convert it to {bases[0]} first"
     raise NotPortableError(f"a value of type {kind.__name__} does not travel; {way_out}")
+
+
+def _family(kind: type) -> str | None:
+    """Return the tag that a type shares with others; None if its values do not travel."""
+    if issubclass(kind, Reference):
+        return "class.reference"
+    for codecs in (plain, standard, science, frames):
+        tag = codecs.family(kind)
+        if tag is not None:
+            return tag
+    return None
 
 
 def _exact(kind: type) -> str | None:

@@ -1,0 +1,147 @@
+"""Codecs of Python's library beyond plain data: exceptions, buffers, patterns, addresses, views of dicts."""
+
+import builtins
+import importlib
+from itertools import chain
+from typing import Any
+
+from .portable import Codec, NotPortableError, raw
+
+_CONSTANTS = (Ellipsis, NotImplemented)
+
+
+def _split_exception(error: BaseException) -> list[Any]:
+    """Return the arguments and attributes of an exception, without its traceback and causes."""
+    _, arguments, *state = error.__reduce__()
+    attributes = state[0] if state and state[0] else {}
+    return [list(arguments), dict(attributes)]
+
+
+def _make_exception(kind: Any, arguments: list[Any], attributes: dict[str, Any]) -> Any:
+    error = kind(*arguments)
+    BaseException.__setstate__(error, attributes)
+    return error
+
+
+def _split_bytes_io(buffer: Any) -> Any:
+    parts, content = raw(buffer.getvalue())
+    return [*parts, buffer.tell()], content
+
+
+def _make_bytes_io(kind: Any, position: int, content: memoryview) -> Any:
+    buffer = kind(content)
+    buffer.seek(position)
+    return buffer
+
+
+def _make_string_io(kind: Any, text: str, position: int) -> Any:
+    buffer = kind(text, newline="")
+    buffer.seek(position)
+    return buffer
+
+
+def _split_array(array: Any) -> Any:
+    parts, content = raw(array.tobytes())
+    return [array.typecode, *parts], content
+
+
+def _make_array(kind: Any, code: str, content: memoryview) -> Any:
+    array = kind(code)
+    array.frombytes(content)
+    return array
+
+
+def _split_type(kind: type) -> list[Any]:
+    """Return the name of one of Python's own types, such as `int`."""
+    if getattr(builtins, kind.__name__, None) is not kind:
+        raise NotPortableError(f"the class {kind.__name__} does not travel; inject it under its own name")
+    return [kind.__name__]
+
+
+def _make_type(_kind: Any, name: str) -> type:
+    found = getattr(builtins, name, None)
+    if not isinstance(found, type):
+        raise ValueError(f"no type {name!r:.100}")
+    return found
+
+
+_EXCEPTION = Codec(_split_exception, _make_exception)
+_TEXT = Codec(lambda value: [str(value)])
+_ADDRESSES = [f"IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Network", "Interface")]
+
+CODECS: dict[str, Codec] = {
+    **{
+        f"builtins.{name}": _EXCEPTION
+        for name, kind in vars(builtins).items()
+        if isinstance(kind, type) and issubclass(kind, BaseException) and kind.__name__ == name
+    },
+    **{f"builtins.{value!r}": Codec(lambda _value: [], lambda kind: kind) for value in _CONSTANTS},
+    "builtins.type": Codec(_split_type, _make_type),
+    "io.BytesIO": Codec(_split_bytes_io, _make_bytes_io),
+    "io.StringIO": Codec(lambda buffer: [buffer.getvalue(), buffer.tell()], _make_string_io),
+    "array.array": Codec(_split_array, _make_array),
+    "re.Pattern": Codec(
+        lambda pattern: [pattern.pattern, int(pattern.flags)],
+        lambda _kind, text, flags: importlib.import_module("re").compile(text, flags),
+    ),
+    "types.SimpleNamespace": Codec(
+        lambda value: [*chain.from_iterable(vars(value).items())],
+        lambda kind, *_parts: kind(),
+        lambda target, parts: vars(target).update(zip(parts[::2], parts[1::2], strict=True)),
+    ),
+    "types.MappingProxyType": Codec(lambda proxy: [dict(proxy)]),
+    "collections.ChainMap": Codec(lambda value: list(value.maps)),
+    "collections.UserDict": Codec(lambda value: [value.data]),
+    **{f"ipaddress.{name}": _TEXT for name in _ADDRESSES},
+}
+
+HINTS = {
+    "dict_items": "send list(...) of it",
+    "dict_keys": "send list(...) of it",
+    "dict_values": "send list(...) of it",
+    "memoryview": "send bytes(...) of it",
+    "generator": "send list(...) of it",
+    "filter": "send list(...) of it",
+    "map": "send list(...) of it",
+    "zip": "send list(...) of it",
+    "function": "define it where it is used, or inject it",
+    "builtin_function_or_method": "inject it under a name",
+    "method": "inject it under a name",
+    "partial": "inject it under a name",
+    "module": "import it where it is used",
+    "Match": "send match.groups() or match.groupdict()",
+    "Random": "send random.getstate()",
+    "Generator": "send its seed",
+    "RandomState": "send its seed",
+    "Polynomial": "send polynomial.coef",
+    "Styler": "send styler.data, or styler.to_html()",
+    "DataFrameGroupBy": "aggregate it first",
+    "SeriesGroupBy": "aggregate it first",
+    "GroupBy": "aggregate it first",
+    "Axes": "send its figure",
+    "Schema": "send an empty table with it",
+    "DataType": "send str(...) of it",
+    "TextIOWrapper": "send what it reads",
+    "BufferedReader": "send what it reads",
+    "lock": "make one where it is used",
+    "Thread": "send what it computes",
+    "coroutine": "await it first",
+}
+"""What to send instead of a value, by the name of its type."""
+
+
+def family(kind: type) -> str | None:
+    """Return the tag of the type of a constant."""
+    for value in _CONSTANTS:
+        if kind is type(value):
+            return f"builtins.{value!r}"
+    return None
+
+
+def hint(kind: type) -> str:
+    """Return the way out for a type whose values do not travel."""
+    if kind.__name__ in HINTS:
+        return HINTS[kind.__name__]
+    if kind.__name__.endswith("iterator"):
+        return "send list(...) of it"
+    return 'send plain data, arrays, frames or instances of data classes, or inject it by="reference"'
