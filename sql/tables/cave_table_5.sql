@@ -8,7 +8,7 @@ with published_arms as (
         end as tier,
         case method
             when 'caveagent' then 'persistent_code'
-            when 'codeact_style' then 'code_without_injection'
+            when 'codeact_style' then 'code_act'
             else 'json'
         end as arm,
         success_rate_pct as published_passed_pct,

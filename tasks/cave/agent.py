@@ -19,7 +19,7 @@ from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.agent.stops import RUNTIME_FAULTS
 from carryover.tasks.cave.agent_spec import AgentSpec
-from carryover.tasks.cave.asking import Allowance
+from carryover.tasks.cave.allowance import Allowance
 from carryover.tasks.cave.conversation import SemanticStream
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.returns import Expected

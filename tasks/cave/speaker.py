@@ -15,7 +15,7 @@ from carryover.tasks.agent.runtime_stream import Posted, RuntimeStream
 from carryover.tasks.agent.speaker import Complete, Speaker
 from carryover.tasks.agent.stops import Stopped
 from carryover.tasks.cave.agent_spec import AgentSpec
-from carryover.tasks.cave.asking import ALLOWANCE, Allowance
+from carryover.tasks.cave.allowance import ALLOWANCE, Allowance
 from carryover.tasks.cave.conversation import Entry, SemanticStream
 from carryover.tasks.cave.prompting import fill, new_objects, observation, system_prompt
 from carryover.tasks.cave.returns import Expected, WrongResultError

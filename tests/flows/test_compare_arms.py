@@ -11,7 +11,7 @@ import pytest
 from carryover.storage.warehouse.reader import Warehouse
 from tests.flows.flow_process import run_flow
 
-ARMS = ("persistent_code", "stateless_code", "code_without_injection", "json", "json_python")
+ARMS = ("persistent_code", "stateless_code", "code_act", "json", "json_python")
 SMALL = ("--suites", "multi_variable", "--case-limit", "2", "--replicates", "2")
 
 

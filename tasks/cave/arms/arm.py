@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from carryover.tasks.traces.vocabulary import ContractName
 
-ArmName = Literal["persistent_code", "stateless_code", "code_without_injection", "json", "json_python"]
+ArmName = Literal["persistent_code", "stateless_code", "code_act", "json", "json_python"]
 
 
 class Arm(NamedTuple):
@@ -16,6 +16,8 @@ class Arm(NamedTuple):
     """Whether a reply's block is what runs, and not a native call."""
     is_injected: bool
     """Whether the case's variables and data are live objects."""
+    tells_results: bool = False
+    """Whether new values of variables are told in the final answer, in place of a function that takes them."""
 
     @property
     def keeps_variables(self) -> bool:
@@ -29,8 +31,8 @@ class Arm(NamedTuple):
 ARMS: dict[ArmName, Arm] = {
     "persistent_code": Arm(ContractName.PERSISTENT, writes_code=True, is_injected=True),
     "stateless_code": Arm(ContractName.STATELESS, writes_code=True, is_injected=True),
-    "code_without_injection": Arm(ContractName.PERSISTENT, writes_code=True, is_injected=False),
+    "code_act": Arm(ContractName.PERSISTENT, writes_code=True, is_injected=False, tells_results=True),
     "json": Arm(None, writes_code=False, is_injected=False),
     "json_python": Arm(ContractName.PERSISTENT, writes_code=False, is_injected=False),
 }
-"""CaveAgent, CaveAgent without memory, CodeAct style, native function calling, and that with a Python function."""
+"""CaveAgent, CaveAgent without memory, CodeAct, native function calling, and that with a Python function."""

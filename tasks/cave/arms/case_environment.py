@@ -1,6 +1,9 @@
 """The host's side of a case: its world and an arm's functions."""
 
+import contextlib
 import inspect
+import json
+import re
 import textwrap
 from collections.abc import Callable
 from copy import deepcopy
@@ -19,6 +22,13 @@ _STORED = (
     f"Whatever is said above, only what is written with {WRITE} counts."
 )
 
+_TOLD = (
+    f"The task's variables are kept outside: {READ}(name) gives one as JSON. Whatever is said above, only what a final "
+    "answer tells counts: end it with a block tagged `json` that holds an object with the new value of each variable "
+    "that changed, in the form in which it is read."
+)
+_JSON_BLOCK = re.compile(r"^```json\s*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
 
 class CaseEnvironment:
     """A case's world while an arm plays it."""
@@ -34,19 +44,34 @@ class CaseEnvironment:
         stored = self.world.variables and not self.arm.keeps_variables
         later = {name for turn in self.case.turns[1:] for name in turn.added}
         first = {name: function for name, function in self.world.functions.items() if name not in later}
-        return {**first, **({READ: self._read, WRITE: self._write} if stored else {})}
+        if not stored:
+            return first
+        if self.arm.tells_results:
+            return {**first, READ: self._read}
+        return {**first, READ: self._read, WRITE: self._write}
 
     def instructions(self) -> str:
         """Return the further lines of the system message."""
         parts = [self.case.instructions]
         if self.world.variables and not self.arm.keeps_variables:
-            parts.append(_STORED)
+            parts.append(_TOLD if self.arm.tells_results else _STORED)
         if self.world.variables and not self.arm.is_injected:
             described = self.world.descriptions
             entries = list(map(source_of, self.world.types))
             entries += [describe(name, value, described.get(name, "")).text for name, value in self._first.items()]
             parts.append("Variables of the task:\n" + "\n".join(entries))
         return "\n".join(part for part in parts if part)
+
+    def take_told(self, answer: str) -> None:
+        """Take the new values of variables from the last JSON block of an answer, as far as there is one."""
+        blocks = _JSON_BLOCK.findall(answer)
+        try:
+            told = json.loads(blocks[-1]) if blocks else {}
+        except ValueError:
+            return
+        for name in self._first.keys() & set(told if isinstance(told, dict) else ()):
+            with contextlib.suppress(Exception):  # a value of an odd form is a wrong one
+                self._write(name, told[name])
 
     def wrong_names(self, expected: Expected) -> list[str]:
         """Return the names whose state is wrong, or why it is unreadable."""

@@ -57,16 +57,32 @@ def script(case: Case, arm: Arm) -> list[Scripted]:
     told = ()
     if case.dialogue:
         told = case.dialogue.told
-    return [reply for replies in write(case, arm) for reply in (*replies, " ".join([DONE, *told]))]
+    replies: list[Scripted] = []
+    before = case.world.state()
+    for acting, expected in zip(write(case, arm), case.expected, strict=True):
+        final = " ".join([DONE, *told])
+        if arm.tells_results:
+            final = _with_told(final, {name: expected.state[name] for name in _changed(expected, before, case)})
+        replies += [*acting, final]
+        before = expected.state
+    return replies
+
+
+def _with_told(final: str, told: dict[str, Any]) -> str:
+    """Return a final answer that ends with the new values of variables."""
+    if not told:
+        return final
+    return f"{final}\n```json\n{json.dumps(told)}\n```"
 
 
 def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
     """Yield each turn's block: the golden program, with access.
 
-    It reads and writes where the state is kept outside.
+    It reads, and gives back, where the state is kept outside.
     """
     rebuilt: set[str] = set()
     before = case.world.state()
+    give_back = _printing_lines if arm.tells_results else _writing_lines
     for turn, expected in zip(case.turns, case.expected, strict=True):
         program = turn.golden.replace(STAGE, "")
         if arm.keeps_variables:
@@ -74,7 +90,7 @@ def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
             continue
         changed = _changed(expected, before, case)
         opening = _opening_lines(case, arm, turn, rebuilt)
-        yield [block("\n".join([*opening, program, *_writing_lines(case, changed)]))]
+        yield [block("\n".join([*opening, program, *give_back(case, changed)]))]
         if arm.contract is ContractName.PERSISTENT:
             rebuilt |= {*_used(turn, case.world.variables), *changed}
         before = expected.state
@@ -95,6 +111,11 @@ def _opening_lines(case: Case, arm: Arm, turn: Turn, rebuilt: set[str]) -> list[
     used = [name for name in _used(turn, variables) if name not in rebuilt]
     lines += [rebuilding(name, variables[name], f"{READ}({name!r})") for name in used]
     return lines
+
+
+def _printing_lines(case: Case, changed: list[str]) -> list[str]:
+    variables = case.world.variables
+    return [f"print({telling(name, variables[name])})" for name in changed]
 
 
 def _writing_lines(case: Case, changed: list[str]) -> list[str]:

@@ -214,6 +214,8 @@ class _CodePlayer(_Player):
         """Ask, and take over the state that the interpreter keeps."""
         self._calls = []
         answer = await self._agent.ask_async(question, self._watch)
+        if self.arm.tells_results:
+            self.environment.take_told(answer.text)
         if self.arm.keeps_variables:
             world = self.environment.world
             world.variables = await asyncio.to_thread(lambda: {name: self._held(name) for name in world.variables})

@@ -213,7 +213,7 @@ def test_every_question_is_recorded(fork_tree, arm, max_steps):
     assert [told.count(turn.question) for turn in COUNTER.turns] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("arm", ["code_without_injection", "json", "json_python"])
+@pytest.mark.parametrize("arm", ["code_act", "json", "json_python"])
 def test_arms_without_injection_are_told_what_methods_do(run, arm):
     case = next(case for case in suite_cases("types", 0) if case.tier == "object")
     opening = json.loads(run(case, arm).recorded.turns[0].observation or "")[0]["content"]

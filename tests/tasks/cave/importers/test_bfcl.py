@@ -69,7 +69,7 @@ def test_code_arms_call_dotted_names(download, fork_tree):
     case = bfcl_cases(str(download))[0]
     reply = "```python\nshape.circle.area(radius=2, **{'from': 'the map', 'exact': True})\n```"
     setting = Setting(AgentSpec(), fork_tree, "run", "plan", "smoke")
-    for arm in ("persistent_code", "stateless_code", "code_without_injection"):
+    for arm in ("persistent_code", "stateless_code", "code_act"):
         played = asyncio.run(play(CaseEpisode(case, arm, 0), Oracle([reply, "Done."]), setting))
         assert played.turns[0].is_passed, played.turns[0].wrong_json
 

@@ -182,7 +182,7 @@ def test_a_client_plays_the_user_and_another_one_judges(download, run, verdict, 
     case = tau2_cases(str(download))[1]
     user, judge = Lines("Hello.", "Cancel order a.", "Thanks ###STOP###"), Lines(verdict)
     agent = Oracle(["What is it?", CODE, "You get 1200 dollars."])
-    turn, _ = run(case, "code_without_injection", agent, user, judge)
+    turn, _ = run(case, "code_act", agent, user, judge)
     assert (turn.is_passed, turn.reply_count, turn.call_count) == (True, 3, 1)
     assert turn.answer == "What is it?\nYou get 1200 dollars."
     assert (turn.reward, turn.judged_reward) == (1.0, reward)
