@@ -77,11 +77,11 @@ def signature_of(function: Any) -> inspect.Signature:
 
 
 def _members(kind: type) -> list[str]:
-    methods = [
-        f"def {member}{signature_of(function)}"
-        for member, function in vars(kind).items()
-        if inspect.isfunction(function) and not member.startswith("_")
-    ]
+    """Return a class's fields, methods and properties, the latter two with the first line of their documentation."""
+    methods: list[str] = []
+    for name, member in vars(kind).items():
+        if not name.startswith("_"):
+            methods += _member(name, member)
     if issubclass(kind, enum.Enum):
         return [*kind.__members__, *methods]
     if dataclasses.is_dataclass(kind):
@@ -89,3 +89,25 @@ def _members(kind: type) -> list[str]:
     else:
         hints = inspect.get_annotations(kind)
     return [*(f"{field}: {getattr(hint, '__name__', hint)}" for field, hint in hints.items()), *methods]
+
+
+def _member(name: str, member: Any) -> list[str]:
+    """Return the lines of a method or a property; none for another attribute."""
+    function = getattr(member, "__func__", member)
+    if inspect.isfunction(function):
+        lines = [f"def {name}{signature_of(function)}"]
+    elif isinstance(member, (property, functools.cached_property)):
+        lines = [f"{name}: {_returned(member)}".rstrip(": ")]
+    else:
+        return []
+    documentation = (inspect.getdoc(member) or "").partition("\n")[0]
+    if documentation:
+        lines.append(f"    {documentation}")
+    return lines
+
+
+def _returned(member: Any) -> str:
+    """Return the name of the type that a property is annotated with, if any."""
+    getter = getattr(member, "fget", None) or getattr(member, "func", None)
+    hint = getattr(getter, "__annotations__", {}).get("return", "")
+    return getattr(hint, "__name__", str(hint))

@@ -226,11 +226,11 @@ def test_descriptions_hold_signatures_and_schemas_but_no_value(interpreter):
     assert texts == [
         "secret_number: int\n    Guess it.",
         "def double(number: int) -> int\n    Useful.\n    Return twice the number.",
-        "class Point\n    A place.\n    x: int\n    y: float\n    def moved(self, by: int) -> 'Point'",
+        "class Point\n    A place.\n    x: int\n    y: float\n    def moved(self, by: int) -> 'Point'\n        Return another place.",
     ]
 
 
-@pytest.mark.parametrize("value", [object(), lambda: 0, [object()], np.array([object()]), pickle, np.ma.array([1])])
+@pytest.mark.parametrize("value", [object(), lambda: 0, [object()], np.array([object()]), pickle])
 def test_what_does_not_travel_is_refused(interpreter, value):
     if callable(value) and not isinstance(value, type):
         with pytest.raises(InjectionError):

@@ -74,7 +74,7 @@ def looped(value: Any) -> list[Any]:
 
 
 values = st.recursive(leaves, containers, max_leaves=8)
-REFUSED = (Word, object, type(len), type(iter([])), type(Ellipsis))
+REFUSED = (Word, object, type(len), type(iter([])))
 
 
 def is_equal(one: Any, other: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:  # noqa: PLR0911
@@ -211,7 +211,7 @@ def test_empty_and_huge_values_leave_the_interpreter_alive(open_one, contract, v
 
 def test_made_values_that_do_not_travel_are_refused_by_name(open_one):
     interpreter = open_one("persistent")
-    for source in ("object()", "[len]", "(i for i in [])", "type('Word', (str,), {})('x')", "..."):
+    for source in ("object()", "[len]", "(i for i in [])", "type('Word', (str,), {})('x')"):
         interpreter.run_block(f"made = {source}")
         with pytest.raises(RetrievalError, match=r"made: a value of type .* does not travel"):
             interpreter.retrieve("made")
