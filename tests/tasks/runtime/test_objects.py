@@ -226,7 +226,8 @@ def test_descriptions_hold_signatures_and_schemas_but_no_value(interpreter):
     assert texts == [
         "secret_number: int\n    Guess it.",
         "def double(number: int) -> int\n    Useful.\n    Return twice the number.",
-        "class Point\n    A place.\n    x: int\n    y: float\n    def moved(self, by: int) -> 'Point'\n        Return another place.",
+        "class Point\n    A place.\n    x: int\n    y: float\n    def moved(self, by: int) -> 'Point'\n"
+        "        Return another place.",
     ]
 
 
