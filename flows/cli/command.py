@@ -4,7 +4,6 @@ import atexit
 import inspect
 import json
 import logging
-import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -153,8 +152,6 @@ def _option(name: str, field: dict[str, Any], definitions: dict[str, Any], *, is
         flag = f"{flag}/--no-{flag[2:]}"
     settings = {"help": f"{summary}  [default: {default}]" if default else summary, **_PARSED.get(kind.get("type"), {})}
     annotation: Any = Literal[tuple(kind["enum"])] if "enum" in kind else _ANNOTATIONS.get(kind.get("type"), str)
-    if not is_required:
-        annotation |= None
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -189,13 +186,10 @@ def _parse_json(text: str) -> Any:
 
 
 def _parse_list(text: str) -> Any:
-    """Return a list given as `25,80,none` or as JSON.
-
-    Whole numbers become numbers, everything else stays text.
-    """
+    """Return a list given as `25,80,none` or as JSON; the flow makes numbers of its words."""
     if text.lstrip().startswith("["):
         return _parse_json(text)
-    return [int(word) if re.fullmatch(r"-?\d+", word) else word for word in map(str.strip, text.split(","))]
+    return [word.strip() for word in text.split(",")]
 
 
 _ANNOTATIONS: dict[Any, Any] = {"boolean": bool, "integer": int, "number": float, "array": Any, "object": Any}

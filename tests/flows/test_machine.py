@@ -183,6 +183,7 @@ def test_down_without_up_does_nothing(machine):
 
 @pytest.mark.prefect
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_machine_deploys_every_flow(machine, tmp_path):
     assert machine("up").returncode == 0
     deployments = httpx.post(f"{machine.api}/deployments/filter", json={}, timeout=60).json()

@@ -1,4 +1,5 @@
 import os
+import re
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -131,9 +132,11 @@ def test_tables_figures_and_report_of_a_plan_are_written(home):
 
 
 def test_doctor_says_what_is_installed_and_how_the_warehouse_is(home, tmp_path):
-    said = run("doctor", "--home", home)
-    for part in ("duckdb", "sandbox level", "episodes 1"):
+    said = " ".join(run("doctor", "--home", home).split())
+    for part in ("duckdb", "sandbox level", "runs 1", "episodes 1", "training_runs 0", "quarantine 0"):
         assert part in said
+    for counted in ("instances", "steps", "statistics"):
+        assert re.search(rf"\b{counted} \d", said), counted
     assert "not merged" not in said
     assert "no data folder" in run("doctor", "--home", tmp_path / "typo")
     assert not (tmp_path / "typo").exists()

@@ -1,8 +1,9 @@
 import pytest
 
 from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.mart_sources import read_mart_sources, sources_digest
 from carryover.storage.warehouse.marts import refresh_marts
-from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.warehouse.migrations import migrate, read_migrations
 
 
 @pytest.fixture
@@ -19,6 +20,15 @@ def _kinds(connection, schema: str) -> set[str]:
             "select table_type from information_schema.tables where table_schema = $schema", params={"schema": schema}
         ).fetchall()
     }
+
+
+def test_marts_are_of_other_sources_after_another_file_or_migration(monkeypatch):
+    sources = read_mart_sources()
+    digest = sources_digest(sources)
+    assert sources_digest(sources[:-1]) != digest
+    fewer = read_migrations()[:-1]
+    monkeypatch.setattr("carryover.storage.warehouse.mart_sources.read_migrations", lambda: fewer)
+    assert sources_digest(sources) != digest
 
 
 def test_staging_becomes_views_and_marts_become_tables(connection):
