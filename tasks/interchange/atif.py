@@ -1,7 +1,7 @@
-"""Export as Agent Trajectory Interchange Format (ATIF v1.7), a document per episode.
+"""Export as Agent Trajectory Interchange Format (ATIF v1.8), a document per episode.
 
-The tests hold documents against models of our own, written from the format's specification: harbor, which has the
-reference models, needs Python 3.12.
+The tests hold documents against models of our own, written from the format's specification; one test lets harbor's
+reference models, which need Python 3.12, read them in an environment of their own.
 """
 
 import json
@@ -10,12 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from carryover.tasks.interchange.python_tool import TOOL, TOOL_DEFINITION
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
 from carryover.tasks.traces.rows import StepRow, TurnRow
 
-SCHEMA_VERSION = "ATIF-v1.7"
-TOOL = "python"
-"""The one tool of a code agent: its block is the argument, the tools of the study are called inside it."""
+SCHEMA_VERSION = "ATIF-v1.8"
 
 
 def write_atif(traces: Iterable[RecordedTrace], folder: Path) -> list[Path]:
@@ -50,6 +49,7 @@ def atif_document(trace: RecordedTrace) -> dict[str, Any]:
             "name": "carryover",
             "version": version("carryover"),
             "model_name": episode.model_name,
+            "tool_definitions": [TOOL_DEFINITION],
             "extra": {"contract": contract | {"declaration": json.loads(episode.contract_json)}},
         },
         "steps": steps,

@@ -62,8 +62,8 @@ KeptStatus = Literal["retained", "skipped", "unprocessed"]
 """Whether training data keep a trace."""
 TableFormat = Literal["rich", "markdown", "latex", "csv"]
 """How a table is printed."""
-ExportFormat = Literal["authors", "jsonl", "parquet", "atif"]
-"""Layout of exported episodes: the authors' files, chat as JSON lines or Parquet, ATIF."""
+ExportFormat = Literal["authors", "jsonl", "parquet", "atif", "inspect", "openinference"]
+"""Layout of exported episodes: the authors' files, chat as JSON lines or Parquet, ATIF, Inspect's logs, spans."""
 RunStatus = Literal["finished", "failed", "stopped"]
 """End of a run."""
 

@@ -1,4 +1,4 @@
-"""What ATIF v1.7 (Harbor RFC 0001) asks of a document like ours: no media, no subagents, no continuations."""
+"""What ATIF v1.8 (Harbor RFC 0001) asks of a document like ours: no media, no subagents, no continuations."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -96,7 +96,7 @@ class Step(_Part):
 class Trajectory(_Part):
     """A document."""
 
-    schema_version: Literal["ATIF-v1.7"]
+    schema_version: Literal["ATIF-v1.8"]
     session_id: str | None = None
     trajectory_id: str | None = None
     agent: Agent

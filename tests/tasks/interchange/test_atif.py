@@ -38,7 +38,8 @@ def test_the_readers_read_what_is_exported(played, tmp_path):
 def test_played_episodes_are_documents_of_the_format(played, document):
     for trace in played.traces():
         Trajectory.model_validate(atif_document(trace))
-    assert document["schema_version"] == "ATIF-v1.7"
+    assert document["schema_version"] == "ATIF-v1.8"
+    assert [tool["function"]["name"] for tool in document["agent"]["tool_definitions"]] == ["python"]
     assert document["agent"]["name"] == "carryover"
 
 

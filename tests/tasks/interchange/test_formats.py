@@ -16,7 +16,14 @@ SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 FIELDS = ("instance_id", "runtime_contract", "train_contract", "score", "is_solved", "turn_count", "step_count")
 
 
-@pytest.mark.parametrize("format_name", get_args(ExportFormat))
+OF_OTHERS = ("inspect", "openinference")
+"""Formats for the viewers of others, which have no place for our columns."""
+
+
+OWN = sorted({*get_args(ExportFormat)} - {*OF_OTHERS})
+
+
+@pytest.mark.parametrize("format_name", OWN)
 def test_what_export_writes_import_reads_back(played, tmp_path, format_name):
     traces = played.traces()
     assert export_traces(traces, tmp_path / "out", format_name) == 4
@@ -38,6 +45,14 @@ def test_what_export_writes_import_reads_back(played, tmp_path, format_name):
         assert [(step.output, step.error) for step in rows.steps[:kept]] == [
             (step.output, step.error) for step in trace.steps[:kept]
         ]
+
+
+@pytest.mark.parametrize("format_name", OF_OTHERS)
+def test_import_reads_replies_and_code_of_others_formats(played, tmp_path, format_name):
+    export_traces(played.traces(), tmp_path / "out", format_name)
+    imported = list(import_traces(tmp_path / "out", SETTING))
+    codes = sorted([step.code for step in rows.steps] for rows in imported)
+    assert codes == sorted([step.code for step in trace.steps] for trace in played.traces())
 
 
 def test_exporting_onto_a_file_says_so_and_leaves_it(tmp_path):
@@ -66,7 +81,7 @@ def test_names_of_our_own_exports_come_back(played, tmp_path):
         assert [step.active_globals_before for step in rows.steps] == [s.active_globals_before for s in trace.steps]
 
 
-@pytest.mark.parametrize("format_name", get_args(ExportFormat))
+@pytest.mark.parametrize("format_name", OWN)
 def test_an_export_of_several_models_comes_back_as_a_whole(played, tmp_path, format_name):
     changes = {"purpose": "evaluation", "base": "scratch", "variant": "main", "split": "evaluation"}
     traces = []

@@ -1,0 +1,43 @@
+"""Logs of Inspect: one per cell, a tool event per block, our sums of tokens."""
+
+import json
+
+import pytest
+
+from carryover.tasks.interchange.inspect_log import write_inspect
+
+
+@pytest.fixture
+def logs(played, tmp_path):
+    assert write_inspect(played.traces(), tmp_path) == len(played.traces())
+    return [json.loads(path.read_text()) for path in sorted(tmp_path.rglob("*.json"))]
+
+
+def test_a_cell_is_a_log(played, logs):
+    assert len(logs) == len({trace.folder for trace in played.traces()}) == 2
+    assert {log["eval"]["metadata"]["runtime_contract"] for log in logs} == {"persistent", "stateless"}
+    assert {log["version"] for log in logs} == {2}
+
+
+def test_each_block_is_a_tool_event_and_a_call(played, logs):
+    steps = {trace.episode.episode_id: trace.steps for trace in played.traces()}
+    for sample in (sample for log in logs for sample in log["samples"]):
+        codes = [step.code for step in steps[sample["uuid"]]]
+        assert [event["arguments"]["code"] for event in sample["events"]] == codes
+        calls = [call for message in sample["messages"] for call in message.get("tool_calls", ())]
+        assert [call["arguments"]["code"] for call in calls] == codes
+        answered = [message["tool_call_id"] for message in sample["messages"] if message["role"] == "tool"]
+        assert answered == [call["id"] for call in calls]
+
+
+def test_tokens_are_ours(played, logs):
+    told = sum(usage["total_tokens"] for log in logs for usage in log["stats"]["model_usage"].values())
+    assert told == sum(trace.episode.prompt_tokens + trace.episode.completion_tokens for trace in played.traces())
+
+
+def test_scores_are_ours(played, logs):
+    scores = {trace.episode.episode_id: trace.episode.score for trace in played.traces()}
+    told = {s["uuid"]: s["scores"]["optimality"]["value"] for log in logs for s in log["samples"]}
+    assert told == scores
+    mean = logs[0]["results"]["scores"][0]["metrics"]["mean"]["value"]
+    assert mean == pytest.approx(sum(scores[s["uuid"]] for s in logs[0]["samples"]) / len(logs[0]["samples"]))
