@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import polars as pl
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
-from carryover.flows.cli.documents import draw_cells, write_report
+from carryover.flows.cli.documents import table_reader, write_report
 from carryover.flows.cli.tables import plan_tables, read_table
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.analysis.drawings import draw_cells
 from carryover.tasks.analysis.queries import command_sql, table_query
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings
@@ -23,7 +24,7 @@ def show_study(plan: StudyPlan) -> None:
     with Warehouse.open(folders.warehouse) as warehouse:
         settings = read_table(warehouse, table_query("mechanism"), plan.digest)
         lines = [f"# {plan.name}: {plan.label}", *findings(settings)]
-        for drawing in draw_cells(warehouse, plan.digest):  # an image that needs no other file
+        for drawing in draw_cells(table_reader(warehouse, plan.digest)):  # an image that needs no other file
             data = base64.b64encode(drawing.svg.encode()).decode()
             lines += [f"![{drawing.name}](data:image/svg+xml;base64,{data})", drawing.caption]
         description = f"The 2x2 of plan {plan.digest}."

@@ -9,11 +9,10 @@ import typer
 
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.queries import TableQuery, command_sql, general_tables, table_names, table_query
+from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query, tables_of
 from carryover.tasks.analysis.questions import answer_table, questions_text, read_questions, replace_answers
 from carryover.tasks.analysis.rendering import render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.plans.hypotheses import Evidence, Group, Verdict, count_claims, judge, read_hypotheses
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.whole_files import write_whole
@@ -30,9 +29,7 @@ _VERDICT_SCHEMA = {name: pl.Float64 if name in ("estimate", "low", "high") else 
 def plan_tables(warehouse: Warehouse, plan_digest: str) -> list[str]:
     """Return the tables that say something of a plan: the paper's only where the knapsack was played."""
     families = [family for (family,) in warehouse.sql(command_sql("plan_families"), plan_digest=plan_digest).rows()]
-    if families and KNAPSACK_FAMILY.name not in families:
-        return general_tables()
-    return table_names()
+    return tables_of(families)
 
 
 def print_tables(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:

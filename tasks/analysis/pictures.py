@@ -5,13 +5,13 @@ from textwrap import wrap
 from typing import Any
 
 import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from carryover.tasks.analysis.figures import COLOURS, MISSING_COLOUR
-from carryover.tasks.analysis.report import render_template
 
 ROWS = (("P", "trained persistent"), ("S", "trained stateless"))
 COLUMNS = (("P", "runs persistent"), ("S", "runs stateless"))
@@ -19,6 +19,13 @@ TERMINAL_COLOURS = {"P": "blue", "S": "yellow"}
 PANEL_WIDTH = 39
 """Two panels fit 80 columns."""
 
+_TEMPLATES = Environment(
+    loader=PackageLoader("carryover.tasks.analysis"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 Cells = Mapping[str, Mapping[str, Any]]
 """Rows of `sql/tables/cells.sql` of one group by their condition, e.g. `P->S`."""
 
@@ -62,8 +69,7 @@ def cells_svg(cells: Cells, title: str) -> str:
         ]
         for train, train_words in ROWS
     ]
-    return render_template(
-        "cells.svg.jinja",
+    return _TEMPLATES.get_template("cells.svg.jinja").render(
         title=title,
         title_lines=wrap(title, 48),
         rows=rows,

@@ -1,9 +1,11 @@
 """Queries as files with `$named` parameters: tables and commands."""
 
 import re
+from collections.abc import Collection
 from importlib.resources import files
 from typing import NamedTuple
 
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.services.errors import UserError
 
 _ABOUT_THE_KNAPSACK = ("claims", "failure_percentages", "failure_sensitivity", "predictions")
@@ -27,6 +29,13 @@ def table_names(*, is_cave: bool = False) -> list[str]:
     names = [file.name for file in (files("carryover.sql") / "tables").iterdir()]
     stems = [name[:-4] for name in names if name.endswith(".sql") and name.startswith("cave_") == is_cave]
     return sorted(stems, key=_reading_order)
+
+
+def tables_of(families: Collection[str]) -> list[str]:
+    """Return the names of the tables that say something of some families: the paper's only with the knapsack."""
+    if families and KNAPSACK_FAMILY.name not in families:
+        return general_tables()
+    return table_names()
 
 
 def general_tables() -> list[str]:

@@ -13,10 +13,9 @@ from carryover.tasks.viewer.built_files import built_file
 from carryover.tasks.viewer.episode_columns import episode_columns, matching_episodes
 from carryover.tasks.viewer.episode_page import episode_pages
 from carryover.tasks.viewer.page import page
-from carryover.tasks.viewer.pages import answer, as_json
+from carryover.tasks.viewer.pages import PAGES, answer, as_json
 from carryover.tasks.viewer.warehouse_rows import Ask
 
-PAGES = ("study", "run")
 MOST_EPISODES = 1_000
 """Episodes of a bundle in one file."""
 MOST_BYTES = 20_000_000
@@ -50,13 +49,24 @@ def write_bundle(ask: Ask, plan_digest: str, target: Path, where: str) -> int:
     episode_ids: list[str] = chosen["columns"]["episode_id"]
     if not episode_ids:
         raise UserError(f"no episode of the plan where {where}; choose another --where")
-    pages = [pack(path, answer(ask, plan_digest, path)) for path in PAGES]
-    pages.append(pack("episodes", chosen))
+    pages = _page_parts(ask, plan_digest, chosen)
     if target.suffix == ".html":
-        _write_file(target, pages, _episode_parts(ask, _few(episode_ids)))
+        _write_file(target, pages, _episode_parts(ask, _few(episode_ids)), has_episodes=True)
     else:
         _write_folder(target, pages, ask, episode_ids)
     return len(episode_ids)
+
+
+def write_report_file(ask: Ask, plan_digest: str, target: Path) -> None:
+    """Write the pages of a plan as one file, with its episodes' numbers and without their traces."""
+    pages = _page_parts(ask, plan_digest, episode_columns(ask, plan_digest))
+    _write_file(target, pages, iter(()), has_episodes=False)
+
+
+def _page_parts(ask: Ask, plan_digest: str, episodes: dict[str, Any]) -> list[Part]:
+    """Return the parts of all pages but the episodes': what the first screen shows comes first."""
+    parts = [pack("study", answer(ask, plan_digest, "study")), pack("episodes", episodes)]
+    return parts + [pack(path, answer(ask, plan_digest, path)) for path in PAGES if path not in ("study", "episodes")]
 
 
 def pack(path: str, values: dict[str, Any]) -> Part:
@@ -83,9 +93,13 @@ def _groups(episode_ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield episode_ids[start : start + PART_EPISODES]
 
 
-def _write_file(target: Path, pages: Sequence[Part], episodes: Iterator[Part]) -> None:
+def _write_file(target: Path, pages: Sequence[Part], episodes: Iterator[Part], *, has_episodes: bool) -> None:
     """Write one page: what the first screen shows comes before the program, the episodes after it."""
-    body = [_bundle_script(None), *map(_element, pages), f"<script>{_script_text('viewer.js')}</script>"]
+    body = [
+        _bundle_script(None, has_episodes=has_episodes),
+        *map(_element, pages),
+        f"<script>{_script_text('viewer.js')}</script>",
+    ]
     body += map(_element, episodes)
     text = page([_POLICY, f"<style>{built_file('viewer.css')}</style>"], body)
     size = len(text.encode())
@@ -105,7 +119,11 @@ def _write_folder(target: Path, pages: Sequence[Part], ask: Ask, episode_ids: Se
         for number, few in enumerate(_groups(episode_ids)):
             script = "".join(map(_call, _episode_parts(ask, few)))
             (folder / "parts" / f"{number}.js").write_text(script, encoding="utf-8")
-        body = [_bundle_script(PART_EPISODES), *map(_element, pages), '<script src="viewer.js"></script>']
+        body = [
+            _bundle_script(PART_EPISODES, has_episodes=True),
+            *map(_element, pages),
+            '<script src="viewer.js"></script>',
+        ]
         text = page([_POLICY, '<link rel="stylesheet" href="viewer.css">'], body)
         (folder / "index.html").write_text(text, encoding="utf-8")
 
@@ -120,9 +138,10 @@ def _call(part: Part) -> str:
     return f"carryoverPart({json.dumps(part.path)},{json.dumps(part.packed)});\n"
 
 
-def _bundle_script(part_episodes: int | None) -> str:
+def _bundle_script(part_episodes: int | None, *, has_episodes: bool) -> str:
     """Return the script that tells the program how its parts are stored."""
-    return f"<script>window.carryoverBundle={json.dumps({'partEpisodes': part_episodes})}</script>"
+    told = {"partEpisodes": part_episodes, "hasEpisodes": has_episodes}
+    return f"<script>window.carryoverBundle={json.dumps(told)}</script>"
 
 
 def _script_text(name: str) -> str:

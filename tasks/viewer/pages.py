@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +10,20 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.episode_columns import episode_columns
 from carryover.tasks.viewer.episode_page import episode_page
 from carryover.tasks.viewer.study_page import run_page, study_page
+from carryover.tasks.viewer.study_tables import figures_page, tables_page
+from carryover.tasks.viewer.training_page import suites_page, training_page
 from carryover.tasks.viewer.warehouse_rows import Ask
+
+PAGES: dict[str, Callable[[Ask, str], dict[str, Any]]] = {
+    "study": study_page,
+    "episodes": episode_columns,
+    "tables": tables_page,
+    "figures": figures_page,
+    "training": training_page,
+    "suites": suites_page,
+    "run": run_page,
+}
+"""Functions that answer for a plan, by path."""
 
 
 def answer(ask: Ask, plan_digest: str, path: str) -> dict[str, Any]:
@@ -17,17 +31,13 @@ def answer(ask: Ask, plan_digest: str, path: str) -> dict[str, Any]:
 
     Raise `UserError` for an unknown path.
     """
-    match path.split("/"):
-        case ["study"]:
-            return study_page(ask, plan_digest)
-        case ["run"]:
-            return run_page(ask, plan_digest)
-        case ["episodes"]:
-            return episode_columns(ask, plan_digest)
-        case ["episode", episode_id]:
-            return episode_page(ask, episode_id)
-        case _:
-            raise UserError(f"no page {path!r}; choose from study, run, episodes, episode/ID")
+    found = PAGES.get(path)
+    if found is not None:
+        return found(ask, plan_digest)
+    kind, _, episode_id = path.partition("/")
+    if kind == "episode" and episode_id:
+        return episode_page(ask, episode_id)
+    raise UserError(f"no page {path!r}; choose from {', '.join(PAGES)}, episode/ID")
 
 
 def as_json(values: Any) -> str:

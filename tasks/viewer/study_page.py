@@ -14,6 +14,7 @@ def study_page(ask: Ask, plan_digest: str) -> dict[str, Any]:
     """Return a plan's study as JSON values."""
     (run,) = ask(command_sql("study_run"), plan_digest=plan_digest).to_pylist()
     cells = rows(ask, "cells", plan_digest=plan_digest)
+    (parts,) = rows(ask, "study_parts", plan_digest=plan_digest)
     return {
         "plan_digest": plan_digest,
         "plan_name": run["plan_name"],
@@ -24,6 +25,7 @@ def study_page(ask: Ask, plan_digest: str) -> dict[str, Any]:
         "findings": findings(pl.DataFrame(ask(table_query("mechanism").sql, plan_digest=plan_digest))),
         "cells": cells,
         "plans": rows(ask, "plans"),
+        **parts,
     }
 
 

@@ -12,6 +12,7 @@ from carryover.flows.cli.folders import find_results
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.results import open_results, read_plans
 from tests.flows.cli.calling import run
+from tests.tasks.viewer.bundle_parts import parts_of
 
 RESULTS = Path(str(files("carryover.sql") / "results"))
 KEPT = sorted(entry for entry in RESULTS.iterdir() if entry.is_dir())
@@ -103,9 +104,10 @@ def test_figures_of_kept_results_are_drawn_without_a_data_folder(folder, tmp_pat
 def test_report_of_kept_results_needs_no_data_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = run("report", "--results", "laptop", "--path", tmp_path / "page.html").strip()
-    page = Path(path).read_text(encoding="utf-8")
-    assert "laptop, digest laptop" in page
-    assert "P→S" in page
+    parts = parts_of(Path(path))
+    assert parts["study"]["plan_digest"] == "laptop"
+    assert "P->S" in [cell["condition"] for cell in parts["study"]["cells"]]
+    assert "table_2" in [table["name"] for table in parts["tables"]["tables"]]
 
 
 def test_results_that_are_not_there_are_named_with_the_choices():

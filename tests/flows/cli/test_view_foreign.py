@@ -1,13 +1,11 @@
 """`carryover view FILE`: foreign traces as they are, with the lint at each step."""
 
-import base64
-import gzip
 import json
-import re
 
 import pytest
 
 from tests.flows.cli.calling import call, refused
+from tests.tasks.viewer.bundle_parts import parts_of
 
 BLOCKS = ("x = 1", "print(x)")
 
@@ -21,11 +19,6 @@ def traces(tmp_path):
     file = tmp_path / "1 odd name.jsonl"
     file.write_text(json.dumps({"instance_id": "task-a", "messages": messages}))
     return file
-
-
-def parts_of(page):
-    found = re.findall(r'<script type="text/plain" id="part/([^"]+)">([^<]*)</script>', page.read_text())
-    return {path: json.loads(gzip.decompress(base64.b64decode(text))) for path, text in found}
 
 
 def test_a_file_opens_with_the_lint_of_each_step(traces, tmp_path):

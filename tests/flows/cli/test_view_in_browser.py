@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 WIDE = 1280
 NARROW = 390
 ERRORS = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
-PLACES = ("#/", "#/episode/ps1?turn=2", "#/compare/ps1/pp1", "#/run")
+PLACES = ("#/", "#/episode/ps1?turn=2", "#/compare/ps1/pp1", "#/tables", "#/figures", "#/training", "#/run")
 
 
 @contextmanager

@@ -1,29 +1,18 @@
 """Static bundles: one file or a folder, without a server."""
 
-import base64
-import gzip
-import json
 import re
 
 import pytest
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer import bundle
-from carryover.tasks.viewer.bundle import pack, write_bundle
-
-
-def unpacked(text):
-    return json.loads(gzip.decompress(base64.b64decode(text)))
-
-
-def parts_of(page):
-    found = re.findall(r'<script type="text/plain" id="part/([^"]+)">([^<]*)</script>', page)
-    return {path: unpacked(text) for path, text in found}
+from carryover.tasks.viewer.bundle import pack, write_bundle, write_report_file
+from tests.tasks.viewer.bundle_parts import parts_of, unpacked
 
 
 def test_one_file_holds_pages_and_episodes(ask, tmp_path):
     count = write_bundle(ask, "plan", tmp_path / "b.html", "true")
-    parts = parts_of((tmp_path / "b.html").read_text())
+    parts = parts_of(tmp_path / "b.html")
     assert count == 8
     assert {"study", "run", "episodes", "episode/pp1", "episode/ss2"} <= {*parts}
     assert parts["episode/ps1"]["missing"][0]["name"] == "items"
@@ -36,7 +25,7 @@ def test_one_file_names_no_other_file(ask, tmp_path):
 
 def test_a_condition_chooses_the_episodes_of_a_bundle(ask, tmp_path):
     assert write_bundle(ask, "plan", tmp_path / "b.html", "condition = 'P->S'") == 2
-    parts = parts_of((tmp_path / "b.html").read_text())
+    parts = parts_of(tmp_path / "b.html")
     assert parts["episodes"]["columns"]["episode_id"] == ["ps1", "ps2"]
     assert "episode/pp1" not in parts
 
@@ -44,7 +33,7 @@ def test_a_condition_chooses_the_episodes_of_a_bundle(ask, tmp_path):
 def test_a_folder_holds_its_episodes_as_scripts(ask, tmp_path, monkeypatch):
     monkeypatch.setattr(bundle, "PART_EPISODES", 3)
     write_bundle(ask, "plan", tmp_path / "b", "true")
-    order = parts_of((tmp_path / "b" / "index.html").read_text())["episodes"]["columns"]["episode_id"]
+    order = parts_of(tmp_path / "b" / "index.html")["episodes"]["columns"]["episode_id"]
     held = {}
     for number in range(3):
         script = (tmp_path / "b" / "parts" / f"{number}.js").read_text()
@@ -83,3 +72,9 @@ def test_a_part_cannot_end_its_script():
     part = pack("episode/e", {"text": "</script><script>alert(1)</script><!--"})
     assert "<" not in part.packed
     assert unpacked(part.packed)["text"].startswith("</script>")
+
+
+def test_a_report_holds_every_page_and_no_trace(ask, tmp_path):
+    write_report_file(ask, "plan", tmp_path / "r.html")
+    assert {*parts_of(tmp_path / "r.html")} == {"study", "episodes", "tables", "figures", "training", "suites", "run"}
+    assert '"hasEpisodes": false' in (tmp_path / "r.html").read_text()

@@ -7,7 +7,7 @@ import pytest
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.episode_columns import matching_episodes
 from carryover.tasks.viewer.episode_page import split_reply
-from carryover.tasks.viewer.pages import answer, as_json
+from carryover.tasks.viewer.pages import PAGES, answer, as_json
 
 
 def test_study_counts_its_cells(ask):
@@ -53,7 +53,7 @@ def test_unknown_paths_are_refused(ask, path):
 
 
 def test_every_page_is_json(ask):
-    for path in ("study", "run", "episodes", "episode/pp1"):
+    for path in (*PAGES, "episode/pp1"):
         assert json.loads(as_json(answer(ask, "plan", path)))
 
 
@@ -72,3 +72,16 @@ def test_what_is_no_number_is_null():
 )
 def test_a_reply_is_split_around_its_block(text, blocks, parts):
     assert split_reply(text, blocks) == parts
+
+
+def test_tables_are_sheets_of_text_and_claims_are_three(ask):
+    tables = {table["name"]: table for table in answer(ask, "plan", "tables")["tables"]}
+    (sheet,) = tables["table_2"]["sheets"]
+    assert len(sheet["header"]) == len(sheet["styles"])
+    assert all(isinstance(cell, str) for row in sheet["rows"] for cell in row)
+    assert not [name for name in tables if name.startswith("figure_")]
+
+
+def test_a_plan_without_trainings_or_suites_has_no_page_of_them(ask):
+    study = answer(ask, "plan", "study")
+    assert (study["has_training"], study["has_suites"]) == (False, False)

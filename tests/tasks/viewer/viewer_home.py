@@ -40,10 +40,11 @@ def make_viewer_home(folder: Path, instance_count: int = 2, more: list[Any] | No
         for train, runtime in CELLS:
             rows += played(f"{train[0]}{runtime[0]}{number}", train, runtime, instance)
     zone = LandingZone(folder / "landing")
-    tables: dict[str, list[Any]] = {}
+    tables: dict[str, dict[str, list[Any]]] = {}
     for row in rows:
-        tables.setdefault(row.TABLE, []).append(row)
-    zone.write(tables, "run")
+        tables.setdefault(row.run_id, {}).setdefault(row.TABLE, []).append(row)
+    for run_id, of_run in tables.items():
+        zone.write(of_run, run_id)
     merge(zone, folder / "warehouse.duckdb")
     return folder
 

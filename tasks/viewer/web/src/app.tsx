@@ -6,14 +6,21 @@ import { ComparePage } from "./pages/compare";
 import { EpisodePage } from "./pages/episode";
 import { RunPage } from "./pages/run";
 import { StudyPage } from "./pages/study";
+import { SuitesPage } from "./pages/suites";
+import { FiguresPageView, TablesPage } from "./pages/tables";
+import { TrainingPage } from "./pages/training";
 import { Keys } from "./parts/keys";
 import { Failure, Waiting } from "./parts/notes";
 import { ThemeButton } from "./parts/theme";
 import { link, useRoute, type Route } from "./route";
 
 const PLACES = [
-  { word: "Study", path: [] as string[] },
-  { word: "Run", path: ["run"] },
+  { word: "Study", path: [] as string[], isShown: () => true },
+  { word: "Tables", path: ["tables"], isShown: (study: Study) => study.cells.length > 0 },
+  { word: "Figures", path: ["figures"], isShown: (study: Study) => study.cells.some((cell) => cell.model === "sft") },
+  { word: "Training", path: ["training"], isShown: (study: Study) => study.has_training },
+  { word: "Suites", path: ["suites"], isShown: (study: Study) => study.has_suites },
+  { word: "Run", path: ["run"], isShown: () => true },
 ];
 
 export function App() {
@@ -27,7 +34,7 @@ export function App() {
       <header class="top">
         <a class="name" href={link([])}>Carryover</a>
         <nav aria-label="Pages">
-          {PLACES.map(({ word, path }) => (
+          {PLACES.filter(({ isShown }) => study !== null && isShown(study)).map(({ word, path }) => (
             <a href={link(path)} aria-current={page === (path[0] ?? "") ? "page" : undefined}>{word}</a>
           ))}
         </nav>
@@ -51,6 +58,14 @@ function Page({ route, study }: { route: Route; study: Study }) {
       return <EpisodePage id={first} query={route.query} key={first} />;
     case "compare":
       return <ComparePage left={first} right={second} key={`${first}/${second}`} />;
+    case "tables":
+      return <TablesPage chosen={first} />;
+    case "figures":
+      return <FiguresPageView />;
+    case "training":
+      return <TrainingPage />;
+    case "suites":
+      return <SuitesPage query={route.query} />;
     case "run":
       return <RunPage />;
     default:

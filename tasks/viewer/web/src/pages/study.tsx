@@ -1,5 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { readFilter, selectRows, sortRows, type Episodes } from "../data/episodes";
+import { hasEpisodes } from "../data/load";
 import type { Study } from "../data/types";
 import { useEpisodes, useMatching } from "../data/useEpisodes";
 import { count, plural } from "../format";
@@ -34,6 +35,7 @@ export function StudyPage({ study, query }: { study: Study; query: URLSearchPara
 /** Says where a bundle holds a part of the study's episodes. */
 function Held({ study, held }: { study: Study; held: number }) {
   const all = study.cells.reduce((sum, cell) => sum + cell.episode_count, 0);
+  if (!hasEpisodes()) return <p class="lead">This page holds no traces; <code>carryover view</code> shows them.</p>;
   if (held === all) return null;
   return <p class="lead">The cells count {count(all)} episodes; this bundle holds {count(held)} of them.</p>;
 }

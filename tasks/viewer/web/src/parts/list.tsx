@@ -1,5 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import type { Episodes } from "../data/episodes";
+import { hasEpisodes } from "../data/load";
 import { arrow, count, decimals, NOTHING, words } from "../format";
 import { go, link } from "../route";
 import { useKeys } from "./keys";
@@ -92,7 +93,7 @@ function Row({ episodes, row, index, top, isChosen }: RowProps) {
   const number = (column: string) => count(episodes.number(column, row));
   return (
     <div class={isChosen ? "row chosen" : "row"} role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${top}px)` }}>
-      <span role="cell"><a href={link(["episode", episodes.id(row)])}>{episodes.instance(row)}</a></span>
+      <span role="cell">{hasEpisodes() ? <a href={link(["episode", episodes.id(row)])}>{episodes.instance(row)}</a> : episodes.instance(row)}</span>
       <span role="cell">{arrow(episodes.text("condition", row))}</span>
       <span role="cell">{decimals(episodes.number("score", row), 2)}</span>
       <span role="cell">{number("total_tokens")}</span>
@@ -102,9 +103,9 @@ function Row({ episodes, row, index, top, isChosen }: RowProps) {
       <span role="cell" class="wide">{words(episodes.text("failure_class", row))}</span>
       <span role="cell" class="wide">{number("training_seed")}</span>
       <span role="cell" class="end">
-        {partner !== null && (
+        {partner !== null && hasEpisodes() && (
           <a href={link(["compare", episodes.id(row), episodes.id(partner)])}>
-            beside {arrow(episodes.text("condition", partner))}
+            <span class="word">beside </span>{arrow(episodes.text("condition", partner))}
           </a>
         )}
       </span>
