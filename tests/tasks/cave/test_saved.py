@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -38,6 +39,22 @@ def test_saved_agent_goes_on_with_its_objects(open_agent, watched, save_file, ei
     assert "run again with their recorded function results" in model.requests[0].messages[-1].content
     assert resumed.retrieve("twice") == 42
     resumed.close()
+
+
+@dataclass
+class Point:
+    """A place."""
+
+    x: int
+
+
+def test_objects_of_a_type_given_again_come_back_as_such(open_agent, save_file, fork_tree):
+    agent = open_agent(block("place = Point(1)"), "Done.")
+    agent.inject("Point", Point)
+    agent.ask("Go.")
+    agent.save(save_file)
+    with Agent.resume(save_file, scripted("Done."), types={"Point": Point}, runtime=fork_tree) as resumed:
+        assert resumed.retrieve("place") == Point(1)
 
 
 @pytest.mark.parametrize("contract", ["stateless", "injected+persistent"])

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from carryover.tasks.sft.load import four_bit_settings
 from carryover.tasks.sft.trainer import adapter_settings, trainer_settings
-from carryover.tasks.sft.training_spec import TRAINING, ArchitectureSpec, TrainingSpec
+from carryover.tasks.sft.training_spec import TRAINING, ArchitectureSpec, BatchSpec, TrainingSpec
 
 
 def test_the_paper_preset_is_appendix_c2():
@@ -140,3 +140,9 @@ def test_heads_fill_the_width():
 
 def test_the_paper_s_base_is_one_commit():
     assert len(TRAINING["paper"].base_revision or "") == 40
+
+
+@pytest.mark.parametrize(("packing", "tokens"), [(True, 2048), (False, 3500)])
+def test_tokens_per_pass_are_full_sequences_or_the_budget(packing, tokens):
+    batch = BatchSpec(max_length=1024, packing=packing, sequences=2, tokens=3500)
+    assert batch.tokens_per_pass == tokens

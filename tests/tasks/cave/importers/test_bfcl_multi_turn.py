@@ -102,6 +102,17 @@ def test_state_and_answers_are_checked(download, run):
     assert wrong == ['["GorillaFileSystem.root", "answers"]'] * 2
 
 
+def test_answers_of_the_last_turn_alone_are_asked_for(download):
+    task = download / "bfcl_eval/data/BFCL_v4_multi_turn_base.json"
+    asked = json.loads(task.read_text()) | {"question": [[{"content": f"Turn {number}."}] for number in range(3)]}
+    task.write_text(json.dumps(asked))
+    gold = {"id": "base", "ground_truth": [["ls()"], ["ls()"], ["mkdir('b')"]]}
+    (task.parent / "possible_answer" / task.name).write_text(json.dumps(gold))
+    (case,) = [case for case in bfcl_multi_turn_cases(str(download)) if len(case.turns) == 3]
+    assert case.differing({"answers": ["first", "second", "third"]}, {"answers": ["third"]}) == ()
+    assert case.differing({"answers": ["first", "second", "third"]}, {"answers": ["second"]}) == ("answers",)
+
+
 def test_what_a_simulator_raises_is_an_answer(download):
     base, *_, long = bfcl_multi_turn_cases(str(download))
     state = base.expected[1].state
