@@ -10,10 +10,10 @@ from carryover.tasks.probe.hostile import probe_hostile
 from carryover.tasks.probe.inputs import probe_inputs
 from carryover.tasks.probe.looking import Outcome, look, outcome_of, plant, reason, tells
 from carryover.tasks.probe.protocol import (
-    DescribedRuntime,
     InjectingRuntime,
     OfferedEvent,
     ProbedRuntime,
+    VersionedRuntime,
     offered_events,
     offers,
 )
@@ -63,7 +63,7 @@ def probe(
     report = ProbeReport(name, {channel: {} for channel in channels})
     runtime.open()
     try:
-        if isinstance(runtime, DescribedRuntime):
+        if isinstance(runtime, VersionedRuntime):
             report.version = runtime.version()
         available = _available(runtime, channels, report)
         _plant_and_look(runtime, available, "block", report)

@@ -34,12 +34,17 @@ class InjectingRuntime(ProbedRuntime, Protocol):
 
 
 @runtime_checkable
-class DescribedRuntime(ProbedRuntime, Protocol):
-    """A runtime that knows its version, and its events only once it is open."""
+class VersionedRuntime(ProbedRuntime, Protocol):
+    """A runtime that knows its version."""
 
     def version(self) -> str:
-        """Return package and version."""
+        """Return packages and versions."""
         ...
+
+
+@runtime_checkable
+class SelectiveRuntime(ProbedRuntime, Protocol):
+    """A runtime that knows its optional methods only once it is open."""
 
     def offers(self) -> frozenset[str]:
         """Return the optional methods that work."""
@@ -53,6 +58,6 @@ def offered_events(runtime: ProbedRuntime) -> list[OfferedEvent]:
 
 def offers(runtime: ProbedRuntime, method: str) -> bool:
     """Tell whether a runtime offers an optional method."""
-    if isinstance(runtime, DescribedRuntime):
+    if isinstance(runtime, SelectiveRuntime):
         return method in runtime.offers()
     return callable(getattr(runtime, method, None))

@@ -53,8 +53,12 @@ def _kept(report: ProbeReport) -> list[str]:
 
 
 def _lost(report: ProbeReport) -> list[str]:
-    lost = [(channel, event) for channel, event in _with_outcome(report, "lost") if event in _PERSISTING]
-    return [f"{channel}: lost after {AFTER[event]}" for channel, event in lost if is_promised(channel)]
+    lost = _with_outcome(report, "lost")
+    return [
+        f"{channel}: lost after {AFTER[event]}"
+        for channel, event in lost
+        if event in _PERSISTING and is_promised(channel)
+    ]
 
 
 def _stale(report: ProbeReport) -> list[str]:
@@ -75,10 +79,10 @@ def _with_outcome(report: ProbeReport, wanted: Outcome) -> list[tuple[str, Event
 
 
 def _silent_reads(report: ProbeReport) -> list[str]:
-    silent = [event for event, read in report.lost_name_reads.items() if read == "silent"]
+    silent: list[Event] = [event for event, read in report.lost_name_reads.items() if read == "silent"]
     return [f"reading a name that is lost after {AFTER[event]} raises no NameError" for event in silent]
 
 
 def _frozen_globals(report: ProbeReport) -> list[str]:
-    frozen = [event for event, is_live in report.live_globals.items() if not is_live]
+    frozen: list[Event] = [event for event, is_live in report.live_globals.items() if not is_live]
     return [f"after {AFTER[event]} an earlier function reads an old value of a global name" for event in frozen]

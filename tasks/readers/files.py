@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import IO, Any, cast
 
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.tally import Tally
+from carryover.tasks.readers.zstandard import ZIP_METHOD, ZstandardMember, zstandard_stream
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
@@ -19,6 +21,7 @@ _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"
 _ARROW_STREAM = b"\xff\xff\xff\xff"
 _BATCH_ROWS = 256
+_NO_ZSTANDARD = "Zstandard needs pyarrow; install carryover with pyarrow"
 
 
 def read_files(path: Path, tally: Tally) -> Iterator[Iterator[Record]]:
@@ -53,13 +56,39 @@ def _open_file(file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[
             head = stream.read(8)
             stream.seek(0)
         if head.startswith(_ZSTANDARD):
-            tally.skip("compressed with Zstandard; decompress it first", str(file))
-        elif head.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)):
-            yield _table_rows(stream, head, file, tally)
+            plain = zstandard_stream(stream)
+            if plain is None:
+                tally.skip(_NO_ZSTANDARD, str(file))
+                return
+            stream = cast(IO[bytes], plain)
+            head = _first_bytes(plain)
+        if head.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)):
+            yield _table_rows(_seekable(stream), head, file, tally)
         elif not head:
             tally.skip("empty file", str(file))
         else:
-            yield _text_records(stream, file, tally, is_named=is_named)
+            yield _until_damage(_text_records(stream, file, tally, is_named=is_named), file, tally)
+
+
+def _seekable(stream: IO[bytes]) -> IO[bytes]:
+    """Return a stream that can seek, in memory where it could not."""
+    return stream if stream.seekable() else io.BytesIO(stream.read())
+
+
+def _first_bytes(plain: io.BufferedReader) -> bytes:
+    """Return the first bytes of a decompressed stream; damage shows when they are read again."""
+    try:
+        return plain.peek(8)[:8]
+    except OSError:
+        return b"damaged"
+
+
+def _until_damage(records: Iterator[Record], file: Any, tally: Tally) -> Iterator[Record]:
+    """Yield records until the compressed content turns out to be damaged, which is counted."""
+    try:
+        yield from records
+    except (OSError, EOFError, zlib.error) as error:
+        tally.skip("damaged compressed file", f"{file}: {error}")
 
 
 def _rewound(opened: IO[bytes], file: Any) -> IO[bytes]:
@@ -83,10 +112,12 @@ def _zip_members(opened: IO[bytes], file: Any, tally: Tally) -> Iterator[Iterato
         member = zipfile.Path(archive, name)
         if not member.is_file():
             continue
+        is_zstandard = archive.getinfo(name).compress_type == ZIP_METHOD
         try:
-            yield from _open_file(member, tally, is_named=False)
-        except NotImplementedError:  # a method that this Python's zipfile lacks, such as Zstandard
-            tally.skip("compressed with a method that Python's zipfile lacks", f"{file}/{name}")
+            yield from _open_file(ZstandardMember(archive, name) if is_zstandard else member, tally, is_named=False)
+        except NotImplementedError:
+            reason = "compressed with a method that Python's zipfile lacks"
+            tally.skip(_NO_ZSTANDARD if is_zstandard else reason, f"{file}/{name}")
 
 
 def _text_records(stream: IO[bytes], file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:

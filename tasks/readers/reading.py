@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,34 @@ def read_traces(path: Path, tally: Tally | None = None) -> Iterator[Trace]:
     if not path.exists():
         raise UserError(f"no file {path}; name a trace file or a folder")
     counted = Tally() if tally is None else tally
-    for records in read_files(path, counted):
+    for records in _with_files_joined(read_files(path, counted)):
         yield from read_records(records, counted)
+
+
+def _with_files_joined(files: Iterable[Iterator[Record]]) -> Iterator[Iterator[Record]]:
+    """Yield the records of each file, and those of files that hold one event each together."""
+    events: list[Record] = []
+    for records in files:
+        ahead = list(islice(records, 2))
+        if len(ahead) == 1 and _is_event_of_folder(ahead[0]):
+            if events and not _lie_together(events[-1], ahead[0]):
+                yield iter(events)
+                events = []
+            events += ahead
+        else:
+            yield chain(ahead, records)
+    if events:
+        yield iter(events)
+
+
+def _is_event_of_folder(record: Record) -> bool:
+    reader = None if isinstance(record.content, list) else find_reader(record.content)
+    return reader is not None and getattr(reader, "JOINS_FILES", False) and "history" not in record.content
+
+
+def _lie_together(first: Record, second: Record) -> bool:
+    """Tell whether two records' files lie in one folder."""
+    return str(first.file).rpartition("/")[0] == str(second.file).rpartition("/")[0]
 
 
 def read_value(content: Any, tally: Tally, name: str = "trace") -> Iterator[Trace]:

@@ -1,8 +1,10 @@
 """Connector to a stock ipykernel."""
 
+import platform
 import signal
 import sys
 import time
+from importlib.metadata import version
 from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
@@ -51,6 +53,10 @@ class KernelRuntime:
         except TimeoutError as error:
             raise UserError(f"a cell took more than {BLOCK_SECONDS} s; probe again on an idle machine") from error
         return "".join(parts)
+
+    def version(self) -> str:
+        """Return the versions of ipykernel, IPython and Python."""
+        return f"ipykernel {version('ipykernel')}, ipython {version('ipython')}, Python {platform.python_version()}"
 
     def time_out(self) -> None:
         """Interrupt a cell, as harnesses do with one that takes too long."""

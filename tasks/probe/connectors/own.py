@@ -1,7 +1,9 @@
 """Connector to our backends, under either contract."""
 
+import platform
 import tempfile
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,10 @@ class OwnRuntime:
         done = self._opened.run(code)
         error = done.error.message if done.error else ""
         return f"{done.output}\n{done.result or ''}\n{error}"
+
+    def version(self) -> str:
+        """Return the versions of this package and of Python."""
+        return f"carryover {version('carryover')}, Python {platform.python_version()}"
 
     def time_out(self) -> None:
         """Run a block past its limit of time."""

@@ -1,4 +1,5 @@
 """cave-agent's two runtimes."""
+# pyright: reportMissingImports=false - the environments of these packages hold them
 
 import asyncio
 from typing import Any

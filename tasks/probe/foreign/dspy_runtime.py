@@ -1,4 +1,5 @@
 """dspy's interpreter, which runs Pyodide in Deno."""
+# pyright: reportMissingImports=false - the environments of these packages hold them
 
 import os
 import signal

@@ -1,4 +1,5 @@
 """pydantic-monty, an interpreter of a part of Python."""
+# pyright: reportMissingImports=false - the environments of these packages hold them
 
 from typing import Any
 

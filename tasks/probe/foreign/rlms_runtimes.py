@@ -1,4 +1,5 @@
 """REPLs of Recursive Language Models (`rlms`)."""
+# pyright: reportMissingImports=false - the environments of these packages hold them
 
 from typing import Any
 

@@ -10,6 +10,8 @@ from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "events of OpenHands"
 JOINS_RECORDS = True
+JOINS_FILES = True
+"""Files of one event each, in a folder, are a trace together."""
 _KINDS = ("MessageEvent", "ActionEvent", "ObservationEvent", "SystemPromptEvent", "AgentErrorEvent")
 
 
@@ -27,13 +29,28 @@ def detect(record: Any) -> bool:
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield a trace of bare events, or one per history."""
     if "history" not in records[0].content:
-        name = shared_name(records)
-        yield chat_trace({}, messages_of_events([record.content for record in records]), name)
+        ordered = sorted(records, key=_number)
+        yield chat_trace({}, messages_of_events([record.content for record in ordered]), _name(records))
         return
     for record in records:
         history = record.content["history"]
         events = [event for each in history for event in (each if isinstance(each, list) else [each])]
         yield chat_trace(record.content, messages_of_events(events), record.content.get("instance_id") or record.name)
+
+
+def _number(record: Record) -> int:
+    """Return the number of an event, by which its files may not be in order; 0 for one without."""
+    number = record.content.get("id")
+    return number if isinstance(number, int) else 0
+
+
+def _name(records: Sequence[Record]) -> str:
+    """Return the name of the events' file, or of the folder of their files."""
+    first = records[0]
+    if len({str(record.file) for record in records}) == 1:
+        return shared_name(records)
+    folders = [part for part in str(first.file).split("/")[:-1] if part != "events"]
+    return folders[-1] if folders else first.name
 
 
 def _is_event(event: Any) -> bool:

@@ -20,7 +20,7 @@ REQUIREMENTS = {
 
 def _folder(name: str) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carryover"
-    return cache / f"probe-{name}-py{sys.version_info.major}{sys.version_info.minor}"
+    return cache / f"probing-{name}-py{sys.version_info.major}{sys.version_info.minor}"
 
 
 def can_provide_runtimes() -> bool:
@@ -29,17 +29,18 @@ def can_provide_runtimes() -> bool:
 
 
 def provide_runtime(name: str) -> Path:
-    """Return the programs' folder of the environment that holds a runtime; the first call downloads some 50 MB."""
+    """Return the folder of programs of the environment that holds a runtime; the first call downloads some 50 MB."""
     folder = _folder(name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not folder.exists():
         unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run([*pip, "--target", str(unfinished), *REQUIREMENTS[name]], check=True)
+        subprocess.run([sys.executable, "-m", "venv", str(unfinished)], check=True)
+        pip = [str(unfinished / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*pip, *REQUIREMENTS[name]], check=True)
         try:
             unfinished.rename(folder)
         except OSError:
             if not folder.exists():  # as it does where another process was faster
                 raise
             shutil.rmtree(unfinished)
-    return folder
+    return folder / "bin"

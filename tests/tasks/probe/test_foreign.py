@@ -84,17 +84,20 @@ def test_a_server_that_ends_is_an_error():
 
 
 @pytest.fixture
-def foreign_runtime(monkeypatch):
-    """Return a real package's runtime by name."""
+def foreign_runtime():
+    """Return a function that opens the runtime of a package as published."""
 
-    def open_one(name: str) -> ForeignRuntime:
-        monkeypatch.setenv("PYTHONPATH", str(provide_runtime(name)))
-        return ForeignRuntime(name, sys.executable)
+    def runtime_of(name: str) -> ForeignRuntime | McpRuntime:
+        python = str(provide_runtime(name) / "python")
+        if name == "mcp-python":
+            return McpRuntime(f"{python} -c 'import mcp_python; mcp_python.main()'")
+        return ForeignRuntime(name, python)
 
-    return open_one
+    return runtime_of
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the first one makes an environment
 def test_smolagents_keeps_names_after_a_time_out(foreign_runtime):
     report = probe(foreign_runtime("smolagents"), "smolagents", NAMES)
     assert report.version.startswith("smolagents 1.26.0")
@@ -103,12 +106,14 @@ def test_smolagents_keeps_names_after_a_time_out(foreign_runtime):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the first one makes an environment
 def test_openenv_forgets_names_at_a_reset(foreign_runtime):
     report = probe(foreign_runtime("openenv"), "openenv", NAMES)
     assert {name: report.channels[name]["reset"] for name in NAMES} == dict.fromkeys(NAMES, "lost")
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the first one makes an environment
 def test_rlms_drops_a_failed_blocks_names_and_freezes_globals(foreign_runtime):
     report = probe(foreign_runtime("rlms"), "rlms", NAMES)
     assert report.channels["global"]["error"] == "kept"
@@ -117,6 +122,7 @@ def test_rlms_drops_a_failed_blocks_names_and_freezes_globals(foreign_runtime):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the first one makes an environment
 def test_monty_resumes_live_functions_and_renews_inputs(foreign_runtime):
     report = probe(foreign_runtime("pydantic-monty"), "pydantic-monty", NAMES)
     assert report.channels["global"]["resume"] == "kept"
@@ -125,8 +131,8 @@ def test_monty_resumes_live_functions_and_renews_inputs(foreign_runtime):
 
 
 @pytest.mark.slow
-def test_a_published_mcp_server_is_probed(foreign_runtime, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(provide_runtime("mcp-python")))
-    report = probe(McpRuntime(f"{sys.executable} -c 'import mcp_python; mcp_python.main()'"), "mcp-python", NAMES)
+@pytest.mark.timeout(900)  # the first one makes an environment
+def test_a_published_mcp_server_is_probed(foreign_runtime):
+    report = probe(foreign_runtime("mcp-python"), "mcp-python", NAMES)
     assert report.version == "python-repl 0.1.0, tool execute_python"
     assert report.channels["global"] == {"block": "kept", "error": "kept", "reset": "lost"}

@@ -1,6 +1,7 @@
 """Files of every kind, told by content; what is not read is counted with its reason."""
 
 import gzip
+import io
 import json
 import zipfile
 
@@ -41,6 +42,26 @@ def write_arrow_file(path):
         arrow.write_table(table([RECORD]))
 
 
+def parquet_bytes():
+    written = io.BytesIO()
+    pyarrow.parquet.write_table(table([RECORD]), written)
+    return written.getvalue()
+
+
+def zstandard(content):
+    return pa.Codec("zstd").compress(content, asbytes=True)
+
+
+def write_zstandard_zip(path):
+    """Write a zip whose member has method 93, which zipfile itself neither writes nor reads."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("deep/chat.jsonl", zstandard(LINE.encode()))
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        content[content.index(signature) + offset] = 93
+    path.write_bytes(content)
+
+
 def write_zip(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("deep/chat.jsonl", LINE)
@@ -58,6 +79,10 @@ WRITERS = {
     "Arrow stream": write_stream,
     "Arrow file": write_arrow_file,
     "zip": write_zip,
+    "Zstandard": lambda path: path.write_bytes(zstandard(LINE.encode())),
+    "Zstandard in frames": lambda path: path.write_bytes(zstandard(LINE[:50].encode()) + zstandard(LINE[50:].encode())),
+    "Parquet under Zstandard": lambda path: path.write_bytes(zstandard(parquet_bytes())),
+    "zip with Zstandard": write_zstandard_zip,
 }
 
 
@@ -77,6 +102,22 @@ def test_a_folder_of_four_traces_reads_four(tmp_path):
         (tmp_path / name).write_text(json.dumps({**RECORD, "id": str(number)}))
     (tmp_path / ".hidden").write_text(LINE)
     assert sorted(read(tmp_path)[0]) == ["0", "1", "2", "3"]
+
+
+def test_files_of_one_event_each_are_a_trace_per_folder(tmp_path):
+    say = {"source": "user", "action": "message", "args": {"content": "Count."}}
+    run = {"source": "agent", "action": "run_ipython", "args": {"code": "x = 1"}}
+    done = {"source": "agent", "observation": "run_ipython", "content": "ok", "cause": 9}
+    for session in ("a", "b"):
+        folder = tmp_path / session / "events"
+        folder.mkdir(parents=True)
+        for number, event in ((2, say), (9, run), (10, done)):
+            (folder / f"{number}.json").write_text(json.dumps({"id": number, **event}))
+    tally = Tally()
+    traces = list(read_traces(tmp_path, tally))
+    assert [trace.trace_id for trace in traces] == ["a", "b"]
+    assert [[(block.code, block.output) for block in trace.blocks] for trace in traces] == [[("x = 1", "ok")]] * 2
+    assert tally.unread == {}
 
 
 def test_a_data_set_on_disk_is_its_rows(tmp_path):
@@ -104,7 +145,9 @@ def test_an_unnamed_trace_is_named_by_its_place(tmp_path):
         (b"[1, 2]", "unknown layout"),
         (b"PK\x03\x04 not a zip", "damaged zip"),
         (b"PAR1 not Parquet", "damaged Parquet"),
-        (b"\x28\xb5\x2f\xfd", "compressed with Zstandard"),
+        (b"\x28\xb5\x2f\xfd", "damaged compressed file"),
+        (zstandard(LINE.encode())[:-9], "damaged compressed file"),
+        (gzip.compress(LINE.encode())[:-30], "damaged compressed file"),
         (b'{"messages": [{"role": "assistant", "content": "hi"}, 3]}', "differs from a chat data set"),
     ],
 )
