@@ -1,5 +1,5 @@
 """cave-agent's two runtimes."""
-# pyright: reportMissingImports=false - the environments of these packages hold them
+# pyright: reportMissingImports=false
 
 import asyncio
 from typing import Any

@@ -1,5 +1,5 @@
 """dspy's interpreter, which runs Pyodide in Deno."""
-# pyright: reportMissingImports=false - the environments of these packages hold them
+# pyright: reportMissingImports=false
 
 import os
 import signal

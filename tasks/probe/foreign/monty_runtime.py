@@ -1,5 +1,5 @@
 """pydantic-monty, an interpreter of a part of Python."""
-# pyright: reportMissingImports=false - the environments of these packages hold them
+# pyright: reportMissingImports=false
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 """open-interpreter's computer, whose Python is a Jupyter kernel."""
-# pyright: reportMissingImports=false - the environments of these packages hold them
+# pyright: reportMissingImports=false
 
 import threading
 

@@ -1,5 +1,5 @@
 """REPLs of Recursive Language Models (`rlms`)."""
-# pyright: reportMissingImports=false - the environments of these packages hold them
+# pyright: reportMissingImports=false
 
 from typing import Any
 

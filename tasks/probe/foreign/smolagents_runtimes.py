@@ -1,5 +1,5 @@
 """The local executor of smolagents, and OpenEnv's around it."""
-# pyright: reportMissingImports=false - the environments of these packages hold them
+# pyright: reportMissingImports=false
 
 from typing import Any
 
