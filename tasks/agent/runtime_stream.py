@@ -61,7 +61,7 @@ class RuntimeStream:
         return await asyncio.shield(await self.start(code, run_block))
 
     async def start(self, code: str, run_block: RunBlock = run_verified) -> "asyncio.Future[Acted]":
-        """Start a block once those that were asked for before it have ended."""
+        """Start a block, after those that were asked for before."""
         await self._order.acquire()
         self._is_running = True
         context = contextvars.copy_context()  # host functions find what their agent has set

@@ -43,11 +43,14 @@ class Speaker(ABC):
         """Run what a reply holds."""
 
     def take_tokens(self) -> tuple[int, int]:
-        """Return the prompt and completion tokens that actions spent on models since this was asked last."""
+        """Return the tokens that actions spent on models since last asked."""
         return 0, 0
 
     async def review(self) -> str | None:
-        """Return why an answer does not end the episode; None to accept it, `Stopped` to give up."""
+        """Return why an answer is refused; None to accept it.
+
+        Raise `Stopped` to give up.
+        """
         return None
 
     def is_over(self) -> bool:

@@ -102,20 +102,22 @@ class Agent:
         self.spec = spec
         self.instructions = instructions
         self.tells_surroundings = tells_surroundings
-        connection = EndpointSpec(
-            base_url=endpoint or "http://127.0.0.1",
-            api_key_variable=api_key_variable,
-            extra_body=dict(extra_body or {}),
-            request_timeout_seconds=request_timeout_seconds,
-            max_retries=max_retries,
-        )
-        self.client = _client(model, None if endpoint is None else connection, api_key, headers)
+        connection = None
+        if endpoint is not None:
+            connection = EndpointSpec(
+                base_url=endpoint,
+                api_key_variable=api_key_variable,
+                extra_body=dict(extra_body or {}),
+                request_timeout_seconds=request_timeout_seconds,
+                max_retries=max_retries,
+            )
+        self.client = _client(model, connection, api_key, headers)
         self.loop_state = LoopState(name or "agent")
         self.text = SemanticStream()
         self.skills: dict[str, Skill] = {}
         self.restored: Restored | None = None
         """After `resume`: what came back, and what did not."""
-        self._save_file = None if save_to is None else SaveFile(Path(save_to))
+        self._save_file = _save_file(save_to)
         self.worker = runtime or open_runtime(spec.runtime.with_folder())
         salt = secrets.token_hex(8) if name is None else ""
         opened = self.worker.open_interpreter(
@@ -242,7 +244,7 @@ class Agent:
         return await asyncio.wrap_future(background.submit(work))
 
     def go_on(self, watch: Watch | None = None) -> Answer:
-        """Return the answer to a question left open by a crash, budget or cancellation."""
+        """Return the answer to a question that an interruption left open."""
         return background.wait_for(self.answer(None, watch))
 
     def stream(self, question: str) -> AsyncIterator[Event]:
@@ -252,7 +254,10 @@ class Agent:
     async def play(
         self, question: str | None, *, expected: Expected | None = None, on_text: OnText | None = None
     ) -> AsyncIterator[Event]:
-        """Yield the events of a question on the agents' own event loop; raise `BusyError` during another one."""
+        """Yield a question's events on the agents' own event loop.
+
+        Raise `BusyError` during another one.
+        """
         if self._is_answering:
             way_out = "wait for its end, or ask a branch or a peer"
             raise BusyError(f"{self.loop_state.name} is answering another question; {way_out}")
@@ -391,7 +396,7 @@ class Agent:
         return replace(event, value=expected.value)
 
     def _expect(self, returns: Any, name: str, attempts: int) -> Expected | None:
-        """Return what a question expects, once the classes of the user's that it needs are injected."""
+        """Return a question's expectation, with its classes injected."""
         if returns is None:
             return None
         expected = Expected(returns, name, attempts)
@@ -441,6 +446,12 @@ class Agent:
             inputs=tuple(zip(interpreter.injected, interpreter.bindings, strict=True)),
             journal=interpreter.journal(has_digests=True),
         )
+
+
+def _save_file(path: Path | str | None) -> SaveFile | None:
+    if path is None:
+        return None
+    return SaveFile(Path(path))
 
 
 def _client(

@@ -42,7 +42,7 @@ class AgentSpec(BaseModel):
     @field_validator("runtime")
     @classmethod
     def _complete(cls, runtime: RuntimeSpec) -> RuntimeSpec:
-        """Give the interpreter an agent's static policy and output limit, unless the caller has set others."""
+        """Give the interpreter the agent's default policy and output limit."""
         missing = {"shaping": SizeError(), "policy": POLICY}
         missing = {field: value for field, value in missing.items() if field not in runtime.model_fields_set}
         return runtime.model_copy(update=missing) if missing else runtime

@@ -1,4 +1,4 @@
-"""What a question may spend on the models and agents that its blocks ask: depth, number, time and tokens."""
+"""Limits of a question's sub-questions: depth, number, time and tokens."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,7 +18,7 @@ class Allowance:
     """What one question may still spend on questions of its blocks."""
 
     def __init__(self, runtime: RuntimeStream, seconds: float, tokens: int | None) -> None:
-        """Open the allowance of a question, within that of the question whose block asks it."""
+        """Open a question's allowance, within that of the asking question."""
         outer = ALLOWANCE.get()
         self.depth = 0 if outer is None else outer.depth + 1
         self.deadline = asyncio.get_running_loop().time() + seconds
@@ -36,7 +36,7 @@ class Allowance:
         return id(runtime) in self._busy
 
     def take_tokens(self) -> tuple[int, int]:
-        """Return the prompt and completion tokens that were spent since this was asked last."""
+        """Return prompt and completion tokens spent since the last call."""
         spent = self.prompt_tokens, self.completion_tokens
         self.prompt_tokens = 0
         self.completion_tokens = 0
@@ -48,7 +48,7 @@ class Allowance:
             task.cancel()
 
     async def ask(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Return what a question of a block brings, in the time that is left.
+        """Return a sub-question's outcome, in the time left.
 
         Raises:
             ToolRuntimeException: The question's time, tokens or number of calls are spent.
@@ -81,7 +81,7 @@ ALLOWANCE: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 
 def present_allowance() -> Allowance:
-    """Return the allowance of the block that runs; raise `ToolInvocationException` outside of one."""
+    """Return the running block's allowance, or raise `ToolInvocationException`."""
     allowance = ALLOWANCE.get()
     if allowance is None:
         raise ToolInvocationException("only a running block can ask")

@@ -1,4 +1,4 @@
-"""Models and agents that blocks ask: `llm(text)` and `helper.ask(question)`, bounded by the question that they serve.
+"""Models and agents that blocks ask: `llm(text)` and `helper.ask(question)`.
 
 A block's call runs at once and returns, so that loops and branches can use what came back (arXiv 2601.01569, E.1;
 with a long text as a variable this is a recursive language model, arXiv 2512.24601).
@@ -16,14 +16,14 @@ from carryover.tasks.traces.vocabulary import FinishReason
 
 
 def language_model(client: ModelClient, *, name: str = "llm") -> Callable[[str], Coroutine[Any, Any, str]]:
-    """Return a function that asks a model once, without tools; inject it under a name such as `llm`.
+    """Return a function that asks a model once, for injection.
 
     `name` seeds the sampling, with the number of the call.
     """
     count = 0
 
     async def llm(text: str) -> str:
-        """Return a language model's reply to a text. It sees this text alone."""
+        """Return a language model's reply to a text alone."""
         nonlocal count
         allowance = present_allowance()
         request = CompletionRequest((Message(role="user", content=text),), decoding_seed(name, count, 0), name)
@@ -37,7 +37,10 @@ def language_model(client: ModelClient, *, name: str = "llm") -> Callable[[str],
 
 
 class Helper:
-    """An agent that blocks of another agent ask. It has an interpreter of its own, which keeps what it is given."""
+    """An agent that another agent's blocks ask.
+
+    It has an interpreter of its own, which keeps what it is given.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -65,7 +68,7 @@ class Helper:
 
 
 def employ(director: Agent, helpers: dict[str, Agent]) -> None:
-    """Give an agent others to ask in its blocks, each under its name: `reply = name.ask("...")`.
+    """Give an agent others to ask in its blocks, by name.
 
     Raises:
         ValueError: A helper is a peer on the director's interpreter, which is busy while a block runs.

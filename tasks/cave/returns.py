@@ -1,4 +1,4 @@
-"""Typed results: what a question asks the agent to bind, and whether it did."""
+"""Typed results: what an agent must bind, and whether it did."""
 
 import dataclasses
 import typing
@@ -54,7 +54,7 @@ class Expected:
         return fill("returns", name=self.name, kind=self._told_kind())
 
     def classes(self) -> list[type]:
-        """Return the classes of the user's that the agent needs to make such a value."""
+        """Return the user's classes behind such a value."""
         found: list[type] = []
         waiting = [] if self._columns is not None else [self.kind]
         for one in waiting:
@@ -83,7 +83,7 @@ class Expected:
 
 
 def _columns_of(kind: Any) -> dict[str, str] | None:
-    """Return the names of the cells' types by column; None if no frame is asked for."""
+    """Return the cells' types by column; None for no frame."""
     if not isinstance(kind, Mapping):
         return None
     columns = {str(column): getattr(cells, "__name__", str(cells)) for column, cells in kind.items()}
@@ -103,7 +103,7 @@ def _adapter_of(kind: Any) -> TypeAdapter[Any]:
 
 
 def _as_data(value: Any) -> Any:
-    """Return instances as the data that they hold, so that their own types validate it."""
+    """Return instances as their data, for validation by other types."""
     fields = _fields_of(value)
     if fields is not None:
         return {name: _as_data(one) for name, one in fields.items()}
@@ -115,7 +115,7 @@ def _as_data(value: Any) -> Any:
 
 
 def _fields_of(value: Any) -> dict[str, Any] | None:
-    """Return an instance's fields by name; None for a value that is no instance of data."""
+    """Return an instance's fields by name, or None."""
     if isinstance(value, BaseModel):
         return dict(vars(value))
     if isinstance(value, Record):
@@ -135,21 +135,27 @@ def _complaints(error: ValidationError) -> str:
 
 
 def _check_frame(value: Any, columns: Mapping[str, str]) -> None:
-    library = type(value).__module__.partition(".")[0]
-    if type(value).__name__ != "DataFrame" or library not in ("pandas", "polars"):
-        raise WrongResultError(f"it is a {type(value).__name__}, not a DataFrame")
+    library = _library_of_frame(value)
     missing = [column for column in columns if column not in value.columns]
     if missing:
         raise WrongResultError(f"it has no column {', '.join(missing)}; it has {', '.join(map(str, value.columns))}")
     kind_of = _pandas_kind if library == "pandas" else _polars_kind
-    wrong = []
-    for column, wanted in columns.items():
-        found = kind_of(value[column])
-        is_number = wanted == "float" and found == "int"
-        if found != wanted and not is_number:
-            wrong.append(f"column {column} holds {found}, not {wanted}")
+    found = {column: kind_of(value[column]) for column in columns}
+    wrong = [column for column, wanted in columns.items() if not _fits_column(found[column], wanted)]
     if wrong:
-        raise WrongResultError("\n".join(wrong))
+        raise WrongResultError("\n".join(f"column {name} holds {found[name]}, not {columns[name]}" for name in wrong))
+
+
+def _library_of_frame(value: Any) -> str:
+    library = type(value).__module__.partition(".")[0]
+    if type(value).__name__ != "DataFrame" or library not in ("pandas", "polars"):
+        raise WrongResultError(f"it is a {type(value).__name__}, not a DataFrame")
+    return library
+
+
+def _fits_column(found: str, wanted: str) -> bool:
+    """Tell whether a column has the wanted kind; integers are floats."""
+    return found == wanted or (found == "int" and wanted == "float")
 
 
 def _pandas_kind(series: Any) -> str:

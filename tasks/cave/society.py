@@ -1,4 +1,4 @@
-"""Agents that share objects: handed over, or on one runtime (arXiv 2601.01569, E.3).
+"""Agents that share objects: handed over, or on one runtime.
 
 An object goes from interpreter to interpreter as data in shared memory. It passes through no prompt, and nothing of it
 is unpickled.

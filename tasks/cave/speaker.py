@@ -160,7 +160,7 @@ class CaveSpeaker(Speaker):
         return acted
 
     def _leave(self, reply: Reply, running: "asyncio.Future[Acted] | None") -> None:
-        """Observe a cancelled question's block when it ends, so that the question can be continued."""
+        """Observe a cancelled question's block, so that it can be continued."""
         if self.allowance is not None:
             self.allowance.cancel()
         if running is None:
@@ -186,13 +186,16 @@ class CaveSpeaker(Speaker):
         self.runtime.posted.append(Posted(self.loop_state.name, names))
 
     def take_tokens(self) -> tuple[int, int]:
-        """Return the tokens of the models and agents that the last block asked."""
+        """Return the tokens that the last block's sub-questions spent."""
         if self.allowance is None:
             return 0, 0
         return self.allowance.take_tokens()
 
     async def review(self) -> str | None:
-        """Return what is wrong with the result that was asked for, if anything; give up after so many attempts."""
+        """Return what is wrong with the requested result, if anything.
+
+        Give up after so many attempts.
+        """
         expected = self.expected
         if expected is None:
             return None
@@ -271,7 +274,7 @@ class CaveSpeaker(Speaker):
         self.loop_state.told_count = len(injected)
 
     def _untold(self) -> list[str]:
-        """Return the notes and the entries of new objects, and count them as told."""
+        """Return notes and entries of new objects, counted as shown."""
         injected = self.runtime.interpreter.injected
         notes = [*self.loop_state.notes, *self._heard()]
         told = [fill("notice", text=note) for note in notes]
@@ -283,7 +286,7 @@ class CaveSpeaker(Speaker):
         return told
 
     def _heard(self) -> list[str]:
-        """Return notices about names that blocks of the interpreter's other users bound, and count them as told."""
+        """Return notices on names that other users bound, once."""
         posted = self.runtime.posted[self.loop_state.heard_count :]
         self.loop_state.heard_count = len(self.runtime.posted)
         others = [one for one in posted if one.user != self.loop_state.name and one.names]

@@ -1,4 +1,4 @@
-"""Studies of a dose on the laptop recipe: the teacher's batch, and the share of the other contract's episodes."""
+"""Studies of a dose: teacher's batch, and share of another contract."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -25,7 +25,10 @@ def batch_parts() -> Iterator[StudyPart]:
 
 
 def mixture_parts() -> Iterator[StudyPart]:
-    """Yield the 2x2 for each share of the other contract's episodes, with and without the contract in the prompts."""
+    """Yield the 2x2 per share of the other contract's episodes.
+
+    With and without the contract in the prompts.
+    """
     for seed in read_hypotheses().protocol.dose_seeds:
         for percentage in OTHER_SHARES:
             yield _mixture(seed, percentage, is_declared=True)

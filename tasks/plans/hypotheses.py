@@ -1,4 +1,4 @@
-"""Hypotheses of the laptop study: thresholds fixed before the full run, judged on rows of `statistics`."""
+"""Hypotheses: thresholds fixed beforehand, judged on rows of `statistics`."""
 
 import operator
 import re
@@ -65,7 +65,7 @@ class Criterion(NamedTuple):
         return cls(text, match[1], match[2], float(match[3]))
 
     def holds(self, rows: Iterable[StatisticRow]) -> bool:
-        """Tell whether a statistic keeps the bound under every method that gives the number; false if none does.
+        """Tell whether a statistic keeps the bound under every method.
 
         Not every method gives every number: where nothing varies there is no BCa interval.
         """
@@ -136,18 +136,21 @@ class Hypothesis(FrozenModel):
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Cells that the claim is about; none for the interaction, which takes all four."""
+        """Cells of the claim; none for the interaction of all four."""
         return tuple(cell for cell in (self.a, self.b) if cell is not None)
 
     def reads(self, row: StatisticRow) -> bool:
-        """Tell whether a statistic is the one that decides the claim in its group."""
+        """Tell whether a statistic decides the claim in its group."""
         seed_count = None
         if row.interval_kind == OVER_SEEDS:
             seed_count = row.pair_count
         return row.variant in self.variants and self.seed_count == seed_count and self._is_about(row)
 
     def reads_script(self, row: StatisticRow) -> bool:
-        """Tell whether a statistic is the same one of the scripted teachers, which have no training seeds."""
+        """Tell whether a statistic is the claim's, on the scripts.
+
+        Scripts have no training seeds.
+        """
         return row.base == SCRIPT_BASE and row.interval_kind != OVER_SEEDS and self._is_about(row)
 
     def _is_about(self, row: StatisticRow) -> bool:
@@ -156,7 +159,7 @@ class Hypothesis(FrozenModel):
         return row.analysis == self.analysis and row.metric == self.metric and has_cells
 
     def criteria_in(self, base: str, bucket: str, protocol: Protocol) -> Criteria:
-        """Return what must hold in a group; nothing where the claim says nothing about it."""
+        """Return a group's criteria; nothing where the claim is silent."""
         if bucket == protocol.bucket and base in self.bases:
             return self.criteria
         if base in SIGN_BASES:
@@ -188,7 +191,7 @@ class Verdict(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What a plan's episodes allow one to judge, by group (variant, base, visibility, header, bucket)."""
+    """A plan's evidence by group of variant, base, visibility, header, bucket."""
 
     no_verdict_reasons: Mapping[Group, str | None]
     """Why nothing is judged in a group; None where something is."""
@@ -199,7 +202,7 @@ class Evidence(NamedTuple):
     ended_pair_minimum: int
 
     def why_no_verdict(self, hypothesis: Hypothesis, group: Group) -> str | None:
-        """Return why a claim is not judged in a group; None where it is."""
+        """Return why a claim is not judged in a group, or None."""
         if group not in self.no_verdict_reasons:
             return "no trained model was evaluated"
         reason = self.no_verdict_reasons[group]
@@ -229,7 +232,10 @@ def read_hypotheses() -> HypothesisFile:
 
 
 def judge(file: HypothesisFile, statistics: Iterable[StatisticRow], evidence: Evidence) -> list[Verdict]:
-    """Return one verdict per hypothesis and group that has its statistic; a claim holds under every method or not."""
+    """Return a verdict per hypothesis and group.
+
+    A claim holds under every method or not.
+    """
     rows = list(statistics)
     verdicts = []
     for hypothesis in file.hypothesis:
@@ -255,7 +261,7 @@ def _by_group(rows: Iterable[StatisticRow]) -> dict[Group, list[StatisticRow]]:
 
 
 class Compared(NamedTuple):
-    """The bounds of a claim in a group, and what stands beside them."""
+    """A claim's bounds in a group, and their context."""
 
     criteria: Criteria
     models: list[StatisticRow]
@@ -298,7 +304,7 @@ def _verdict(hypothesis: Hypothesis, group: Group, compared: Compared, reason: s
 
 
 def count_claims(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return lines that count distinct claims, by outcome and by what fulfils them."""
+    """Return lines that count claims, by outcome and cause."""
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         by_claim.setdefault(verdict.hypothesis, []).append(verdict)
@@ -318,7 +324,7 @@ def count_claims(verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def _outcome(verdicts: list[Verdict]) -> str:
-    """Return the outcome of a claim: it holds if every judged group does."""
+    """Return a claim's outcome: it holds if every judged group does."""
     outcomes = {verdict.verdict for verdict in verdicts} - {"no verdict"}
     if not outcomes:
         return "no verdict"

@@ -11,7 +11,7 @@ from carryover.tasks.services.source_digest import HARNESS, canonical_json, fold
 
 
 class Stage(StrEnum):
-    """A stage of a study whose result is cached apart from the others."""
+    """A stage of a study, with a cache of its own."""
 
     INSTANCES = "instances"
     TOKENIZER = "tokenizer"
@@ -76,12 +76,12 @@ def stage_digest(stage: Stage, *inputs: object) -> str:
 
 
 def prompts_of(episode: EpisodeSpec) -> str:
-    """Return the digests of the prompt set that an episode is played with."""
+    """Return the digests of an episode's prompt set."""
     return " ".join(folder_digest(f"{folder}/{episode.prompt_set}") for folder in PROMPTS)
 
 
 def minor_versions(stage: Stage, installed: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the minor versions of the packages behind a stage, e.g. `2.13`; absent packages are left out.
+    """Return the minor versions of a stage's packages: `2.13`.
 
     `installed` are versions by package; default: those that are installed here.
     """
@@ -92,17 +92,20 @@ def minor_versions(stage: Stage, installed: Mapping[str, str] | None = None) -> 
 
 @cache
 def current_source() -> str:
-    """Return the digest of the source that produces rows, as it was on disk when this process first asked."""
+    """Return the digest of the row-producing source, as first seen."""
     producing = (entry for stage in Stage if stage is not Stage.ANALYSIS for entry in SOURCES[stage])
     return source_digest(tuple(dict.fromkeys(producing)))[:16]
 
 
 def analysis_source() -> str:
-    """Return the identity of what computes statistics: its source and the packages behind it."""
+    """Return the identity of the statistics' source and packages."""
     return stage_digest(Stage.ANALYSIS)
 
 
 @cache
 def stage_source(stage: Stage) -> str:
-    """Return the digest of the source behind a stage, as it was on disk when this process first asked."""
+    """Return the digest of a stage's source, as first seen.
+
+    It is as it was on disk when this process first asked.
+    """
     return source_digest(SOURCES[stage], by_value=PROMPTS)

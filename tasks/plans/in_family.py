@@ -64,7 +64,7 @@ def _with_family(instances: InstanceSetSpec, wanted: str, bucket: str) -> Instan
 
 
 def _episode(episode: EpisodeSpec, family: Family) -> EpisodeSpec:
-    """Return an episode under the family's cap, with faults of its spare tool where it has one."""
+    """Return an episode under a family's cap, with its faults."""
     faults = episode.faults
     if faults is not None:
         faults = None if family.spare_tool is None else faults.model_copy(update={"tool": family.spare_tool})

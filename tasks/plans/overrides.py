@@ -25,7 +25,7 @@ ToolCallCap = Annotated[int, Field(ge=1)] | Literal["none"]
 
 
 class Overrides(FrozenModel):
-    """Fields of a plan that a caller may change; what is not given stays as the plan has it."""
+    """Fields of a plan that a caller may change; others stay."""
 
     model_config = ConfigDict(json_schema_extra={"dependentSchemas": needs("endpoint_key_variable", "endpoint_url")})
 

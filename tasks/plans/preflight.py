@@ -43,9 +43,9 @@ def check_needs(
     find_free: Callable[[Path], int] | None = None,
     hub_url: str | None = None,
 ) -> None:
-    """Return when the plan can run here; with `trains_here` its trainings stay in this process.
+    """Raise `UserError` unless the plan can run here.
 
-    `gpu_pool_lacks` says what the work pool `gpu` lacks of the trainings' needs; `gpus_per_training` share each.
+    With `trains_here` its trainings stay in this process. `gpu_pool_lacks` says what the work pool `gpu` lacks of the trainings' needs; `gpus_per_training` share each.
     A model that is not here is looked for at `hub_url`, by default where HF_ENDPOINT or the library says. Raise
     `UserError` if something is missing; one line names all of it.
     """
@@ -65,7 +65,7 @@ def check_needs(
 def _lack_of_trainings(
     needs: Sequence[MachineNeed], gpu_pool_lacks: Callable[[Sequence[MachineNeed]], str | None], here: Machine | None
 ) -> str | None:
-    """Return what this machine lacks to train, or without it what the work pool lacks."""
+    """Return what this machine, or the pool, lacks to train."""
     if here is None:
         return gpu_pool_lacks(needs)  # the training would wait for it for ever
     lack = _lacks_here(needs, here)
@@ -90,7 +90,10 @@ def _lack_of_serving(plan: StudyPlan, here: Machine) -> str | None:
 
 
 def _room_for_serving(plan: StudyPlan, here: Machine) -> int | None:
-    """Return the bytes that a server may take here; None where unknown, as a GPU machine's own memory is."""
+    """Return the bytes that a server may take, or None.
+
+    A GPU machine's own memory is unknown.
+    """
     if here.memory_bytes is None:
         return None
     if plan.serving.engine == "vllm":
@@ -101,7 +104,10 @@ def _room_for_serving(plan: StudyPlan, here: Machine) -> int | None:
 
 
 def _lack_of_room(plan: StudyPlan, home: Path, find_free: Callable[[Path], int]) -> str | None:
-    """Return the room that the episodes lack; a training looks after its own when it starts."""
+    """Return the room that the episodes lack.
+
+    A training looks after its own when it starts.
+    """
     episodes = sum(row.episodes for row in estimate_study(plan, Prices(), concurrency=1))
     wanted = BYTES_OF_A_STUDY + episodes * BYTES_PER_EPISODE
     free = find_free(home)
@@ -114,7 +120,7 @@ def _lack_of_room(plan: StudyPlan, home: Path, find_free: Callable[[Path], int])
 
 
 def training_needs(plan: StudyPlan, gpus_per_training: int) -> list[MachineNeed]:
-    """Return what the trainings of a plan need of a machine, the most memory first."""
+    """Return what a plan's trainings need, the most memory first."""
     specs = [part.training for part in plan.parts]
     specs += [part.own_base.training for part in plan.parts if part.own_base is not None]
     needs = {training_need(spec, gpus_per_training if spec.is_for_gpu else 1) for spec in specs}
@@ -132,7 +138,10 @@ def _lacks_here(needs: Sequence[MachineNeed], here: Machine) -> str | None:
 
 
 def check_teachers(plan: StudyPlan) -> None:
-    """Raise `UserError` unless every teacher's endpoint answers, takes its key and knows its model."""
+    """Raise `UserError` unless every teacher's endpoint knows its model.
+
+    It must answer and take its key.
+    """
     _refuse(plan, (need for part in plan.parts for need in _missing_teacher(part)))
 
 
@@ -142,7 +151,7 @@ def _refuse(plan: StudyPlan, needs: Iterable[str]) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the free bytes of the disk that a folder is on, or will be."""
+    """Return the free bytes of a folder's disk."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
@@ -166,7 +175,10 @@ def _missing_teacher(part: StudyPart) -> Iterator[str]:
 
 
 def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Iterator[str]:
-    """Yield what keeps a model from being loaded: it is no folder here, nor in the hub's cache, nor given by a hub."""
+    """Yield why a model cannot be loaded.
+
+    It is no folder here, nor in the hub's cache, nor given by a hub.
+    """
     from huggingface_hub import get_token, hf_hub_url, try_to_load_from_cache
 
     if Path(model).is_dir():
@@ -187,7 +199,7 @@ def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Ite
 
 
 def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: str | None = None) -> list[str]:
-    """Return what an endpoint lacks, in words; the model check is skipped when the endpoint lists no models.
+    """Return what an endpoint lacks, in words.
 
     `whose` says who is reached there, e.g. `the teacher's`; `model` is a name that it must know.
     """
@@ -232,7 +244,10 @@ def _refuses_key(answer: HttpAnswer) -> bool:
 
 
 def _listed_models(answer: HttpAnswer) -> list[str]:
-    """Return the models that an endpoint lists, without the prefix of Google's, which requests leave out."""
+    """Return an endpoint's models, without Google's prefix.
+
+    Requests leave that prefix out.
+    """
     try:
         return [str(each["id"]).removeprefix("models/") for each in json.loads(answer.body)["data"]]
     except (ValueError, KeyError, TypeError):
@@ -240,6 +255,9 @@ def _listed_models(answer: HttpAnswer) -> list[str]:
 
 
 def _knows_model(base_url: str, model: str, key: str | None) -> bool:
-    """Ask for a model by name: an alias is not listed and can be asked for all the same."""
+    """Ask for a model by name.
+
+    An alias is not listed and can be asked for all the same.
+    """
     answer = ask(f"{_models_address(base_url)}/{quote(model)}", key)
     return isinstance(answer, HttpAnswer) and answer.status == 200

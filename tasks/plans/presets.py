@@ -88,7 +88,7 @@ _PARTS: dict[PlanName, tuple[Scale, Callable[[], Iterable[StudyPart]]]] = {
 
 @cache
 def _compose(name: PlanName, source: str) -> StudyPlan:
-    """Return a plan of its parts, run and served as its scale asks."""
+    """Return a plan of parts, run and served at its scale."""
     scale, parts = _PARTS[name]
     runtime = RuntimeSpec(require_sandbox="landlock+seccomp") if scale == "paper" else RuntimeSpec()
     return StudyPlan(

@@ -22,7 +22,10 @@ class ServingNeed(NamedTuple):
 
 
 def largest_serving_need(plan: StudyPlan) -> ServingNeed | None:
-    """Return the need of the part whose server takes most; None for other servers and bases of unknown size."""
+    """Return the largest need of a part's server, or None.
+
+    None for other servers and bases of unknown size.
+    """
     needs = [need for part in plan.parts if (need := _need(plan.serving, part)) is not None]
     return max(needs, key=lambda need: need.memory_bytes, default=None)
 
@@ -40,7 +43,7 @@ def _need(serving: ServingSpec, part: StudyPart) -> ServingNeed | None:
 
 
 def _vllm_bytes(serving: ServingSpec, part: StudyPart, shape: ModelShape, adapter_count: int) -> int:
-    """Return the bytes of base, adapters, and the cache of one conversation of full length."""
+    """Return the bytes of base, adapters and one full conversation's cache."""
     width = NUMBER_BYTES[serving.dtype]
     adapter = 0
     if part.training.lora is not None:

@@ -24,7 +24,7 @@ REPLY_SECONDS = 1230.0
 
 
 class ShardSpec(FrozenModel):
-    """The episodes of one condition: what one task of stage 2 or 5 plays."""
+    """Episodes of one condition, for one task of stage 2 or 5."""
 
     stage: Stage
     stage_digest: str
@@ -129,7 +129,10 @@ def evaluation_shards(
 
 
 def script_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[ShardSpec]:
-    """Return the shards of a part's script control, which needs no model: every evaluation, played by the scripts."""
+    """Return a part's shards of the script control.
+
+    It needs no model: the scripts play every evaluation.
+    """
     scripted = scripted_identity(part.teacher), tokenizer_identity(part, tokenizer)
     return [
         ShardSpec(
@@ -160,7 +163,7 @@ def scripted_identity(teacher: TeacherSpec) -> object:
 
 
 def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
-    """Return what decides a tokenizer: the content of its folder, or the model and commit of the hub that it is of."""
+    """Return a tokenizer's identity: folder content, or hub model and commit."""
     base = part.training.base_model
     folder = tokenizer
     if base is not None and part.own_base is None:
@@ -176,6 +179,6 @@ def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
 
 
 def _digest(stage: Stage, run: Run, instances: InstanceSetSpec, episode: EpisodeSpec, *player: object) -> str:
-    """Return the identity of episodes; of the instances counts the source of a family that is not the knapsack."""
+    """Return the identity of episodes, with a foreign family's source."""
     source = () if instances.family_source is None else (instances.family_source,)
     return stage_digest(stage, run.plan.scale, run.plan.runtime, episode, prompts_of(episode), player, *source)

@@ -50,7 +50,7 @@ class InstanceSetSpec(FrozenModel):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Kind of the problems, whatever their number: the bucket alone for the knapsack."""
+        """Kind of the problems: for the knapsack, its bucket alone."""
         if self.family_source is None:
             return (self.bucket,)
         return (self.family, self.family_source, self.bucket)

@@ -15,7 +15,10 @@ from carryover.tasks.runtime.tools import ToolTable
 
 
 class Runtime(ABC):
-    """A worker's source of interpreters. All is synchronous: an asyncio caller puts `run_block` in a thread."""
+    """A worker's source of interpreters, all synchronous.
+
+    An asyncio caller puts `run_block` in a thread.
+    """
 
     def __init__(self, spec: RuntimeSpec) -> None:
         self.spec = spec

@@ -1,4 +1,4 @@
-"""Descriptions of injected objects for a prompt: signatures, docstrings, type schemas; never a value."""
+"""Descriptions of injected objects for a prompt, never values."""
 
 import dataclasses
 import enum
@@ -35,7 +35,7 @@ def describe_live(name: str, value: Any, description: str, allowed: frozenset[st
 
 
 def _properties_of(kind: type, allowed: frozenset[str] | None) -> list[tuple[str, str]]:
-    """Return the public properties of a class with the first line of their documentation."""
+    """Return a class's public properties, documented in a line each."""
     found = []
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)
@@ -46,7 +46,10 @@ def _properties_of(kind: type, allowed: frozenset[str] | None) -> list[tuple[str
 
 
 def describe(name: str, value: Any, description: str, *, is_data: bool = False) -> Injected:
-    """Return the entry for a function, a type or a variable; a callable object may be injected as data."""
+    """Return the entry for a function, a type or a variable.
+
+    A callable object may be injected as data.
+    """
     kind: Literal["function", "variable", "type"] = "variable"
     documentation = ""
     members = []
@@ -77,7 +80,10 @@ def signature_of(function: Any) -> inspect.Signature:
 
 
 def _members(kind: type) -> list[str]:
-    """Return a class's fields, methods and properties, the latter two with the first line of their documentation."""
+    """Return a class's fields, methods and properties.
+
+    Methods and properties have the first line of their documentation.
+    """
     methods: list[str] = []
     for name, member in vars(kind).items():
         if not name.startswith("_"):
@@ -92,7 +98,7 @@ def _members(kind: type) -> list[str]:
 
 
 def _member(name: str, member: Any) -> list[str]:
-    """Return the lines of a method or a property; none for another attribute."""
+    """Return the lines of a method or property, or none."""
     function = getattr(member, "__func__", member)
     if inspect.isfunction(function):
         lines = [f"def {name}{signature_of(function)}"]
@@ -107,7 +113,7 @@ def _member(name: str, member: Any) -> list[str]:
 
 
 def _returned(member: Any) -> str:
-    """Return the name of the type that a property is annotated with, if any."""
+    """Return the type's name that a property is annotated with."""
     getter = getattr(member, "fget", None) or getattr(member, "func", None)
     hint = getattr(getter, "__annotations__", {}).get("return", "")
     return getattr(hint, "__name__", str(hint))

@@ -1,4 +1,4 @@
-"""Interface of an interpreter's backend: run a block somewhere, keep or discard that place, bring values in and out.
+"""Interface of an interpreter's backend: where and how blocks run.
 
 `Interpreter` holds what is equal for every backend; an `Engine` holds what is not.
 """
@@ -86,11 +86,14 @@ class BlockKilledError(Exception):
 
 
 class BusyError(RuntimeError):
-    """The interpreter runs a block; only one thing is done at a time."""
+    """The interpreter runs a block, and does one thing at a time."""
 
 
 class CallInterruptedError(Exception):
-    """Ctrl-C stopped a running tool: its block must be interrupted before it gets the reply."""
+    """Ctrl-C stopped a tool, before its block gets the reply.
+
+    The block must be interrupted first.
+    """
 
     def __init__(self, frame: tuple[Any, ...]) -> None:
         super().__init__(frame)
@@ -129,10 +132,13 @@ class Engine(ABC):
 
     @abstractmethod
     def canaries(self) -> Canaries:
-        """Return the words by which the next block's namespace and scratch folder remember a block."""
+        """Return the words that the next namespace and folder remember."""
 
     def execute(self, block: Block, answer: Dispatch) -> Report:
-        """Run a block in the next namespace; raise `BlockKilledError` where its process ends before it does."""
+        """Run a block in the next namespace, or raise `BlockKilledError`.
+
+        Its process may end before the block does.
+        """
         try:
             process = self._next()
         finally:
@@ -155,7 +161,7 @@ class Engine(ABC):
         return report._replace(notices=report.notices + told)
 
     def stop(self) -> None:
-        """End the block that runs, and each that begins; any thread may call it."""
+        """End the running block and each that begins, from any thread."""
         self._is_stopped = True
         if self._running is not None:
             self._running.end()
@@ -166,10 +172,10 @@ class Engine(ABC):
 
     @abstractmethod
     def _run(self, process: Any, block: Block, answer: Dispatch) -> Report:
-        """Run a block in that process until it reports; raise `NodeGoneError` if it does not."""
+        """Run a block until it reports, or raise `NodeGoneError`."""
 
     def ask(self, *message: Any) -> Any:
-        """Return the answer to a message of `Node.ask`, by the process whose turn it is."""
+        """Return the answer to a message, by the process in turn."""
         return self._next().ask(*message)
 
     def output(self) -> str:
@@ -177,20 +183,20 @@ class Engine(ABC):
         return self._output.read(self.spec.output_limit_bytes)
 
     def keep_output(self, name: str) -> None:
-        """Bind what the last block printed to a name, before the step is finished."""
+        """Bind the last block's output to a name, before `finish`."""
         binding = bind_value(name, self.output(), is_user=True, limit_bytes=self.spec.object_limit_bytes)
         send_binding(self.ask, binding)
 
     @abstractmethod
     def finish(self, dropped: list[str] | None) -> None:
-        """End the step: drop these names (none: all) and make ready for the next block."""
+        """End the step: drop these names (None: all), prepare the next."""
 
     @abstractmethod
     def roll_back(self) -> Recovery:
-        """Go back to the state before the step that was killed, as far as it is there."""
+        """Go back to the state before the killed step, if possible."""
 
     def keep(self, binding: Binding) -> None:
-        """Remember what was installed for a replay; the oldest replaced values go once they exceed the object limit.
+        """Remember what was installed, for a replay.
 
         A block that ran with such a value is named when its replay shows something else.
         """
@@ -206,25 +212,28 @@ class Engine(ABC):
 
     @abstractmethod
     def restart(self, installed: Sequence[Binding]) -> None:
-        """Go back to an empty namespace in which this is installed, in place of all that was."""
+        """Go back to an empty namespace in which this is installed."""
 
     @abstractmethod
     def install(self, *bindings: Binding) -> None:
-        """Bind objects for the next block and all after it; raise `InjectionError` if the sandbox cannot."""
+        """Bind objects for all blocks to come, or raise `InjectionError`."""
 
     def fetch(self, name: str) -> Fetched:
-        """Return a variable of the next block; raise `RetrievalError` if it is missing or does not travel."""
+        """Return a variable of the next block, or raise `RetrievalError`."""
         return self._fetch(name, ("fetch", name))
 
     def ask_of_variables(self, kind: Literal["types", "digests", "fingerprints"]) -> dict[str, str]:
-        """Return each variable's type name, or digest, by its name; raise `RetrievalError` for a malformed answer."""
+        """Return each variable's type name or digest, by name.
+
+        Raise `RetrievalError` for a malformed answer.
+        """
         answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
             return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
         raise RetrievalError(f"malformed answer to a question for the {kind} of variables")
 
     def told(self) -> tuple[str, ...]:
-        """Return the notices for the model that are due, once: about what could not be brought back."""
+        """Return the notices that are due, once."""
         return ()
 
     @property
@@ -233,12 +242,12 @@ class Engine(ABC):
         return bool(self.spec.scratch_limit_bytes)
 
     def read_file(self, path: str) -> Fetched:
-        """Return the blob of a file in the scratch folder; raise `RetrievalError` if there is none."""
+        """Return a scratch file's blob, or raise `RetrievalError`."""
         with self._folder():
             return self._fetch(path, ("read", path))
 
     def file_sizes(self) -> dict[str, int]:
-        """Return the size of each file in the scratch folder; raise `RetrievalError` for a malformed answer."""
+        """Return each scratch file's size, or raise `RetrievalError`."""
         with self._folder():
             answer = self.ask(("files",), (), FRAME_LIMIT_BYTES)
         if type(answer) is dict and all(type(size) is int for size in answer.values()):
@@ -246,7 +255,10 @@ class Engine(ABC):
         raise RetrievalError("malformed answer to a question for files")
 
     def shown(self, step: int) -> tuple[Display, ...]:
-        """Return the rich results of the block that ran, before the step is finished; empty if they do not travel."""
+        """Return the block's rich results, before `finish`.
+
+        Empty if they do not travel.
+        """
         try:
             fetched = self._fetch("rich results", ("shown",))
             check("rich results", fetched, self.spec)
@@ -273,7 +285,10 @@ class Engine(ABC):
                 raise InjectionError(f"the scratch folder: {problem!s:.1000}")
 
     def _ask_keeper(self, *message: Any) -> Any:
-        """Return the answer of whoever keeps files where nothing else outlives a block."""
+        """Return the answer of the process that keeps files.
+
+        It is another one where nothing else outlives a block.
+        """
         return self.ask(*message)
 
     def _folder(self) -> contextlib.AbstractContextManager[None]:
@@ -288,7 +303,10 @@ class Engine(ABC):
 
     @abstractmethod
     def freeze(self) -> Any:
-        """Return a handle on a frozen copy of the state; None if this backend can only replay."""
+        """Return a frozen copy of the state, or None.
+
+        None if this backend can only replay.
+        """
 
     @abstractmethod
     def thaw(self, frozen: Any) -> Recovery:
@@ -296,7 +314,10 @@ class Engine(ABC):
 
     @abstractmethod
     def branch(self) -> tuple["Engine", Recovery]:
-        """Return a second engine in the same state, as far as a fork takes it along."""
+        """Return a second engine in the same state.
+
+        A fork takes along what it can.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -304,7 +325,10 @@ class Engine(ABC):
 
 
 def parse_report(message: Any) -> Report:
-    """Return the report in a message that may hold anything; raise `NodeGoneError` if it holds none."""
+    """Return a message's report, or raise `NodeGoneError`.
+
+    The message may hold anything.
+    """
     match message:
         case {
             "result": str() | None as result,
@@ -335,7 +359,7 @@ def parse_report(message: Any) -> Report:
 
 
 def _is_rich(data: Any) -> bool:
-    """Tell whether something that a block has sent holds text or bytes by MIME type."""
+    """Tell whether a block's data is text or bytes by MIME type."""
     if type(data) is not dict:
         return False
     return all(type(kind) is str and type(content) in (str, bytes) for kind, content in data.items())

@@ -51,12 +51,12 @@ class Identity(NamedTuple):
     salt: str
 
     def seed(self, step: int) -> str:
-        """Return a step's seed: equal under every contract, and no way back to the instance's own."""
+        """Return a step's seed: equal under contracts, hiding the instance's."""
         return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()
 
 
 class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
-    """Runs an episode's blocks on a backend's engine, under the lifetime policy of a contract."""
+    """Runs an episode's blocks under a contract's lifetime policy."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return was_there
 
     def verify_contract(self) -> bool:
-        """Tell whether the next block's namespace remembers what the lifetime policy says it should.
+        """Tell whether the next namespace remembers what its lifetime promises.
 
         Raise `StateLostError` if its process has ended: a failure of the machine, not of the contract.
         """
@@ -175,7 +175,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         by: By | None = None,
         allow: Iterable[str] | None = None,
     ) -> None:
-        """Bind a function, a type or a variable for all blocks to come (arXiv 2601.01569, object injection).
+        """Bind a function, type or variable for all blocks to come.
 
         Functions, bound methods and other callables run on the host, like tools, or from their source in the sandbox;
         `by="value"` makes a variable of a callable object. Functions and types are put back after every block; a
@@ -200,7 +200,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             self._gate.types[name] = value
 
     def inject_all(self, values: Mapping[str, Any]) -> None:
-        """Bind several variables for all blocks to come, in the time of one; raise what `inject` raises."""
+        """Bind several variables in the time of one.
+
+        Raise what `inject` raises.
+        """
         for name in values:
             check_name(name)
         bindings = [self._binding(name, value) for name, value in values.items()]
@@ -211,7 +214,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             self._note("inject", name, {"runs_in": "host"})
 
     def offer(self, functions: Mapping[str, Callable[..., Any]]) -> None:
-        """Bind functions that the host runs, without a description for a prompt; raise what `inject` raises."""
+        """Bind functions that the host runs, without describing them.
+
+        Raise what `inject` raises.
+        """
         for name in functions:
             check_name(name)
         with self._alone():
@@ -220,14 +226,17 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             )
 
     def install(self, binding: Binding, entry: Injected, runs_in: RunsIn = "sandbox") -> None:
-        """Bind what another interpreter's `bindings` held, or a source alone; raise what `inject` raises."""
+        """Bind another interpreter's `bindings`, or a source alone.
+
+        Raise what `inject` raises.
+        """
         with self._alone():
             self._state.install(binding)
         self.injected.append(entry)
         self._note("inject", entry.name, {"runs_in": runs_in})
 
     def put(self, path: str | Path, content: bytes | None = None) -> None:
-        """Put a file of the host, or a content under a path, into the scratch folder for all blocks to come.
+        """Put a host file, or a content, into the scratch folder.
 
         Raises:
             InjectionError: There is no scratch folder, the path leads out of it, or the file is too large.
@@ -243,7 +252,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self._note("put", name)
 
     def get(self, path: str | Path) -> bytes:
-        """Return a file of the scratch folder; raise `RetrievalError` if there is none."""
+        """Return a file of the scratch folder, or raise `RetrievalError`."""
         name = str(path)
         with self._alone():
             fetched = self._state.engine.read_file(name)
@@ -254,18 +263,18 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return content
 
     def files(self) -> dict[str, int]:
-        """Return the size of each file in the scratch folder, by its path in there; empty without one."""
+        """Return each scratch file's size by path; empty without a folder."""
         with self._alone():
             if self._state.engine.has_folder:
                 return self._state.engine.file_sizes()
             return {}
 
     def surroundings(self) -> str:
-        """Return what a block finds around it, in words for a model: files, network, time, libraries."""
+        """Return a block's surroundings in words: files, network, time, libraries."""
         return describe_surroundings(self._spec, lifetime_of(self.contract), self.sandbox_level)
 
     def figures(self) -> tuple[Display, ...]:
-        """Return the figures of the last blocks, each as PNG and SVG, in order."""
+        """Return the last blocks' figures as PNG and SVG, in order."""
         return tuple(shown for shown in self.displays if shown.data.keys() >= _FIGURE_TYPES)
 
     @property
@@ -279,7 +288,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return tuple(self._state.engine.installed)
 
     def retrieve(self, name: str) -> Any:
-        """Return a variable as a native object: plain data, arrays, frames, dataclass instances; nothing unpickled.
+        """Return a variable as a native object, without unpickling.
 
         Raise `RetrievalError` if no such variable is alive, or it holds what does not travel.
         """
@@ -290,7 +299,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return value
 
     def variables(self) -> dict[str, str]:
-        """Return the type's name of every user variable of the next block, injected ones included.
+        """Return the type names of the next block's user variables.
 
         Raise `StateLostError` if no process holds the state.
         """
@@ -298,7 +307,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             return self._state.engine.ask_of_variables("types")
 
     def fingerprints(self) -> dict[str, str]:
-        """Return a digest of each user variable's content; of what does not travel or is large, one of its type.
+        """Return a digest of each user variable's content or type.
+
+        The type stands for what is large or does not travel.
 
         Raise `StateLostError` if no process holds the state.
         """
@@ -306,7 +317,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             return self._state.engine.ask_of_variables("fingerprints")
 
     def snapshot(self) -> EpisodeSnapshot:
-        """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
+        """Freeze the state in memory, until the interpreter closes."""
         with self._alone():
             snapshot = self._state.snapshot()
         self._note("snapshot")
@@ -314,14 +325,17 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
-        """Restore a frozen state and return the notices for the model; raise `ValueError` for a stale one."""
+        """Restore a frozen state and return notices.
+
+        Raise `ValueError` for a stale one.
+        """
         with self._alone():
             recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices
 
     def branch(self) -> "Interpreter":
-        """Return a second interpreter that continues from the present state by itself; the tools are the same.
+        """Return a second interpreter that continues from the present state.
 
         Its random draws are its own. Its first result tells the model what did not come along.
         """
@@ -345,12 +359,12 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return other
 
     def save(self, path: Path) -> None:
-        """Write the journal that restores the state; `reload` reads it, in this worker or in another."""
+        """Write the journal that restores the state, for `reload`."""
         path.write_text(self.journal(has_digests=True).model_dump_json(), encoding="utf-8")
         self._note("save")
 
     def journal(self, *, has_digests: bool = False) -> Journal:
-        """Return the journal that restores the state; with digests, differing variables are named on replay."""
+        """Return the journal; with digests, replays name differing variables."""
         return Journal(
             contract=self.contract,
             instance_id=self._identity.instance_id,
@@ -361,7 +375,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         )
 
     def reload(self, path: Path) -> tuple[Difference, ...]:
-        """Run a saved episode's blocks with their recorded tool replies, and continue from there.
+        """Run a saved episode's blocks with recorded replies, and continue.
 
         Returns every observation that came out otherwise. Inject beforehand what the episode had injected: each is
         bound again where it was bound then, before, between or after the blocks.
@@ -381,7 +395,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             raise ValueError(f"{path}: {error}") from error
 
     def replay(self, journal: Journal, progress: Progress | None = None) -> tuple[Difference, ...]:
-        """Run a journal's blocks as `reload` does, and raise what it raises; `progress` hears of each block."""
+        """Run a journal's blocks as `reload` does, reporting `progress`.
+
+        Raise what `reload` raises.
+        """
         started = time.perf_counter()
         if journal.contract != self.contract:
             raise ValueError(f"it was recorded under {journal.contract.name}, this is {self.contract.name}")
@@ -399,7 +416,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return found
 
     def close(self) -> None:
-        """End every process and free every file of the episode; a running block ends, with the error InterpreterClosed.
+        """End every process and free every file of the episode.
 
         In the thread that runs a block, a tool's, the end comes with the block's.
         """
@@ -427,7 +444,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Use the engine with nobody else; raise `BusyError` where it is in use, `ValueError` once it is closed."""
+        """Use the engine alone, or raise `BusyError`.
+
+        Raise `ValueError` once it is closed.
+        """
         if not self._turn.acquire(blocking=False):
             raise BusyError("the interpreter is busy: a block runs, or another thread uses it; wait for the end")
         try:
@@ -456,7 +476,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return self._gate.bind(name, value, lambda prepared: self.install(*prepared))
 
     def _digests(self) -> dict[str, str]:
-        """Return a digest of each variable; empty while a block runs, or once the state is lost."""
+        """Return a digest of each variable.
+
+        Empty while a block runs, or once the state is lost.
+        """
         try:
             with self._alone():
                 return self._state.engine.ask_of_variables("digests")

@@ -1,4 +1,4 @@
-"""Journal of an episode's interpreter, in order: enough to restore its state by replay."""
+"""Journal of an interpreter: enough to restore it by replay."""
 
 import base64
 import hashlib
@@ -34,7 +34,7 @@ Request = str
 
 
 def request_text(tool: str, arguments: list[Any], keywords: dict[str, Any], blob: Fetched | None = None) -> Request:
-    """Return a call as it is kept; of one whose arguments are more than JSON, their digest."""
+    """Return a call's text; a digest of arguments beyond JSON."""
     if blob is None:
         return json.dumps((tool, arguments, keywords))
     return json.dumps((tool, hashlib.sha256(blob.memory.view()).hexdigest()))
@@ -67,7 +67,7 @@ Replies = Callable[[], tuple[ToolReply, ...]]
 
 @dataclass(frozen=True)
 class Ran:
-    """A block ran, and what it left was kept as the contract says."""
+    """A block ran, and its names were kept by contract."""
 
     block: Block
     replies: tuple[ToolReply, ...]
@@ -76,12 +76,12 @@ class Ran:
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether the block ended by an interrupt, at its time limit or by hand."""
+        """Whether the block was interrupted, by time or hand."""
         last_line = (self.observed.error or "").rpartition("\n")[2]
         return last_line.partition(":")[0] == INTERRUPTED
 
     def differences(self, replayed: BlockObservation, asked: Sequence[Request]) -> list[Difference]:
-        """Return where the block that ran again showed something else, or asked its tools something else."""
+        """Return how a block differs when run again, in results and requests."""
         step = self.block.step
         found = [
             Difference(step, field, repr(old), repr(new))
@@ -104,7 +104,10 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Installed:
-    """Something was injected. What it was is not kept: it may be no text, or be large, or be hidden from the agent."""
+    """Something was injected, and is not kept.
+
+    It may be no text, or be large, or be hidden from the agent.
+    """
 
     name: str
     kind: Literal["installed"] = "installed"
@@ -114,7 +117,7 @@ Entry = Ran | Dropped | Installed
 
 
 class Journal(FrozenModel):
-    """A saved episode: what it promised, how its draws were seeded, and what was done."""
+    """A saved episode: contract, seeds, and what was done."""
 
     version: Literal[3] = 3
     contract: Contract
@@ -128,7 +131,7 @@ class Journal(FrozenModel):
 
 
 class RecordedAnswers:
-    """Recorded replies in place of the tools, while a block runs again and asks what it asked."""
+    """Recorded replies in place of tools, for blocks run again."""
 
     def __init__(self, replies: tuple[ToolReply, ...]) -> None:
         self.asked: list[Request] = []
@@ -139,7 +142,7 @@ class RecordedAnswers:
     def __call__(
         self, tool: str, arguments: list[Any], keywords: dict[str, Any], blob: Fetched | None = None
     ) -> tuple[Any, ...]:
-        """Return the recorded reply, or an error from the first request on that is another than the recorded one.
+        """Return the recorded reply, or an error after differing requests.
 
         Raise `CallInterruptedError` where the tool was stopped by hand when it was recorded.
         """
@@ -156,7 +159,10 @@ class RecordedAnswers:
 
 
 def changed_variables(step: int, recorded: Mapping[str, str], replayed: Mapping[str, str]) -> tuple[Difference, ...]:
-    """Return a difference for each variable whose value has another digest; empty if nothing was recorded."""
+    """Return a difference per variable of another digest.
+
+    Empty if nothing was recorded.
+    """
     names = []
     if recorded:
         names = sorted({*recorded, *replayed})

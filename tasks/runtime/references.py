@@ -1,4 +1,4 @@
-"""Live objects by reference: what a block may do with an object that stays in the host, each use a tool call."""
+"""Live objects by reference: every use is a tool call."""
 
 import builtins
 import contextlib
@@ -68,11 +68,14 @@ class References:
         self._lock = threading.Lock()
 
     def begin_generation(self, number: int) -> None:
-        """Name new objects otherwise from now on: recorded blocks may hold the handles of objects that are gone."""
+        """Name new objects by a new generation.
+
+        Recorded blocks may hold the handles of objects that are gone.
+        """
         self._generation = max(number, self._generation)
 
     def share(self, name: str, value: Any, allowed: frozenset[str] | None) -> list[Any]:
-        """Hold an object that is injected under a name; return what stands for it.
+        """Hold an object under a name; return its reference.
 
         Raises:
             NotPortableError: No block may hold such an object, or too many are held.
@@ -84,14 +87,17 @@ class References:
             return self._hold(handle, value, allowed)
 
     def standing_for(self, value: Any) -> list[Any] | None:
-        """Return what stands for an object that is held already; None for another."""
+        """Return a held object's reference, or None."""
         handle = self._handles.get(id(value))
         if handle is None:
             return None
         return [handle, *self._held[handle].shape]
 
     def granting(self, allowed: frozenset[str] | None, known: Mapping[str, type]) -> Refer:
-        """Return what `encode` asks for each value of a result: live objects in it are held from then on."""
+        """Return the referring function for a result's values.
+
+        Live objects in it are held from then on.
+        """
 
         def refer(value: Any) -> list[Any] | None:
             standing = self.standing_for(value)
@@ -110,7 +116,7 @@ class References:
         return self._held[handle].value
 
     def find(self, tool: str) -> "Operation | None":
-        """Return the operation that a call names, `handle.name`; None if no object is meant."""
+        """Return the operation of `handle.name`, or None."""
         handle, _, name = tool.rpartition(".")
         if handle in self._held:
             return Operation(self, self._held[handle], name)
@@ -128,7 +134,7 @@ class References:
 
 
 class Operation:
-    """One use of an object: a method, an operator, or an attribute that is read or set."""
+    """One use of an object: method, operator or attribute."""
 
     takes_objects = True
 
@@ -138,7 +144,10 @@ class Operation:
         self._references = references
 
     def refer(self, known: Mapping[str, type]) -> Refer:
-        """Return what stands for live objects in its result: they allow what this object allows."""
+        """Return references for a result's live objects.
+
+        They allow what this object allows.
+        """
         return self._references.granting(self._held.allowed, known)
 
     def bind(self, _arguments: list[Any], _keywords: dict[str, Any]) -> dict[str, Any] | None:
@@ -146,7 +155,7 @@ class Operation:
         return None
 
     def call(self, arguments: list[Any], keywords: dict[str, Any], _bound: dict[str, Any] | None) -> Any:
-        """Return the result; raise a `ToolError`, named like a builtin exception of the object's."""
+        """Return the result; raise a `ToolError` named like a builtin exception."""
         try:
             return awaited(self._do(arguments, keywords))
         except ToolError:
@@ -227,7 +236,7 @@ def _operate(value: Any, operator: str, arguments: list[Any], keywords: dict[str
 
 
 def _raised(kind_name: str | None, text: str | None) -> tuple[type | None, BaseException | None, None]:
-    """Return what `__exit__` is given for the error with which a block left."""
+    """Return `__exit__`'s arguments for the error that left a block."""
     if kind_name is None:
         return None, None, None
     kind = getattr(builtins, kind_name, None)
@@ -240,7 +249,7 @@ def _raised(kind_name: str | None, text: str | None) -> tuple[type | None, BaseE
 
 
 def _named_like(error: Exception) -> ToolError:
-    """Return a tool's error under the name of a builtin exception, or with another's name."""
+    """Return a tool's error, named like a builtin exception if any."""
     text = str(error)[:_MESSAGE_LIMIT]
     kind = type(error)
     if kind.__module__ != "builtins":

@@ -1,4 +1,4 @@
-"""The state of an episode's interpreter: which names live, how it came about, and how to get it back."""
+"""An interpreter's state: living names, journal, and how to restore."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -37,7 +37,7 @@ _NOTHING = Memory((), {}, Canaries(), ())
 
 @dataclass(eq=False, repr=False)
 class EpisodeSnapshot:
-    """A state of an episode: its blocks, and a frozen process if the backend supports that."""
+    """A state: its blocks, and any frozen process."""
 
     history: object
     """Owner token: only the interpreter that took it may restore it, and not after `reload()`."""
@@ -70,7 +70,7 @@ class Recovered(NamedTuple):
 
 
 class EpisodeState:
-    """Keeps, drops and brings back bindings as the lifetime policy says, on top of an engine."""
+    """Keeps, drops and restores bindings by the lifetime policy."""
 
     def __init__(self, lifetime: Lifetime, engine: Engine, shaping: Shaping) -> None:
         self.engine = engine
@@ -100,7 +100,10 @@ class EpisodeState:
         raise StateLostError("the namespace was changed between two steps: it does not remember the last block")
 
     def run(self, block: Block, answer: Dispatch, replies: Replies) -> Done:
-        """Run a block and keep what outlives it; raise `BlockKilledError` if the state must be rolled back."""
+        """Run a block and keep what outlives it.
+
+        Raise `BlockKilledError` if the state must be rolled back.
+        """
         report = self.engine.execute(block, answer)
         output = self.engine.output()
         displays = ()
@@ -126,7 +129,10 @@ class EpisodeState:
         return Done(report, shaped.text, displays)
 
     def _let_go(self, block: Block, report: Report) -> list[str] | None:
-        """Note which names outlive a block; return the others, or None for all."""
+        """Note the names that outlive a block; return the others.
+
+        None stands for all.
+        """
         is_some = self._lifetime.keeps == "some"
         anew = {}
         if is_some:
@@ -140,7 +146,10 @@ class EpisodeState:
         return sorted(set(names).difference(self.active))
 
     def install(self, *bindings: Binding) -> None:
-        """Bind objects for the next block and all after it; raise what the engine's `install` raises."""
+        """Bind objects for all blocks to come.
+
+        Raise what the engine's `install` raises.
+        """
         self.engine.install(*bindings)
         self.journal += (Installed(binding.name) for binding in bindings)
 
@@ -168,7 +177,10 @@ class EpisodeState:
         return EpisodeSnapshot(self._history, self.engine.freeze(), self._remember())
 
     def restore(self, snapshot: EpisodeSnapshot) -> Recovered:
-        """Go on from a frozen state; raise `ValueError` for one that is closed, of another, or of before a reload."""
+        """Continue from a frozen state, or raise `ValueError`.
+
+        A state is refused that is closed, of another interpreter, or of before a reload.
+        """
         if snapshot.is_closed:
             raise ValueError("the snapshot is closed: its state is gone; close it after the last restore")
         if snapshot.history is not self._history:
@@ -186,12 +198,15 @@ class EpisodeState:
         return other, other._recover(recovery)
 
     def reload(self, entries: tuple[Entry, ...], progress: Progress | None = None) -> tuple[Difference, ...]:
-        """Replay to another state, which ends all snapshots; raise `StateLostError` if a block ends otherwise."""
+        """Replay to another state, which ends all snapshots.
+
+        Raise `StateLostError` if a block ends otherwise.
+        """
         self._history = object()
         return self._bring_about(entries, progress)
 
     def _bring_about(self, entries: Sequence[Entry], progress: Progress | None = None) -> tuple[Difference, ...]:
-        """Run what was recorded in a new namespace; return every observation that came out otherwise."""
+        """Run the record in a new namespace; return what differs."""
         installed = tuple(self.engine.installed)
         try:
             found = self._do_again(entries, list(installed), progress)
@@ -203,14 +218,17 @@ class EpisodeState:
         return found
 
     def not_installed(self, entries: Iterable[Entry]) -> tuple[str, ...]:
-        """Return names that something was installed under when these were recorded, and nothing is here, sorted."""
+        """Return recorded installations that are missing here, sorted."""
         recorded = Counter(entry.name for entry in entries if isinstance(entry, Installed))
         return tuple(sorted(recorded - Counter(binding.name for binding in self.engine.installed)))
 
     def _do_again(
         self, entries: Sequence[Entry], installed: list[Binding], progress: Progress | None
     ) -> tuple[Difference, ...]:
-        """Do what was recorded, and install in its turn what is installed here; what was not recorded comes last."""
+        """Repeat the record, installing what is installed here in turn.
+
+        What was not recorded comes last.
+        """
         self.engine.restart(())
         self._recall(_NOTHING)
         found: list[Difference] = []
@@ -233,7 +251,10 @@ class EpisodeState:
         return tuple(found)
 
     def _run_again(self, entry: Ran) -> list[Difference]:
-        """Run a recorded block, unless it was interrupted: that would happen elsewhere. Return what differs."""
+        """Run a recorded block again; return what differs.
+
+        An interrupted one is left out: it would be interrupted elsewhere.
+        """
         if entry.was_interrupted:
             self.journal.append(entry)
             return [Difference(entry.block.step, "interrupted", "ran until it was interrupted", "not run again")]
@@ -247,7 +268,7 @@ class EpisodeState:
         return entry.differences(ran.observed, answers.asked)
 
     def _recover(self, recovery: Recovery, *, undoes_last: bool = False) -> Recovered:
-        """Classify the recovery, and replay the journal if no process holds the state."""
+        """Classify the recovery, replaying the journal if needed."""
         told = []
         if recovery == "without_threads":
             told = [notices.THREADS_GONE]
@@ -262,7 +283,7 @@ class EpisodeState:
         return Recovered("rolled_back", tuple(told))
 
     def _replay_journal(self, *, undoes_last: bool) -> list[str]:
-        """Run the journal's blocks again, on request without the last; return the notices about that."""
+        """Run the journal again, or without its last block; return notices."""
         told = [notices.RUN_AGAIN]
         undone = []
         if undoes_last:

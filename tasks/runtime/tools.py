@@ -1,4 +1,4 @@
-"""Host side of the tools: arguments checked, calls counted and capped, every call recorded."""
+"""Host side of the tools: arguments checked, calls capped and recorded."""
 
 import inspect
 import json
@@ -71,7 +71,7 @@ class HostTool:
         self._types: dict[str, type] = {name: hint for name, hint in hints.items() if hint in _CHECKED_TYPES}
 
     def refer(self, _known: Mapping[str, type]) -> Refer | None:
-        """Return what stands for live objects in its result: None, but for those that are held already."""
+        """Return references in its result, for held objects alone."""
         return None
 
     @property
@@ -80,7 +80,7 @@ class HostTool:
         return f"{self.name}{self.signature}\n\n{inspect.getdoc(self.function) or ''}".rstrip()
 
     def bind(self, arguments: list[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a call's arguments by parameter, as far as they are given; None if they do not fit."""
+        """Return a call's arguments by parameter; None if they don't fit."""
         if self._is_plain and not keywords and len(arguments) <= len(self._names):
             return dict(zip(self._names, arguments, strict=False))  # `inspect` takes a tenth of a call's time
         try:
@@ -89,7 +89,7 @@ class HostTool:
             return None
 
     def call(self, arguments: list[Any], keywords: dict[str, Any], bound: dict[str, Any] | None) -> Any:
-        """Call the function; `bound` are the arguments by parameter, as far as they fit.
+        """Call the function; `bound` are the arguments by parameter.
 
         Raise `ToolError` for arguments that do not fit it and for whatever it refuses. A base exception, such as a
         cancellation, counts as a failure of the tool; Prefect's request to end the run passes through.
@@ -155,7 +155,9 @@ class ToolTable:
     def answer(
         self, name: str, arguments: list[Any], keywords: dict[str, Any], blob: Fetched | None = None
     ) -> tuple[Any, ...]:
-        """Call and record a tool, and return the reply frame; raise `CallInterruptedError` if stopped by hand.
+        """Call and record a tool, and return the reply frame.
+
+        Raise `CallInterruptedError` if stopped by hand.
 
         A `blob` holds the arguments where they are more than JSON.
         """
@@ -204,7 +206,7 @@ class ToolTable:
         return self.tools.get(name) or self.gate.references.find(name)
 
     def _reply(self, name: str, tool: HostTool | Operation, value: Any) -> "_Reply":
-        """Return the reply with a value: as JSON where that changes nothing, else by memory."""
+        """Return a value's reply: as JSON, else by memory."""
         if not tool.takes_objects or _is_short_json(value):
             text = _as_json(name, value)
             self._spent_bytes += len(text)
@@ -219,7 +221,10 @@ class ToolTable:
         return tuple(self._replies)
 
     def finish_block(self, uncaught: int | None) -> tuple[ToolCall, ...]:
-        """Return the block's calls; each failed call counts as caught, unless it ended the block."""
+        """Return the block's calls, failed ones as caught or not.
+
+        A failed call counts as caught, unless it ended the block.
+        """
         return tuple(
             call if call.error_type in (None, INTERRUPTED) or index == uncaught else call._replace(is_caught=True)
             for index, call in enumerate(self._calls, start=1)
@@ -234,7 +239,7 @@ class ToolTable:
         return "tool"
 
     def _count_call(self, size: int, object_bytes: int) -> ToolCallLimitError | None:
-        """Count a call and its size; return why it is refused, if a limit of the block's is spent."""
+        """Count a call and its size; return a refusal beyond limits."""
         self._count += 1
         self._spent_bytes += size + _CALL_BYTES
         self._object_bytes += object_bytes
@@ -264,7 +269,7 @@ class _Given:
     _text: str | None = None
 
     def told(self) -> str:
-        """Return them as JSON for a trace, as they were when this was asked first."""
+        """Return them as JSON for a trace, as first given."""
         if self._text is None:
             whole = {"args": self.arguments, "kwargs": self.keywords}
             self._text = tell(whole if self.bound is None else self.bound)
@@ -280,7 +285,7 @@ class _Reply(NamedTuple):
 
 
 def tell(value: Any) -> str:
-    """Return a value as JSON for a trace; what JSON has no form for is told by its type."""
+    """Return a value as JSON for a trace, else its type."""
     try:
         return json.dumps(value, default=_type_of)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Bindings and values on their way between the host and a process that answers."""
+"""Bindings and values on their way to and from a process."""
 
 import atexit
 import contextlib
@@ -31,7 +31,7 @@ class Fetched(NamedTuple):
 
 
 def send_binding(ask: Ask, binding: Binding) -> None:
-    """Bind something in a process's namespace; raise `InjectionError` with the reason that it gives."""
+    """Bind something in a namespace, or raise `InjectionError` with why."""
     if binding.message[0] in ("bind", "place") and binding.content is None:
         return  # a later value has taken its place
     memory = binding.memory()
@@ -41,7 +41,7 @@ def send_binding(ask: Ask, binding: Binding) -> None:
 
 
 def fetch(ask: Ask, name: str, limit_bytes: int, message: tuple[Any, ...] = ()) -> Fetched:
-    """Return a blob in sealed memory, by default of a variable; raise `RetrievalError` if there is none.
+    """Return a blob in sealed memory, or raise `RetrievalError`.
 
     It is also raised where the blob cannot be sealed.
     """
@@ -63,7 +63,7 @@ def fetch(ask: Ask, name: str, limit_bytes: int, message: tuple[Any, ...] = ()) 
 
 
 def _measured(name: str, answer: Any) -> tuple[int, tuple[str, ...]]:
-    """Return the size of a blob and the libraries that it needs; raise `RetrievalError` without them."""
+    """Return a blob's size and libraries, or raise `RetrievalError`."""
     match answer:
         case {"missing": _}:
             raise RetrievalError(f"no variable {name!r} is alive")
@@ -76,7 +76,10 @@ def _measured(name: str, answer: Any) -> tuple[int, tuple[str, ...]]:
 
 
 def check(name: str, fetched: Fetched, spec: RuntimeSpec) -> None:
-    """Let the worker's reader decode a blob first unless it is harmless; raise `RetrievalError` if that fails."""
+    """Check a blob in the worker's reader, or raise `RetrievalError`.
+
+    A harmless one needs no check.
+    """
     if fetched.memory.size <= SMALL_BYTES and is_harmless(fetched.memory.view()):
         return
     ours, theirs = socket.socketpair()

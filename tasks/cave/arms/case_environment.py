@@ -63,7 +63,7 @@ class CaseEnvironment:
         return "\n".join(part for part in parts if part)
 
     def take_told(self, answer: str) -> None:
-        """Take the new values of variables from the last JSON block of an answer, as far as there is one."""
+        """Take variables' values from an answer's last JSON block, if any."""
         blocks = _JSON_BLOCK.findall(answer)
         try:
             told = json.loads(blocks[-1]) if blocks else {}

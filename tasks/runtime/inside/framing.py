@@ -136,7 +136,7 @@ class Channel:
                 raise BlockingIOError
 
     def _missing(self) -> int:
-        """Return the bytes that the begun frame lacks; 0 or less if complete."""
+        """Return the begun frame's missing bytes; 0 or less if complete."""
         buffer = self._buffer
         size = 0
         if len(buffer) >= _HEADER_BYTES:

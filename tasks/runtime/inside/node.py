@@ -1,4 +1,4 @@
-"""The server in one process of the tree: it runs blocks, forks itself, and obeys its host."""
+"""The server in one process of the tree, driven by its host."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import contextlib
@@ -68,7 +68,7 @@ class Server:
             self.fail()
 
     def grow(self, channel: Channel, tools: dict[str, str | None], folder: dict[str, Any] | None) -> None:
-        """Serve as the root of an episode with these tools and this folder; never returns."""
+        """Serve as an episode's root with tools and folder, without return."""
         _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
         self.channel = channel
         self.runner.add_tools(tools)
@@ -84,14 +84,20 @@ class Server:
             self.runner.folder.open(settings["path"], settings["limit_bytes"], keeps=settings["keeps"])
 
     def fail(self) -> NoReturn:
-        """End the process and leave its host the traceback, which no observation shows."""
+        """End the process, leaving its host the traceback.
+
+        No observation shows it.
+        """
         try:
             self.channel.send(("failed", format_exc()))
         finally:
             _exit(1)
 
     def serve_one(self) -> bool:
-        """Answer one message and tell whether anybody waited for it; end when the host has closed the connection."""
+        """Answer one message; tell whether anybody waited for it.
+
+        End when the host has closed the connection.
+        """
         try:
             message, descriptors = self.channel.receive_with_descriptors()
         except EOFError:
@@ -124,7 +130,7 @@ class Server:
         self.has_output = restore_output()
 
     def fork(self, is_sweep: bool, dropped: list[str] | None, descriptor: int, *outputs: int) -> None:
-        """Fork a process that listens on `descriptor`; tell the host by which handle it can be signalled.
+        """Fork a process on `descriptor`; tell the host its handle.
 
         A branch gets an output of its own, as does a process that runs one block only.
 
@@ -157,7 +163,10 @@ class Server:
             close(used)
 
     def _make_ready(self, dropped: list[str] | None, own: frozenset[int]) -> None:
-        """Put back and note what a fork takes along, but for descriptors of the runtime's own."""
+        """Put back and note what a fork takes along.
+
+        Descriptors of the runtime's own are left out.
+        """
         self.runner.tidy()
         self.runner.forget(dropped)
         if not self._has_noted:  # a frozen process forks too: what it has noted is of its own moment
@@ -202,7 +211,10 @@ class Server:
         return False
 
     def _fork_process(self) -> int:
-        """Fork, and wait for room when processes that were just killed still fill the episode's limit."""
+        """Fork, waiting for room if needed.
+
+        Processes that were just killed may still fill the episode's limit.
+        """
         for _ in range(_FORK_ATTEMPTS):
             try:
                 return fork()
@@ -211,7 +223,7 @@ class Server:
         _exit(0)
 
     def answer_drop(self, names: list[str] | None) -> int:
-        """Remove names, or with none all that is not the runtime's own; return how many were there."""
+        """Remove names, or all of the user's; return their count."""
         count = len(self.runner.namespace)
         self.runner.forget(names)
         return count - len(self.runner.namespace)
@@ -222,7 +234,7 @@ class Server:
         self.runner.add_tools({name: documentation}, takes_objects=takes_objects)
 
     def answer_define(self, name: str, source: str, imports: Sequence[Any] = ()) -> str | None:
-        """Bind a function or a type from its source; return what is wrong with that."""
+        """Bind a function or type from source; return any problem."""
         from .values import injection
 
         try:
@@ -239,7 +251,10 @@ class Server:
         self.runner.inject(name, self.runner.line.refer(*said), is_own=False)
 
     def answer_bind(self, name: str, is_user: bool, size: int, descriptor: int) -> str | None:
-        """Bind a value from shared memory, in a root when it is left; return the error, if any."""
+        """Bind a value from shared memory; return any error.
+
+        In a root it is bound when the root is left.
+        """
         from .values import transfer, tree
 
         try:
@@ -256,7 +271,10 @@ class Server:
             return _reason(error)
 
     def answer_fetch(self, name: str) -> dict[str, Any]:
-        """Say what size a variable's blob has; it waits until the host has made room for it."""
+        """Send the size of a variable's blob.
+
+        It waits until the host has made room for it.
+        """
         if name not in self.runner.namespace:
             return {"missing": name}
         return self._offer(lambda: self.runner.namespace[name])
@@ -286,12 +304,12 @@ class Server:
             self._outgoing = None
 
     def answer_types(self) -> dict[str, str]:
-        """Name the type of each variable that the user has; no code of an object's own runs."""
+        """Send each user variable's type name, without running its code."""
         values = self.runner.user_values()
         return {name: _type_name(type(value)) for name, value in values.items()}
 
     def answer_digests(self) -> dict[str, str]:
-        """Give a digest of each variable's value, of the first some hundred, as far as it has one."""
+        """Send a digest of the first hundreds of variables."""
         values = self.runner.user_values()
         try:
             return {name: hash_state({name: values[name]}) for name in [*values][:_DIGESTS_LIMIT]}
@@ -299,12 +317,15 @@ class Server:
             return {}
 
     def answer_fingerprints(self) -> dict[str, str]:
-        """Give a digest of each variable's content, or of its type where it has no form to travel in or is large."""
+        """Send a digest of each variable's content, or its type.
+
+        The type stands for what is large or has no form to travel in.
+        """
         values = self.runner.user_values()
         return {name: _fingerprint(values[name]) for name in [*values][:_DIGESTS_LIMIT]}
 
     def answer_place(self, name: str, size: int, descriptor: int) -> str | None:
-        """Put a file into the scratch folder for all blocks to come; return the error, if any."""
+        """Put a file into the scratch folder; return any error."""
         from .values import transfer
 
         try:
@@ -313,15 +334,24 @@ class Server:
             return _reason(error)
 
     def answer_read(self, name: str) -> dict[str, Any]:
-        """Say what size the blob with a file's content has; it waits until the host has made room for it."""
+        """Send the size of a file's blob.
+
+        It waits until the host has made room for it.
+        """
         return self._offer(lambda: self.runner.folder.get(name))
 
     def answer_shown(self) -> dict[str, Any]:
-        """Say what size the blob with the last block's rich results has; it waits until the host has made room."""
+        """Send the size of the rich results' blob.
+
+        It waits until the host has made room for it.
+        """
         return self._offer(lambda: self.runner.showing.results)
 
     def answer_pack(self) -> dict[str, Any]:
-        """Say what size the blob with all files has; it waits until the host has made room for it."""
+        """Send the size of the blob of all files.
+
+        It waits until the host has made room for it.
+        """
         return self._offer(self.runner.folder.pack)
 
     def answer_unpack(self, size: int, descriptor: int) -> str | None:
@@ -334,7 +364,7 @@ class Server:
             return _reason(error)
 
     def answer_restore(self) -> str | None:
-        """Make the scratch folder what this process has noted of it; return the error, if any."""
+        """Restore the scratch folder from this process's notes; return any error."""
         try:
             if self.is_root:
                 self._sweep()
@@ -344,7 +374,7 @@ class Server:
             return _reason(error)
 
     def answer_resume(self) -> dict[str, Any]:
-        """Go on from a copy: put back what this process shared with others, and tell what could not be."""
+        """Resume from a copy: put shared things back, report the rest."""
         return self.runner.shared.resume(self.runner.folder.inodes())
 
     def answer_clear(self) -> None:
@@ -372,7 +402,10 @@ class Server:
 
 
 def _type_name(kind: type) -> str:
-    """Return a type's name, with its library in front, by the descriptors of `type`: a metaclass may bend both."""
+    """Return a type's name with its library, against metaclass tricks.
+
+    The descriptors of `type` are read: a metaclass may bend both names.
+    """
     name = type.__dict__["__name__"].__get__(kind)
     module = type.__dict__["__module__"].__get__(kind)
     library = ""
@@ -397,7 +430,7 @@ def _fingerprint(value: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a value cannot be bound or read, with the way out where memory is short."""
+    """Return why a value cannot be bound or read, and the remedy."""
     if isinstance(error, (MemoryError, OSError)):
         return f"no room for it in the interpreter ({error}); delete what is not needed, or raise memory_limit_bytes"
     return f"{error}"[:_ERROR_LIMIT]

@@ -1,4 +1,4 @@
-"""Decodes what a block sent before the host does, in a fork per value, behind the walls and under limits of its own.
+"""Decodes blocks' data before the host does, in limited forks.
 
 The host decodes the same sealed bytes with the same code afterwards. Whatever ends, hangs or fills a process does so
 here, and the host refuses the value.
@@ -32,7 +32,7 @@ _ADDRESS_SPACE_BYTES = 512 * _MIB
 
 
 def main(descriptor: int) -> NoReturn:
-    """Decode one value for each message of the host's until it is gone."""
+    """Decode one value per message of the host, until it ends."""
     channel = open_channel(descriptor)
     settings = channel.receive()
     enter(settings)

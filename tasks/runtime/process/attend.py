@@ -1,4 +1,4 @@
-"""Watching over a running block: its tool calls, which enter the host here, its time, its memory, its end."""
+"""Watching over a running block: tool calls, time, memory, end."""
 
 import contextlib
 import logging
@@ -28,7 +28,7 @@ _TRACEBACK_LIMIT = 2000
 
 
 def attend(node: Node, root: Node, step: int, answer: Dispatch, spec: RuntimeSpec) -> Report:
-    """Answer a block's tool calls until it reports; interrupt it at its time limit, then kill it.
+    """Answer a block's calls until it reports, interrupting late ones.
 
     So does Ctrl-C in the thread that it reaches: once interrupts the block, twice kills it. What an interrupted block
     forked ends with it: a fork bomb would leave the episode no room for another process.
@@ -87,7 +87,7 @@ def _read_report(report: Any, root: Node, clock: "_Clock") -> Report:
 
 
 class _Offers:
-    """The calls of a block: arguments and results that are more than JSON go through memory of the host's."""
+    """A block's calls, with data beyond JSON in host memory."""
 
     def __init__(self, clock: "_Clock", answer: Dispatch, limit_bytes: int) -> None:
         self._clock = clock
@@ -97,7 +97,7 @@ class _Offers:
         """The call whose arguments are being written."""
 
     def make_room(self, ticket: int, tool: str, size: int, libraries: list[Any]) -> None:
-        """Send memory for the arguments of a call, or why there is none."""
+        """Send memory for a call's arguments, or a refusal."""
         refusal = self._refusal(size, libraries)
         if refusal is not None:
             self._clock.send((ticket, ("refused", refusal)))
@@ -124,7 +124,10 @@ class _Offers:
         self.answer_call(ticket, lambda: self.answer(tool, [], {}, offered))
 
     def answer_call(self, ticket: int, call: Callable[[], tuple[Any, ...]]) -> None:
-        """Send a call's reply; raise `NodeGoneError` for one that no JSON parser survives."""
+        """Send a call's reply, or raise `NodeGoneError`.
+
+        No JSON parser survives some messages.
+        """
         try:
             with self._clock.stopped():
                 reply = call()
@@ -152,7 +155,7 @@ class _Offers:
 
 
 class _Clock:
-    """A block's time: first an interrupt, then the end. Its memory is looked at in turn."""
+    """A block's time: an interrupt, then the end; memory in turn."""
 
     def __init__(self, node: Node, root: Node, spec: RuntimeSpec) -> None:
         self._node = node
@@ -163,7 +166,10 @@ class _Clock:
         self._set(spec.block_timeout_seconds)
 
     def check(self) -> None:
-        """Interrupt a late block; raise `BlockKilledError` if that fails or memory is exceeded."""
+        """Interrupt a late block, or raise `BlockKilledError`.
+
+        It is raised if the interrupt fails or memory is exceeded.
+        """
         self.look_at_memory()
         if time.monotonic() >= self._deadline:
             self.interrupt(self._late())
@@ -187,7 +193,7 @@ class _Clock:
             self._node.channel.deadline = self._deadline
 
     def send(self, reply: tuple[Any, ...], descriptors: tuple[int, ...] = ()) -> None:
-        """Send a reply; raise `BlockKilledError` if the block does not take it in time."""
+        """Send a reply in time, or raise `BlockKilledError`."""
         try:
             self._node.channel.send(reply, descriptors)
         except BlockingIOError as error:
@@ -197,7 +203,7 @@ class _Clock:
             raise NodeGoneError(str(error)) from error
 
     def look_at_memory(self) -> None:
-        """Check the episode's memory where it is due; raise `BlockKilledError` above its limit."""
+        """Check the episode's memory when due, or raise `BlockKilledError`."""
         holdings = self._root.holdings
         limit = self._spec.episode_memory_limit_bytes
         if time.monotonic() < holdings.due:
@@ -214,7 +220,7 @@ class _Clock:
 
 
 def _explain_interrupt(report: Report, reason: str | None) -> Report:
-    """Say why a block was interrupted, also where it ignored that or raised another error."""
+    """Say why a block was interrupted, even if it ignored that."""
     if reason is None:
         return report
     if report.error_type != "StepTimeout":

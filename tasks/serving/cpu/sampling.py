@@ -93,7 +93,7 @@ class _Drawn(NamedTuple):
 
 
 def _draw(probabilities: Tensor, uniforms: Sequence[float]) -> _Drawn:
-    """Draw a token per row: each has an interval as long as its probability."""
+    """Draw a token per row, by intervals as long as probabilities."""
     import torch
 
     # In float64: the sum over a vocabulary would round away the intervals of rare tokens.

@@ -49,7 +49,7 @@ class StepKernel(Kernel):
         return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
 
     def _run_outside_of_the_loop(self, step: int, seed: str, code: str) -> None:
-        """Run a block without a running loop, so it may run its own."""
+        """Run a block without a running loop: it may run one."""
         loop = asyncio.get_running_loop()
         asyncio._set_running_loop(None)
         asyncio.set_event_loop(None)

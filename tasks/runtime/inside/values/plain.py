@@ -36,7 +36,10 @@ def _flat(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
 
 
 def _split_members(value: Any) -> list[Any]:
-    """Return a set's members, or a dict's keys and values in turn; of NaNs only one: they are equal on arrival."""
+    """Return a set's members or a dict's alternating keys and values.
+
+    Of NaNs only one: they are equal on arrival.
+    """
     is_dict = isinstance(value, dict)
     if sum(map(math.isnan, (member for member in value if type(member) is float))) > 1:
         what = "a dict" if is_dict else "a set"
@@ -68,14 +71,20 @@ def _make_frozenset(kind: Any, *parts: Any) -> Any:
 
 
 def _check_hashes(members: Sequence[Any]) -> None:
-    """Refuse members that were made to collide: inserting them takes the square of their number."""
+    """Refuse members that were made to collide.
+
+    Inserting them takes the square of their number.
+    """
     if members and max(Counter(map(hash, members)).values()) > _EQUAL_HASHES_LIMIT:
         what = f"a set or a dict of {len(members)}"
         raise NotPortableError(f"{what} does not travel in which more than {_EQUAL_HASHES_LIMIT} share a hash")
 
 
 def _check_count(members: Any, count: int) -> None:
-    """Refuse a set or a dict that has lost a member; NaNs and instances told apart by identity may merge."""
+    """Refuse a set or dict that has lost a member.
+
+    NaNs, and instances that differ by identity alone, may merge.
+    """
     if len(members) != count:
         kind = "a set whose members" if isinstance(members, (set, frozenset)) else "a dict whose keys"
         raise NotPortableError(f"{kind} are equal on arrival does not travel; use a list")
@@ -104,7 +113,7 @@ def _split_zone_info(value: Any) -> list[Any]:
 
 
 def _split_record(value: Any) -> list[Any]:
-    """Return the name of a class with the names and values of an instance's state, read without its own code."""
+    """Return an instance's class name and state, without its code."""
     kind = type(value)
     if _is_model(kind):
         state = {name: object.__getattribute__(value, name) for name in _PYDANTIC_STATE}
@@ -114,7 +123,7 @@ def _split_record(value: Any) -> list[Any]:
 
 
 def _fits_record(kind: type, parts: list[Any]) -> bool:
-    """Tell whether these parts are the state of an instance of a class, by the names that it must have."""
+    """Tell whether parts are a class's state, by required names."""
     names = parts[1::2]
     if _is_model(kind):
         return names == list(_PYDANTIC_STATE)
@@ -126,7 +135,10 @@ def _fits_record(kind: type, parts: list[Any]) -> bool:
 
 
 def _is_attribute(name: Any) -> bool:
-    """Tell whether a block may name an attribute so; special names are Python's."""
+    """Tell whether a block may use an attribute name.
+
+    Special names are Python's.
+    """
     return type(name) is str and not (name.startswith("__") and name.endswith("__"))
 
 
@@ -168,7 +180,7 @@ def _make_member(kind: Any, type_name: str, name: str | None, value: Any) -> Any
 
 
 def _split_exception(error: BaseException) -> list[Any]:
-    """Return the name of a user's exception class, with the arguments and attributes of an instance."""
+    """Return a user's exception: class name, arguments and attributes."""
     return [type(error).__name__, list(error.args), dict(_attributes_of(error))]
 
 
@@ -256,7 +268,7 @@ CLASSES: dict[str, Callable[[Any, list[Any]], bool]] = {
 
 
 def family(kind: type) -> str | None:
-    """Return the tag of a class's instances; None if they do not travel."""
+    """Return the tag of a class's instances, or None."""
     enumeration = sys.modules.get("enum")
     if enumeration is not None and issubclass(kind, enumeration.Enum):
         return "class.member"
@@ -272,13 +284,19 @@ def family(kind: type) -> str | None:
 
 
 def declares_data(kind: type) -> bool:
-    """Tell whether a class says which data its instances are: a dataclass, a model of Pydantic's, one of attrs'."""
+    """Tell whether a class declares its data.
+
+    A dataclass, a model of Pydantic's, or one of attrs'.
+    """
     names = kind.__dict__.keys()
     return not names.isdisjoint(("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__"))
 
 
 def _is_record(kind: type) -> bool:
-    """Tell whether instances are dataclasses, models of Pydantic's, or of an ordinary class of the user's."""
+    """Tell whether instances are dataclasses, Pydantic models or ordinary ones.
+
+    An ordinary class is one of the user's.
+    """
     pydantic = sys.modules.get("pydantic")
     if pydantic is not None and issubclass(kind, pydantic.BaseModel):
         return True

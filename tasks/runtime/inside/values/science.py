@@ -1,4 +1,4 @@
-"""Codecs of tensors, graphs, sparse matrices and masked arrays; all are made of arrays and plain data."""
+"""Codecs of tensors, graphs, sparse matrices and masked arrays."""
 
 import contextlib
 import importlib
@@ -117,7 +117,7 @@ def _make_sparse_cells(kind: Any, cells: Any, places: Any, length: int, fill_val
 
 
 def _frequency_of(offset: Any) -> str:
-    """Return the text of a date offset of pandas'; refuse one that its text does not tell whole."""
+    """Return a pandas date offset as text; refuse incomplete texts."""
     to_offset = importlib.import_module("pandas.tseries.frequencies").to_offset
     with contextlib.suppress(ValueError):
         if to_offset(offset.freqstr) == offset:
@@ -162,7 +162,7 @@ CODECS: dict[str, Codec] = {
 
 
 def family(kind: type) -> str | None:
-    """Return the tag of a type without a public name, or with many subclasses."""
+    """Return the tag of a type by its base."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         if issubclass(kind, numpy.dtype):

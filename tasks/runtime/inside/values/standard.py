@@ -1,4 +1,4 @@
-"""Codecs of Python's library beyond plain data: exceptions, buffers, patterns, addresses, views of dicts."""
+"""Codecs of the standard library: exceptions, buffers, patterns, addresses, views."""
 
 import builtins
 import importlib
@@ -11,7 +11,7 @@ _CONSTANTS = (Ellipsis, NotImplemented)
 
 
 def _split_exception(error: BaseException) -> list[Any]:
-    """Return the arguments and attributes of an exception, without its traceback and causes."""
+    """Return an exception's arguments and attributes, without traceback and causes."""
     _, arguments, *state = error.__reduce__()
     attributes = state[0] if state and state[0] else {}
     return [list(arguments), dict(attributes)]

@@ -1,4 +1,4 @@
-"""Values as plain data: a table of nodes in JSON, followed by the bytes of what is large. Nothing is pickled.
+"""Values as plain data: JSON nodes, then large contents. No pickle.
 
 A blob is the length of its head (8 bytes), the head, and the contents of the nodes in order, each aligned. The head is
 the JSON text of `[part, nodes]`. A node is `[tag, parts]`, or `[tag, parts, size]` for one with a content of that many
@@ -69,7 +69,7 @@ Refer = Callable[[Any], list[Any] | None]
 
 
 def encode(value: Any, types: Mapping[str, type] | None = None, refer: Refer | None = None) -> Encoded:
-    """Return the form in which a value travels; raise `NotPortableError` if it, or a value inside it, does not.
+    """Return a value in the form that travels, or raise `NotPortableError`.
 
     `types` are the classes that the reader knows, by name; `None` stands for a reader that takes others as records.
     """
@@ -99,14 +99,14 @@ def encode(value: Any, types: Mapping[str, type] | None = None, refer: Refer | N
 
 
 class _Queue:
-    """Values to encode, each once; its place is the number of its node."""
+    """Values to encode, each once, numbered as their nodes."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []  # holds temporary parts too: a freed one's id could name another value
         self._places: dict[int, int] = {}
 
     def refer(self, part: Any) -> Any:
-        """Return a constant as it is, and `[place]` for another value, which joins the queue."""
+        """Return a constant, or `[place]` for a queued value."""
         kind = type(part)
         if kind in _CONSTANTS or (kind is int and -_INT_LIMIT <= part < _INT_LIMIT):
             return part
@@ -119,7 +119,7 @@ class _Queue:
 
 
 def _check_known(tag: str, kind: type, types: Mapping[str, type] | None) -> None:
-    """Raise `MissingTypeError` for a class that the reader must know and does not."""
+    """Raise `MissingTypeError` for a class that the reader lacks."""
     if types is not None and tag in plain.CLASSES and types.get(kind.__name__) is not kind:
         raise MissingTypeError(kind)
 
@@ -137,7 +137,10 @@ def _split(tag: str, value: Any) -> tuple[list[Any], tuple[Content, ...]]:
 
 
 def is_data(kind: type, types: Mapping[str, type]) -> bool:
-    """Tell whether values of a type are data that a reader with these classes understands, rather than live objects."""
+    """Tell whether a type's values are data, rather than live objects.
+
+    The reader knows these classes.
+    """
     try:
         tag = _tag(kind)
     except NotPortableError:
@@ -156,7 +159,7 @@ def decode(
     libraries: Iterable[str] = LIBRARIES,
     refer: Callable[..., Any] | None = None,
 ) -> Any:
-    """Return the value in a blob, which may hold anything; arrays and frames are views of its memory.
+    """Return a blob's value; arrays and frames are views.
 
     Instances of classes that are not among the `types`, by name, become a `plain.Record` each if `makes_records`.
     `refer` returns the object that a reference stands for, from its handle and what else the writer said of it.
@@ -175,7 +178,7 @@ def decode(
 
 
 def is_harmless(blob: memoryview) -> bool:
-    """Tell whether decoding takes time and memory in proportion to a blob: it uses no library and shares no node.
+    """Tell whether decoding stays in proportion to the blob.
 
     Hashing a tuple takes a step for each path through it, so of shared tuples a few make any number.
     """
@@ -261,14 +264,14 @@ class _Builder(NamedTuple):
         return self._values([root])[0]
 
     def _open(self, place: int) -> list[int]:
-        """Make a mutable value, still empty, and return the places of a node's parts."""
+        """Make a mutable value, still empty; return its parts' places."""
         node = self.nodes[place]
         if node.codec.fill is not None:
             self.built[place] = node.codec.make(self._kind(node), *node.parts)
         return _places_in(node.parts)
 
     def _finish(self, place: int) -> bool:
-        """Make an immutable value or fill a mutable one; False if a part of it is not made yet.
+        """Make or fill a value; False if a part is missing.
 
         Such a part is an immutable value in a cycle with the mutable one, which it needs first.
         """
@@ -291,7 +294,7 @@ class _Builder(NamedTuple):
         return [built[part[0]] if type(part) is list else part for part in parts]
 
     def _kind(self, node: _Node) -> Any:
-        """Return the type of a node's value, or what else its tag names in a module."""
+        """Return the type of a node's value, or another named object."""
         if node.tag in plain.CLASSES:
             name = node.parts[0]
             known = self.types.get(name)
@@ -319,7 +322,7 @@ def _resolve(tag: str) -> Any:
 
 @functools.cache
 def _tag(kind: type) -> str:
-    """Return the tag of a type's values; raise `NotPortableError` if they do not travel."""
+    """Return the tag of a type, or raise `NotPortableError`."""
     tag = _exact(kind) or _family(kind)
     if tag is not None:
         return tag
@@ -331,7 +334,7 @@ def _tag(kind: type) -> str:
 
 
 def _family(kind: type) -> str | None:
-    """Return the tag that a type shares with others; None if its values do not travel."""
+    """Return the tag that a type shares, or None."""
     if issubclass(kind, Reference):
         return "class.reference"
     for codecs in (plain, standard, science, frames):
