@@ -45,9 +45,9 @@ def check_needs(
 ) -> None:
     """Raise `UserError` unless the plan can run here.
 
-    With `trains_here` its trainings stay in this process. `gpu_pool_lacks` says what the work pool `gpu` lacks of the trainings' needs; `gpus_per_training` share each.
-    A model that is not here is looked for at `hub_url`, by default where HF_ENDPOINT or the library says. Raise
-    `UserError` if something is missing; one line names all of it.
+    One line names all that is missing. With `trains_here` its trainings stay in this process. `gpu_pool_lacks` says
+    what the work pool `gpu` lacks of the trainings' needs; `gpus_per_training` share each. A model that is not here is
+    looked for at `hub_url`, by default where HF_ENDPOINT or the library says.
     """
     for part in plan.parts:
         check_shares(part.training, gpus_per_training if part.training.is_for_gpu else 1)
