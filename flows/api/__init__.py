@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from carryover.tasks.cave.agent_spec import AgentSpec
     from carryover.tasks.cave.comparing import compare
     from carryover.tasks.cave.scripted import scripted
+    from carryover.tasks.environment.block_environment import BlockEnvironment
     from carryover.tasks.families.family import Environment, Family, Lesson
     from carryover.tasks.lint.linting import lint
     from carryover.tasks.runtime.inside.tools import ToolRuntimeException
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from carryover.tasks.runtime.session import session
 
 __all__ = [
-    "Agent", "AgentSpec", "Environment", "Family", "Lesson", "RuntimeSpec", "ToolRuntimeException", "Warehouse",
-    "compare", "lint", "scripted", "session",
+    "Agent", "AgentSpec", "BlockEnvironment", "Environment", "Family", "Lesson", "RuntimeSpec", "ToolRuntimeException",
+    "Warehouse", "compare", "lint", "scripted", "session",
 ]  # fmt: skip
 _PLACES = {
     "Agent": "tasks.cave.agent:Agent",
     "AgentSpec": "tasks.cave.agent_spec:AgentSpec",
+    "BlockEnvironment": "tasks.environment.block_environment:BlockEnvironment",
     "Environment": "tasks.families.family:Environment",
     "Family": "tasks.families.family:Family",
     "Lesson": "tasks.families.family:Lesson",
