@@ -68,6 +68,8 @@ class BlockEnvironment:
         """
         self.contract = ContractName(contract)
         """Contract in force, for a trainer's metadata."""
+        self.family_name = family
+        """The family, for a trainer's metadata."""
         self._family = _Watched(choose_family(family))
         self._bucket = bucket or _first_bucket(family)
         self._is_shaped = is_shaped

@@ -1,6 +1,7 @@
 """TRL's trainer takes the environment, in both of its interfaces."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from carryover.tasks.environment.for_trl import (
     rollout_func,
     training_rows,
 )
+from carryover.tasks.services.hub import load_tokenizer
 from tests.tiny_bases import save_tiny_base
 
 OPEN = partial(BlockEnvironment, "knapsack", "stateless", max_turns=2)
@@ -31,49 +33,43 @@ def test_a_tool_call_is_a_block(runtime):
     assert environment.get_reward() == 0.0
 
 
-def train(folder, rows, steps=1, **interface):
+def open_trainer(folder, rows, **interface):
+    """Return a trainer of a tiny random model for one update, with a template that can call tools."""
+    import trl
     from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
 
-    config = GRPOConfig(
+    base = save_tiny_base(folder / "base", "qwen3")
+    tokenizer = load_tokenizer(base)
+    templates = Path(trl.__file__).parent / "chat_templates"
+    tokenizer.chat_template = (templates / "qwen3.jinja").read_text()
+    config = trl.GRPOConfig(
         output_dir=str(folder / "trained"),
-        max_steps=steps,
+        max_steps=1,
         per_device_train_batch_size=2,
         num_generations=2,
-        max_completion_length=64,
+        max_completion_length=32,
         use_cpu=True,
         report_to=[],
         logging_steps=1,
         save_strategy="no",
     )
-    base = str(save_tiny_base(folder / "base", "qwen3"))
-    trainer = GRPOTrainer(model=base, args=config, train_dataset=Dataset.from_list(rows), **interface)
-    trainer.train()
-    return trainer.state.log_history
+    data = Dataset.from_list(rows)
+    return trl.GRPOTrainer(model=str(base), args=config, train_dataset=data, processing_class=tokenizer, **interface)
 
 
 @pytest.mark.slow
 def test_grpo_trains_on_fenced_blocks(tmp_path):
     rows = training_rows(OPEN, range(2), has_goal=True)
-    logged = train(
-        tmp_path, rows, reward_funcs=environment_reward, rollout_func=rollout_func(OPEN, rows, max_new_tokens=16)
-    )
-    assert logged[0]["rewards/environment_reward/mean"] == 0.0
+    rollouts = rollout_func(OPEN, rows, max_new_tokens=16)
+    trainer = open_trainer(tmp_path, rows, reward_funcs=environment_reward, rollout_func=rollouts)
+    trainer.train()
+    assert trainer.state.log_history[0]["rewards/environment_reward/mean"] == 0.0
 
 
 @pytest.mark.slow
-def test_trl_takes_the_environment_s_one_tool(tmp_path):
-    from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
-
+def test_grpo_trains_on_tool_calls(tmp_path):
     rows = training_rows(OPEN, range(2), has_goal=False)
-    config = GRPOConfig(output_dir=str(tmp_path / "out"), use_cpu=True, report_to=[], num_generations=2,
-                        per_device_train_batch_size=2)  # fmt: skip
-    trainer = GRPOTrainer(
-        model=str(save_tiny_base(tmp_path / "base", "qwen3")),
-        args=config,
-        train_dataset=Dataset.from_list(rows),
-        environment_factory=environment_factory(OPEN),
-    )
+    trainer = open_trainer(tmp_path, rows, environment_factory=environment_factory(OPEN))
     assert [tool.__name__ for tool in trainer.tools] == ["run_block"]
-    assert trainer.reward_func_names == ["TrlEnvironment"]
+    trainer.train()
+    assert trainer.state.log_history[0]["rewards/TrlEnvironment/mean"] == 0.0
