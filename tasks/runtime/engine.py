@@ -74,7 +74,7 @@ class Report(NamedTuple):
     shown_count: int = 0
     """How many rich results wait to be read."""
     restored: tuple[str, ...] = ()
-    """Names that it bound although they are tools'; checked by whoever knows the tools."""
+    """Names of tools that the block bound; the host compares them with the tools."""
 
 
 class BlockKilledError(Exception):
@@ -155,10 +155,10 @@ class Engine(ABC):
         finally:
             self._running = None
         limit = self.spec.output_limit_bytes
-        told = ()
+        due = ()
         if os.fstat(self._output.descriptor).st_size >= limit:
-            told = (notices.OUTPUT_FULL.format(limit=limit),)
-        return report._replace(notices=report.notices + told)
+            due = (notices.OUTPUT_FULL.format(limit=limit),)
+        return report._replace(notices=report.notices + due)
 
     def stop(self) -> None:
         """End the running block and each that begins, from any thread."""
@@ -232,7 +232,7 @@ class Engine(ABC):
             return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
         raise RetrievalError(f"malformed answer to a question for the {kind} of variables")
 
-    def told(self) -> tuple[str, ...]:
+    def due_notices(self) -> tuple[str, ...]:
         """Return the notices that are due, once."""
         return ()
 
@@ -373,11 +373,11 @@ def _are_names(names: list[Any], hiding: list[Any], restored: list[Any]) -> bool
 
 
 def _notices_of(result: str | None, hiding: list[str], *, is_excessive: bool) -> tuple[str, ...]:
-    told = []
+    due = []
     if result is not None and len(result) > RESULT_LIMIT:
-        told.append(notices.VALUE_CUT.format(shown=RESULT_LIMIT))
+        due.append(notices.VALUE_CUT.format(shown=RESULT_LIMIT))
     if hiding:
-        told.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
+        due.append(notices.HIDING_DROPPED.format(names=", ".join(hiding)))
     if is_excessive:
-        told.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT))
-    return tuple(told)
+        due.append(notices.NAMES_DROPPED.format(limit=NAMES_LIMIT))
+    return tuple(due)

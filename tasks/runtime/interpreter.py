@@ -88,7 +88,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
         self._turn = threading.Lock()
-        """Held by whoever uses the engine: one thing is done at a time."""
+        """Held while the engine is used: one thing is done at a time."""
         self._thread: int | None = None
         """The one that runs a block."""
         self._is_closed = self._is_ended = False
@@ -530,7 +530,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """Return the result of a block, with the notices still due."""
         active = self._state.active
         fields = {"active_globals": active, "last_step_globals": active, **fields}
-        fields["notices"] = (*self._untold, *fields.get("notices", ()), *self._state.engine.told())
+        fields["notices"] = (*self._untold, *fields.get("notices", ()), *self._state.engine.due_notices())
         self._untold = ()
         return BlockResult(seconds=time.perf_counter() - started, **fields)
 

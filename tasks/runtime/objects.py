@@ -137,8 +137,8 @@ def _encoded(name: str, value: Any, types: Mapping[str, type], limit_bytes: int,
     except NotPortableError as error:
         raise InjectionError(f"{name}: {error}") from error
     if encoded.size > limit_bytes:
-        told = f"{encoded.size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
-        raise InjectionError(f"{name}: {told}")
+        problem = f"{encoded.size} bytes exceed the limit of {limit_bytes}; raise object_limit_bytes"
+        raise InjectionError(f"{name}: {problem}")
     return encoded
 
 
@@ -179,9 +179,9 @@ def bind_function(name: str, function: Callable[..., Any], known: Container[str]
     binding = bind_source(name, function)
     missing = missing_names(function, binding.message[2], known)
     if missing:
-        told = ", ".join(missing)
+        names = ", ".join(missing)
         raise InjectionError(
-            f"{name}: its source uses {told}, which the sandbox lacks; inject that first, or pass runs_in='host'"
+            f"{name}: its source uses {names}, which the sandbox lacks; inject that first, or pass runs_in='host'"
         )
     return binding
 

@@ -187,7 +187,7 @@ class EpisodeState:
             raise ValueError("the snapshot is from another interpreter or from before `reload()`; take a new one")
         self._recall(snapshot.memory)
         recovered = self._recover(self.engine.thaw(snapshot.frozen))
-        return recovered._replace(notices=(*recovered.notices, *self.engine.told()))
+        return recovered._replace(notices=(*recovered.notices, *self.engine.due_notices()))
 
     def branch(self) -> tuple["EpisodeState", Recovered]:
         """Return a second state that equals this one and changes by itself."""
@@ -269,31 +269,31 @@ class EpisodeState:
 
     def _recover(self, recovery: Recovery, *, undoes_last: bool = False) -> Recovered:
         """Classify the recovery, replaying the journal if needed."""
-        told = []
+        found_notices = []
         if recovery == "without_threads":
-            told = [notices.THREADS_GONE]
+            found_notices = [notices.THREADS_GONE]
         if recovery == "incomplete":
             try:
-                told = self._replay_journal(undoes_last=undoes_last)
+                found_notices = self._replay_journal(undoes_last=undoes_last)
             except StateLostError:
                 recovery = "lost"
         if recovery == "lost":
             self._recall(_NOTHING)
             return Recovered("lost", (notices.LOST,))
-        return Recovered("rolled_back", tuple(told))
+        return Recovered("rolled_back", tuple(found_notices))
 
     def _replay_journal(self, *, undoes_last: bool) -> list[str]:
         """Run the journal again, or without its last block; return notices."""
-        told = [notices.RUN_AGAIN]
+        found_notices = [notices.RUN_AGAIN]
         undone = []
         if undoes_last:
             undone = [index for index, entry in enumerate(self.journal) if isinstance(entry, Ran)][-1:]
         if undone:
-            told.append(notices.UNDONE)
+            found_notices.append(notices.UNDONE)
         found = self._bring_about([entry for index, entry in enumerate(self.journal) if index not in undone])
         if steps := sorted({difference.step for difference in found}):
-            told.append(notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))))
-        return told
+            found_notices.append(notices.RAN_OTHERWISE.format(steps=", ".join(map(str, steps))))
+        return found_notices
 
     def _remember(self) -> Memory:
         return Memory(self.active, self._bound, self._canaries, tuple(self.journal))

@@ -47,10 +47,10 @@ def _files(spec: RuntimeSpec, lifetime: Lifetime) -> str:
         return "Files: none can be written."
     lasting = "they stay for later blocks" if lifetime.keeps_files else "they are gone after the block"
     size = f"{spec.scratch_limit_bytes / _MIB:g} MiB"
-    told = f"Files: the working directory takes {size} of them; {lasting}."
+    files = f"Files: the working directory takes {size} of them; {lasting}."
     if "matplotlib" in importable_libraries():
-        return f"{told} Figures of matplotlib are shown to the user."
-    return told
+        return f"{files} Figures of matplotlib are shown to the user."
+    return files
 
 
 def _network(level: SandboxLevel) -> str:

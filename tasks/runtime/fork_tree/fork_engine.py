@@ -139,13 +139,13 @@ class ForkTreeEngine(Engine):
             self._give_turn_back()
         return worth
 
-    def told(self) -> tuple[str, ...]:
+    def due_notices(self) -> tuple[str, ...]:
         """Return notices on shared objects that could not be put back."""
         if not isinstance(self._processes, LiveProcesses):
             return ()
-        told = tuple(self._processes.told)
-        self._processes.told.clear()
-        return told
+        due = tuple(self._processes.due_notices)
+        self._processes.due_notices.clear()
+        return due
 
     def restart(self, installed: Sequence[Binding]) -> None:
         """Begin again with a new root."""

@@ -182,7 +182,7 @@ class LiveProcesses:
         self._ahead: Fork | None = None
         self.is_resumed = False
         """Whether the live process has gone on from a copy, and not put its files back yet."""
-        self.told: list[str] = []
+        self.due_notices: list[str] = []
         """Notices for the model about what could not be put back."""
         self._is_branch = origin is not None
         if origin is None:
@@ -266,7 +266,7 @@ class LiveProcesses:
         self._standby = frozen._replace(worth="complete")
         self.is_resumed = True
         self._live, state = frozen.process.fork(self._output)
-        self.told += _told_of_shared(self._live, is_branch=self._is_branch)
+        self.due_notices += _notices_on_shared(self._live, is_branch=self._is_branch)
         self._is_branch = False
         self.canaries = state.canaries
 
@@ -283,7 +283,7 @@ class LiveProcesses:
         return Frozen(FrozenProcess(node), worth)
 
 
-def _told_of_shared(live: Node, *, is_branch: bool) -> list[str]:
+def _notices_on_shared(live: Node, *, is_branch: bool) -> list[str]:
     """Resume a process from a copy; return notices on shared objects."""
     match live.ask(("resume",)):
         case {"pipes": list(pipes), "changed": list(changed), "held": list(held)} if _are_numbers(*pipes, *changed):
@@ -291,14 +291,14 @@ def _told_of_shared(live: Node, *, is_branch: bool) -> list[str]:
             notice = notices.PIPES_SHARED if is_branch else notices.PIPES_CHANGED
         case answer:
             raise NodeGoneError(f"not an answer about what is shared: {answer!r:.200}")
-    told = []
+    due = []
     if named:
-        told = [notice.format(descriptors=", ".join(map(str, named)))]
+        due = [notice.format(descriptors=", ".join(map(str, named)))]
     addresses = {start for start, _ in held}
     size = sum(size for start, size in shared_mappings(live.process_id()) if start not in addresses)
     if size:
-        return [*told, notices.MEMORY_SHARED.format(size=size)]
-    return told
+        return [*due, notices.MEMORY_SHARED.format(size=size)]
+    return due
 
 
 def _are_numbers(*values: object) -> bool:

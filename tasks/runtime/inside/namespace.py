@@ -96,10 +96,10 @@ def hash_state(values: dict[str, Any]) -> str:
         except ValueError:  # something inside has no hash
             continue
         digest.update(b"%b=%b;" % (name.encode("utf-8", "surrogatepass"), content))
-    told = ""
+    note = ""
     if large:
-        told = f"; too large: {', '.join(large)}"
-    return f"{digest.hexdigest()}{told[:_LARGE_NAMES_LIMIT]}"
+        note = f"; too large: {', '.join(large)}"
+    return f"{digest.hexdigest()}{note[:_LARGE_NAMES_LIMIT]}"
 
 
 class _TooLargeError(Exception):

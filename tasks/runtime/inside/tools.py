@@ -107,8 +107,8 @@ class ToolLine:
             check_keys((arguments, keywords))
             channel.send(("call", self.ticket, tool, arguments, keywords), limit_bytes=CALL_LIMIT_BYTES)
         except FrameTooLargeError as error:
-            told = f"{tool}: arguments must take {CALL_LIMIT_BYTES} bytes at most, and not {error.size}"
-            raise ToolInvocationException(told) from None
+            problem = f"{tool}: arguments must take {CALL_LIMIT_BYTES} bytes at most, and not {error.size}"
+            raise ToolInvocationException(problem) from None
         except (TypeError, ValueError, RecursionError) as error:
             raise ToolInvocationException(f"{tool}: arguments must be plain JSON values ({error})") from None
         try:

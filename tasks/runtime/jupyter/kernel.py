@@ -51,10 +51,10 @@ class Kernel:
             self.folder = folders.make()
             """Its scratch folder, if it has one."""
             started.callback(folders.remove, self.folder)
-            told = {"key": key, "folder": self.folder_settings(keeps=True), "scratch": folders.base}
+            settings = {"key": key, "folder": self.folder_settings(keeps=True), "scratch": folders.base}
             with listener, folders.processes() as processes:
                 descriptors = (listener.fileno(), *processes)
-                process = launch("jupyter.kernel_entry", spec, level, extra=told, descriptors=descriptors)
+                process = launch("jupyter.kernel_entry", spec, level, extra=settings, descriptors=descriptors)
             started.callback(process.close)
             set_timeouts(process.connection)
             process.channel.send(("introduce",))

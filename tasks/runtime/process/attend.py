@@ -105,8 +105,8 @@ class _Offers:
         try:
             memory = SharedMemory(size)
         except OSError as error:
-            told = NO_MEMORY.format(size=size, reason=error.strerror)
-            self._clock.send((ticket, ("refused", told)))
+            reason = NO_MEMORY.format(size=size, reason=error.strerror)
+            self._clock.send((ticket, ("refused", reason)))
             return
         self._open = ticket, tool, Fetched(memory, tuple(libraries))
         self._clock.send((ticket, ("fill",)), (memory.descriptor,))

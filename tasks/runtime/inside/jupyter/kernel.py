@@ -45,8 +45,8 @@ class StepKernel(Kernel):
                         pass
         except Exception:  # noqa: BLE001 - a block may have bent anything
             self.server.fail()
-        told = {"has_output": self.server.has_output}
-        return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": told}
+        expressions = {"has_output": self.server.has_output}
+        return {"status": "ok", "execution_count": self.execution_count, "payload": [], "user_expressions": expressions}
 
     def _run_outside_of_the_loop(self, step: int, seed: str, code: str) -> None:
         """Run a block without a running loop: it may run one."""
