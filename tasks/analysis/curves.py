@@ -150,6 +150,6 @@ def _reaches(ends: Iterable[tuple[float, float | None, float | None]]) -> list[l
 
 
 def _place(place: str | float) -> str:
-    if isinstance(place, float):
-        return f"{place:.0%}"
-    return place
+    if isinstance(place, str):
+        return place
+    return f"{place:.0%}"

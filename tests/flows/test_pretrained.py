@@ -8,7 +8,7 @@ from tests.tiny_bases import ARCHITECTURES, save_tiny_base
 
 OPTIONS = (
     *("--scale", "pretrained", "--device", "cpu", "--bucket", "small", "--prompt-set", "compact"),
-    *("--train-count", "12", "--evaluation-count", "2", "--max-turns", "6", "--max-completion-tokens", "32"),
+    *("--train-count", "12", "--evaluation-count", "2", "--max-turns", "14", "--max-completion-tokens", "16"),
     *("--lora-rank", "4", "--epochs", "1", "--accumulation", "2"),
 )
 CELLS = """
