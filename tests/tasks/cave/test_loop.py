@@ -24,6 +24,13 @@ def test_names_live_on_from_question_to_question(open_agent, watched):
     assert "<output>\n7\n</output>" in model.shown()
 
 
+def test_every_reply_has_a_decoding_seed_of_its_own(open_agent, watched):
+    model = watched(scripted(block("x = 7"), block("print(x)"), "7."))
+    open_agent(model).ask("Keep 7, then print it.")
+    seeds = {request.seed for request in model.requests}
+    assert len(seeds) == len(model.requests) == 3
+
+
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\nprint(1)\n```", "~~~python\nx\n~~~"])
 def test_fences_of_other_languages_belong_to_the_answer(open_agent, fence):
     assert open_agent(fence).ask("Show it.").text == fence
