@@ -193,3 +193,9 @@ def test_doctor_and_diff_name_reevaluation_by_another_source(tmp_path, monkeypat
     assert "1 re-evaluations ran on other source than their study: 0 episodes" in run("doctor")
     told = " ".join(run("diff", study.run_id, again.run_id).split())
     assert f"environment.source: '{plan.source}' in the first, 'newer' in the second" in told
+
+
+def test_claims_of_the_papers_are_printed_for_files_not_screens(home):
+    title = "Published claims and errata of both papers"
+    assert title not in " ".join(run("tables", "--home", home).split())
+    assert title in run("tables", "--home", home, "--format", "markdown")
