@@ -34,7 +34,7 @@ def missing_paths(text):
 def named_commands(text):
     """Return the commands of shell blocks and of backticks that call `carryover` or pytest, as words."""
     blocks = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     lines += re.findall(rf"`({PROGRAM}[^`]+)`", re.sub("```.*?```", "", text, flags=re.DOTALL).replace("\n", " "))
     split = [shlex.split(re.sub(r"^(?:[A-Z_]+=\S+ )+", "", line), comments=True) for line in lines]
     return [words for words in split if re.match(PROGRAM, " ".join(words) + " ")]
