@@ -8,16 +8,11 @@ from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.plans.hypotheses import read_hypotheses
+from carryover.tasks.plans.seeds import EVALUATION_SEEDS, PLAIN_SEED, TRAIN_SEED
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, OwnBaseSpec, StudyPart, TeacherSpec
 from carryover.tasks.sft.training_spec import TRAINING
 from carryover.tasks.traces.vocabulary import ContractName
 
-TRAIN_SEED = 10_000
-"""First seed of the training instances."""
-PLAIN_SEED = 900_000
-"""First seed of the instances in the common base's corpus."""
-LAPTOP_EVALUATION_SEEDS = {"small": 123_456_789, "small_large": 223_456_789, "small_costly": 323_456_789}
-"""First seed of a bucket's evaluation instances; pilots used others."""
 MAX_TURNS = 24
 """Twice what the policy needs for the largest instance of `small`, so that a model may repair every other turn."""
 TIMEOUT_SECONDS = 3600.0
@@ -78,9 +73,7 @@ def evaluation(
     The bucket gives turns and cap where none are given.
     """
     return EvaluationSpec(
-        instances=InstanceSetSpec(
-            bucket=bucket, split="evaluation", count=count, first_seed=LAPTOP_EVALUATION_SEEDS[bucket]
-        ),
+        instances=InstanceSetSpec(bucket=bucket, split="evaluation", count=count, first_seed=EVALUATION_SEEDS[bucket]),
         episode=EpisodeSpec(
             prompt_set="compact",
             max_turns=max_turns or (2 * MAX_TURNS if bucket == "small_large" else MAX_TURNS),

@@ -16,6 +16,7 @@ from carryover.tasks.plans.laptop_full import (
     laptop_part,
 )
 from carryover.tasks.plans.pretrained import EPISODE_TOKENS, pretrained_part, serving_on
+from carryover.tasks.plans.seeds import EVALUATION_SEEDS
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.serving.serving_spec import ServingSpec
@@ -28,9 +29,6 @@ PlanName = Literal[
     "pretrained", "paper", "paper_injected",
 ]  # fmt: skip
 DEFAULT_PLAN: PlanName = "laptop"
-
-PAPER_EVALUATION_SEEDS = {"easy": 123_456_789, "hard": 223_456_789}
-"""First seed of a bucket's fixed evaluation instances: Easy's is the authors', Hard's lies apart from it."""
 
 
 def _smoke_part() -> StudyPart:
@@ -52,8 +50,8 @@ def _paper_part() -> StudyPart:
         episode=EpisodeSpec(temperature=None, max_completion_tokens=None, max_tokens=EPISODE_TOKENS),
     )
     evaluation_sets = (
-        InstanceSetSpec(bucket=bucket, split="evaluation", count=100, first_seed=seed)
-        for bucket, seed in PAPER_EVALUATION_SEEDS.items()
+        InstanceSetSpec(bucket=bucket, split="evaluation", count=100, first_seed=EVALUATION_SEEDS[bucket])
+        for bucket in ("easy", "hard")
     )
     return StudyPart(
         base="hub",

@@ -6,6 +6,7 @@ from carryover.tasks.agent.episode_spec import EpisodeSpec, PromptSet
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.teachers.habits import VARIED
+from carryover.tasks.plans.seeds import EVALUATION_SEEDS, TRAIN_SEED
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.services.hub import expanded, source_title
 from carryover.tasks.serving.serving_spec import ServingSpec
@@ -13,10 +14,6 @@ from carryover.tasks.sft.model_shape import known_positions
 from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING, BatchSpec, Device, TrainingSpec
 
 PretrainedBucket = Literal["easy", "small"]
-EVALUATION_SEEDS: dict[PretrainedBucket, int] = {"easy": 123_456_789, "small": 123_456_789}
-"""First seed of a bucket's fixed evaluation instances, those of the other plans."""
-TRAIN_SEED = 10_000
-"""First seed of the training instances."""
 EPISODE_TOKENS = 1_000_000
 """Prompt and completion tokens of an episode at most: three times the mean of the base rows, which Table 2 finds to use
 most. Ours, in place of the authors' 900 and 300 s: what the clock ends depends on the machine and on its load."""

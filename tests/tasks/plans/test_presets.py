@@ -3,11 +3,11 @@ from pydantic import ValidationError
 
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.plans.laptop_full import PLAIN_SEED
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import EPISODE_TOKENS, PLANS
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
+from carryover.tasks.plans.seeds import PLAIN_SEED
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import Prices

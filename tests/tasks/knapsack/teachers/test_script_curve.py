@@ -14,12 +14,12 @@ from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.teachers.habits import VARIED, draw_habits
 from carryover.tasks.knapsack.teachers.small import write_small_reply
-from carryover.tasks.plans.laptop_full import LAPTOP_EVALUATION_SEEDS
+from carryover.tasks.plans.seeds import EVALUATION_SEEDS
 from tests.tasks.agent.playing import opening_messages
 from tests.tasks.knapsack.teachers.playing import Namespace
 
 PAGE = (Path(str(files("carryover.sql") / "results" / "side_by_side.md"))).read_text(encoding="utf-8")
-FIRST_SEED = LAPTOP_EVALUATION_SEEDS["small"]
+FIRST_SEED = EVALUATION_SEEDS["small"]
 INSTANCES = [sample_instance(KNAPSACK["small"], FIRST_SEED + number) for number in range(60)]
 CONTRACTS = ("persistent", "stateless")
 

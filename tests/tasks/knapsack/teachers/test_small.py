@@ -15,7 +15,7 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.teachers.habits import FIXED, INSPECTED_PER_TURN
 from carryover.tasks.knapsack.teachers.small import read_turns, write_small_reply
 from carryover.tasks.knapsack.teachers.small_blocks import SmallBlocks
-from carryover.tasks.plans.laptop_full import TRAIN_SEED
+from carryover.tasks.plans.seeds import TRAIN_SEED
 from carryover.tasks.traces.events import parse_block
 from tests.tasks.knapsack.teachers.playing import Namespace
 
