@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from carryover.tasks.probe.looking import reason
-from carryover.tasks.probe.protocol import ProbedRuntime, offers
+from carryover.tasks.probe.protocol import HidingRuntime, ProbedRuntime, offers
 
 _PREFIX = "carryover" + "-hidden-"
 _CONNECT = """
@@ -58,9 +58,9 @@ def probe_hostile(runtime: ProbedRuntime) -> dict[str, str]:
         token = _PREFIX + secrets.token_hex(8)
         with hide(token) as code:
             found[name] = _try(runtime, code, token)
-    if offers(runtime, "hide"):
+    if offers(runtime, "hide") and isinstance(runtime, HidingRuntime):
         token = _PREFIX + secrets.token_hex(8)
-        runtime.hide(token)  # pyright: ignore[reportAttributeAccessIssue]
+        runtime.hide(token)
         found["value of the runtime's host"] = _try(runtime, _SEARCH_HOST, token)
     return found
 

@@ -34,6 +34,14 @@ class InjectingRuntime(ProbedRuntime, Protocol):
 
 
 @runtime_checkable
+class HidingRuntime(ProbedRuntime, Protocol):
+    """A runtime whose host keeps values from blocks, as it does with what tools hold."""
+
+    def hide(self, value: str) -> None:
+        """Keep a value where the host's tools would."""
+
+
+@runtime_checkable
 class VersionedRuntime(ProbedRuntime, Protocol):
     """A runtime that knows its version."""
 

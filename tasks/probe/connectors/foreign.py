@@ -79,3 +79,7 @@ class ForeignRuntime(CommandRuntime):
     def injected(self) -> Mapping[str, Any]:
         """Return these values as the runtime's host holds them."""
         return self.ask({"do": "injected"})["values"]
+
+    def hide(self, value: str) -> None:
+        """Keep a value in the process that serves the runtime."""
+        self.ask({"do": "hide", "value": value})

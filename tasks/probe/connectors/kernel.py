@@ -82,6 +82,10 @@ class KernelRuntime:
         self._manager.signal_kernel(signal.SIGKILL)
         self._restart()
 
+    def hide(self, value: str) -> None:
+        """Keep a value in this process, as the host of tools does."""
+        self._hidden = [value]
+
     def close(self) -> None:
         """End the kernel."""
         self._disconnect()

@@ -82,6 +82,10 @@ class OwnRuntime:
         """Return these values as this process holds them."""
         return self._given
 
+    def hide(self, value: str) -> None:
+        """Keep a value in this process, as the host of tools does."""
+        self._hidden = [value]
+
     def close(self) -> None:
         """End the session."""
         if self._opened is not None:

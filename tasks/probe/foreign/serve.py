@@ -7,8 +7,10 @@ import sys
 from importlib.metadata import version
 from typing import IO, Any
 
-METHODS = ("reset", "time_out", "kill", "resume", "inject", "hide")
+METHODS = ("reset", "time_out", "kill", "resume", "inject")
 """Methods that a runtime may offer."""
+HIDDEN = []
+"""Values that this process holds beside the runtime, as the host of tools does; hostile blocks look for them."""
 
 
 def serve(module: str, name: str) -> None:
@@ -40,13 +42,14 @@ def _answer(runtime: Any, request: dict[str, Any]) -> dict[str, Any]:
         case "describe":
             offered = [method for method in METHODS if hasattr(runtime, method)]
             packages = [f"{package} {version(package)}" for package in runtime.PACKAGES]
-            return {"version": ", ".join([*packages, f"Python {sys.version.split()[0]}"]), "offers": offered}
+            versions = ", ".join([*packages, f"Python {sys.version.split()[0]}"])
+            return {"version": versions, "offers": [*offered, "hide"]}
         case "inject":
             runtime.inject(request["values"])
         case "injected":
             return {"values": dict(runtime.injected())}
         case "hide":
-            runtime.hidden = request["value"]
+            HIDDEN.append(request["value"])
         case event:
             getattr(runtime, event)()
     return {"text": ""}

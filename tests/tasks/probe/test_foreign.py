@@ -37,6 +37,11 @@ MADE_SERVER = Path(__file__).parent / "made" / "made_mcp.py"
 FILES = NAMES | {"temporary file": CHANNELS["temporary file"]}
 
 
+def test_a_block_finds_what_its_own_process_hides(made):
+    report = probe(made, "made", {"global": CHANNELS["global"]}, is_hostile=True)
+    assert report.hostile["value of the runtime's host"] == "reached"
+
+
 @pytest.fixture
 def http_server():
     words = [sys.executable, str(MADE_SERVER), "http"]
