@@ -57,10 +57,14 @@ def python_effects(code: str, tree: ast.Module | None, constants: Constants) -> 
 
 def _import_reads(tree: ast.Module) -> Iterator[Effect]:
     for node in ast.walk(tree):
+        roots = []
         if isinstance(node, ast.Import):
-            yield from (Effect("packages", "read", alias.name.partition(".")[0]) for alias in node.names)
+            roots = [alias.name.partition(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield Effect("packages", "read", node.module.partition(".")[0])
+            roots = [node.module.partition(".")[0]]
+        for root in roots:
+            yield Effect("packages", "read", root)
+            yield Effect("files", "read", f"{root}.py")
 
 
 def _note_constants(tree: ast.Module, constants: Constants) -> None:

@@ -15,6 +15,8 @@ SHELL_NAME = "$"
 """Begins the name of a shell variable, which is no name of Python."""
 _SHELL_CELL = re.compile(r"\A\s*%%(?:bash|sh|script bash|script sh)\b[^\n]*\n")
 
+_FILE_CELL = re.compile(r"\A\s*%%(?:writefile|file)\s+(?:-a\s+)?(?P<path>\S+)")
+
 
 class Executed(NamedTuple):
     """A block that ran."""
@@ -45,6 +47,10 @@ def execute_on_paper(block: Block, tools: Collection[str], constants: Constants)
     cell = _SHELL_CELL.match(block.code)
     if block.language == "shell" or cell is not None:
         return _executed_shell(block, block.code[cell.end() :] if cell else block.code, tools)
+    written = _FILE_CELL.match(block.code)
+    if written is not None:
+        names = LintBlock(is_judged=True)
+        return _executed(block, names).with_names(names, (Effect("files", "set", written["path"]),))
     names = read_block(block.code, tools)
     return _executed(block, names).with_names(
         _until_error(block, names, tools), tuple(python_effects(block.code, names.tree, constants))

@@ -24,7 +24,7 @@ _NOUNS = {
     "packages": "package {}",
     "directory": "working directory",
     "processes": "background process",
-    "figures": "figure",
+    "figures": "current figure",
 }
 """Channels of state, each with what a trace takes through it."""
 

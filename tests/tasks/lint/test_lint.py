@@ -156,7 +156,7 @@ def test_adding_to_a_name_is_no_redefinition():
     "unread",
     [
         "rows = [",
-        "%%writefile a.py\nx = 1",
+        "%%javascript\nx = 1",
         "exec(open('a').read())",
         "eval(text)",
         "%run a.py\nhelper()",

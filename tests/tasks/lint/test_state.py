@@ -29,6 +29,8 @@ def lint(*blocks, language: Language = "python", **about):
         ("name = 'a'\nopen(f'{name}.txt', 'w')", "open('a.txt')", ("a.txt",)),
         ("torch.save(model, 'm.pt')", "torch.load('m.pt')", ("m.pt",)),
         ("!wget -q x > a.html", "open('a.html')", ("a.html",)),
+        ("open('helper.py', 'w').write('X = 1')", "from helper import X\nprint(X)", ("helper.py",)),
+        ("%%writefile -a helper.py\nX = 1", "import helper\nprint(helper.X)", ("helper.py",)),
         ("open('a.txt', 'w')", "open('a.txt', 'w').write('2')\nopen('a.txt')", ()),
         ("print(open('a.txt').read())", "open('a.txt')", ()),
         ("open('a.txt', 'w')\nPath('a.txt').unlink()", "open('a.txt')", ()),
