@@ -72,7 +72,7 @@ def lint_warehouse(warehouse: "Warehouse", plan: str | None) -> Iterator[TraceLi
 
 
 def choose_losses(against: str | None, probed: str | None) -> Losses:
-    """Return what the runtime in question loses: a kind of runtime, or one that was probed."""
+    """Return the losses of a kind of runtime, or a probed one."""
     if against and probed:
         raise UserError("--against and --runtime both name a runtime; give one")
     if probed is None:

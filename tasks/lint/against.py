@@ -53,7 +53,7 @@ class FailingStep(NamedTuple):
     """What lost it: the end of a block, a block that raised, or the end of the raising block that left it."""
 
     def __str__(self) -> str:
-        """Return the step for a person: `block 2: df (names, lost after a block)`."""
+        """Return the step as `block 2: df (names, lost after a block)`."""
         return f"{self.take} ({self.take.channel}, lost {_CAUSES[self.cause]})"
 
 

@@ -21,7 +21,7 @@ PROBED: dict[str, tuple[str, ...]] = {
 
 
 def read_losses(wanted: str) -> Losses:
-    """Return what a runtime loses, by a report's file or the name of a published one."""
+    """Return a runtime's losses by a report's file or name."""
     path = Path(wanted)
     published = REPORTS / f"{wanted}.json"
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Channels of state: a block that writes each, and a look of a later block that finds what survived."""
+"""Channels of state, each with a write and a later block's look."""
 # ruff: noqa: E501 - one channel to a line
 
 import re
@@ -137,7 +137,7 @@ TOKENS = range(10**6, 10**9)
 
 
 def simpler(channel: Channel) -> Channel:
-    """Return a channel with a look for an interpreter that has neither `globals` nor `__import__`."""
+    """Return a channel whose look needs neither `globals` nor `__import__`."""
     if channel.plain:
         return channel._replace(probe=channel.plain)
     modules = dict.fromkeys(_IMPORTED.findall(channel.probe))

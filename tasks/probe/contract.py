@@ -9,7 +9,7 @@ from carryover.tasks.probe.verdict import Claim, breaches
 
 
 def assert_contract(runtime: ProbedRuntime, claim: Claim, channels: Mapping[str, Channel] = PROBED) -> None:
-    """Fail a test, with every breach, where a runtime does not keep what it claims."""
+    """Fail a test with every breach of a runtime's claim."""
     found = breaches(probe(runtime, type(runtime).__name__, channels), claim)
     told = "\n".join(found)
     if found:

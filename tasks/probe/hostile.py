@@ -1,4 +1,4 @@
-"""Hostile blocks: what they reach of the machine, and of the process that hosts the runtime.
+"""Hostile blocks: what they reach of the machine and the host.
 
 They run only when asked for, against runtimes on this machine: each reaches for a token that this module planted.
 """
@@ -74,7 +74,7 @@ def _try(runtime: ProbedRuntime, code: str, token: str) -> str:
 
 @contextmanager
 def _hide_in_file(token: str) -> Iterator[str]:
-    """Write a file in the home folder and yield a block that reads it."""
+    """Write a file at home and yield a block that reads it."""
     with tempfile.TemporaryDirectory(dir=Path.home(), prefix=".carryover-") as folder:
         path = Path(folder) / "secret"
         path.write_text(token, encoding="utf-8")
@@ -83,7 +83,7 @@ def _hide_in_file(token: str) -> Iterator[str]:
 
 @contextmanager
 def _hide_behind_port(token: str) -> Iterator[str]:
-    """Greet whoever connects to a port of loopback, and yield a block that does."""
+    """Greet clients of a loopback port and yield a block that connects."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_greet, args=(server, token), daemon=True).start()
         yield _CONNECT.format(port=server.getsockname()[1])
@@ -101,7 +101,7 @@ def _greet(server: socket.socket, token: str) -> None:
 
 @contextmanager
 def _hide_in_memory(token: str) -> Iterator[str]:
-    """Hold the token in a process's memory and yield a block that reads it there."""
+    """Hold the token in a process's memory; yield a block reading it."""
     with _process([sys.executable, "-c", _HOLD_IN_MEMORY, token]) as process:
         assert process.stdout is not None
         address = int(process.stdout.readline())
@@ -110,7 +110,7 @@ def _hide_in_memory(token: str) -> Iterator[str]:
 
 @contextmanager
 def _hide_in_environment(token: str) -> Iterator[str]:
-    """Hold the token in a process's environment and yield a block that looks for it."""
+    """Hold the token in a process's environment; yield a block reading it."""
     with _process(["sleep", "600"], {"SECRET": token}):
         yield _READ_ENVIRONMENT
 

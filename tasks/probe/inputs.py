@@ -1,4 +1,4 @@
-"""What becomes of inputs that the host injects: fresh for each block, shared with the host, or overwritten."""
+"""Fate of injected inputs: fresh for each block, shared, or overwritten."""
 
 from carryover.tasks.probe.looking import tells
 from carryover.tasks.probe.protocol import InjectingRuntime
@@ -7,7 +7,7 @@ _NAME = "given_input"
 
 
 def probe_inputs(runtime: InjectingRuntime) -> dict[str, str]:
-    """Return what becomes of an injected list: of a block's change in it, and of a name bound in its place."""
+    """Return the fate of an injected list, of its changes and rebinding."""
     runtime.inject({_NAME: [1]})
     runtime.run(f"{_NAME}.append(2)")
     change = _told(tells(runtime, f"{_NAME} == [1, 2]"), "kept", "undone: the input is fresh in each block")

@@ -1,4 +1,4 @@
-"""Look for planted state: blocks that print a mark, and what their text says."""
+"""Looks for planted state, by blocks that print a mark."""
 
 import ast
 from typing import Literal, NamedTuple
@@ -24,7 +24,7 @@ class Look(NamedTuple):
 
 
 def plant(runtime: ProbedRuntime, channel: Channel, token: int) -> str | None:
-    """Write a channel's state; return null, or what the runtime said of a write that failed."""
+    """Write a channel's state; return null, or a failed write's text."""
     text = runtime.run(setup(channel, token) + _marked(channel.write))
     if _DONE in text:
         return None
@@ -58,7 +58,7 @@ def look(runtime: ProbedRuntime, channel: Channel, token: int) -> Look:
 
 
 def tells(runtime: ProbedRuntime, expression: str) -> bool | None:
-    """Return whether an expression is true in the runtime; null where it cannot be run."""
+    """Return whether an expression is true; null if it cannot run."""
     return look(runtime, Channel("", expression), 0).is_there
 
 

@@ -1,4 +1,4 @@
-"""Measure what a runtime keeps: plant state in each channel, let something happen, look for it."""
+"""Measurement of a runtime: plant state, let something happen, look."""
 
 import random
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class ProbeReport:
 def probe(
     runtime: ProbedRuntime, name: str, channels: Mapping[str, Channel] = PROBED, *, is_hostile: bool = False
 ) -> ProbeReport:
-    """Return what a runtime keeps after a block, an error, and each event that it offers.
+    """Return what a runtime keeps after each event that it offers.
 
     Hostile blocks run only where `is_hostile` asks for them.
     """
@@ -82,7 +82,7 @@ def probe(
 
 
 def _available(runtime: ProbedRuntime, channels: Mapping[str, Channel], report: ProbeReport) -> dict[str, Channel]:
-    """Return the channels whose look works and finds nothing yet; note why the others cannot be probed."""
+    """Return the channels that can be probed; note why others cannot."""
     available = {}
     for name, channel in channels.items():
         tried = channel

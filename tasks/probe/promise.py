@@ -1,4 +1,4 @@
-"""What a prompt promises about state between blocks, and the sentence that promises it."""
+"""Promises that prompts make about state between blocks."""
 
 import re
 from pathlib import Path
@@ -34,7 +34,7 @@ class Promise(NamedTuple):
 
 
 def read_promise(wanted: str) -> Promise:
-    """Return a claim by its name, or the one that a file of a prompt makes.
+    """Return a claim by its name, or that of a prompt's file.
 
     Raises:
         UserError: There is no such file, or the prompt promises nothing, or both.

@@ -1,4 +1,4 @@
-"""Protocol of a runtime that can be probed, and the events and inputs that it may offer."""
+"""Protocol of a runtime to probe, with its optional events and inputs."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
@@ -14,7 +14,7 @@ class ProbedRuntime(Protocol):
         """Start an interpreter."""
 
     def run(self, code: str) -> str:
-        """Run a block and return what its caller sees: output, and the text of an error."""
+        """Run a block and return its output and the text of an error."""
         ...
 
     def close(self) -> None:
@@ -35,7 +35,7 @@ class InjectingRuntime(ProbedRuntime, Protocol):
 
 @runtime_checkable
 class HidingRuntime(ProbedRuntime, Protocol):
-    """A runtime whose host keeps values from blocks, as it does with what tools hold."""
+    """A runtime whose host keeps values from blocks."""
 
     def hide(self, value: str) -> None:
         """Keep a value where the host's tools would."""

@@ -22,7 +22,7 @@ def published_reports() -> list[ProbeReport]:
 
 
 def published_tables(reports: Sequence[ProbeReport]) -> str:
-    """Return the tables as Markdown: runtimes, then channels after a block and after a reset."""
+    """Return the tables of runtimes and of their channels as Markdown."""
     parts = [_runtimes(reports), *(_channels(reports, event) for event in _SHOWN)]
     return "\n".join(parts)
 

@@ -1,4 +1,4 @@
-"""Plugin of pytest: the fixture `assert_contract`, by which a framework's tests keep a runtime's promise."""
+"""Plugin of pytest with the fixture `assert_contract`."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def assert_contract() -> Callable[..., None]:
-    """Return the function that fails a test where a runtime breaks a claim: `assert_contract(runtime, "stateless")`."""
+    """Return `assert_contract(runtime, "stateless")`, which fails on a breach."""
     from carryover.tasks.probe.contract import assert_contract as asserting  # only tests that ask for it pay for it
 
     return asserting

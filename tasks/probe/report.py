@@ -1,4 +1,4 @@
-"""Probe reports as JSON, Markdown, a table for a screen, or a self-contained page."""
+"""Probe reports as JSON, Markdown, a screen's table, or a page."""
 
 import html
 import json
@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
 
 
 def report_json(report: ProbeReport, verdict: Verdict | None) -> str:
-    """Return a report and its verdict as JSON; `holds` is null without a claim."""
+    """Return a report and its verdict as JSON; `holds` may be null."""
     judged: dict[str, object] = {"claim": None, "sentence": None, "holds": None, "breaches": []}
     if verdict is not None:
         claim, sentence = verdict.promise
@@ -56,7 +56,7 @@ def read_report(text: str, name: str) -> ProbeReport:
 
 
 def report_markdown(report: ProbeReport) -> str:
-    """Return a row per channel as a Markdown table, and what else was found."""
+    """Return a Markdown table of channels, and further findings."""
     heads = _heads(report)
     lines = [heads, ("---",) * len(heads), *_rows(report)]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -64,7 +64,7 @@ def report_markdown(report: ProbeReport) -> str:
 
 
 def report_screen(report: ProbeReport, width: int) -> str:
-    """Return a row per channel as a table for a screen, and what else was found."""
+    """Return a table of channels for a screen, and further findings."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table

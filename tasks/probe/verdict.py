@@ -26,7 +26,7 @@ _PERSISTING = frozenset[Event]({"block", "error", "time_out", "resume"})
 
 
 def breaches(report: ProbeReport, claim: Claim) -> list[str]:
-    """Return a sentence for each way in which a runtime breaks its claim; none where the claim holds.
+    """Return a sentence for each breach of a runtime's claim.
 
     Raises:
         UserError: The claim is unknown, or the runtime did not even run a look for a name.

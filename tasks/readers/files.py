@@ -76,7 +76,7 @@ def _seekable(stream: IO[bytes]) -> IO[bytes]:
 
 
 def _first_bytes(plain: io.BufferedReader) -> bytes:
-    """Return the first bytes of a decompressed stream; damage shows when they are read again."""
+    """Return a decompressed stream's first bytes; damage shows later."""
     try:
         return plain.peek(8)[:8]
     except OSError:
@@ -84,7 +84,7 @@ def _first_bytes(plain: io.BufferedReader) -> bytes:
 
 
 def _until_damage(records: Iterator[Record], file: Any, tally: Tally) -> Iterator[Record]:
-    """Yield records until the compressed content turns out to be damaged, which is counted."""
+    """Yield records until compressed content is damaged, and count that."""
     try:
         yield from records
     except (OSError, EOFError, zlib.error) as error:

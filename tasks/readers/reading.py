@@ -32,7 +32,7 @@ def read_traces(path: Path, tally: Tally | None = None) -> Iterator[Trace]:
 
 
 def _with_files_joined(files: Iterable[Iterator[Record]]) -> Iterator[Iterator[Record]]:
-    """Yield the records of each file, and those of files that hold one event each together."""
+    """Yield each file's records, joining files of one event each."""
     events: list[Record] = []
     for records in files:
         ahead = list(islice(records, 2))

@@ -21,7 +21,7 @@ def zstandard_stream(stream: IO[bytes]) -> io.BufferedReader | None:
 
 
 class ZstandardMember:
-    """A member of a zip that is compressed with Zstandard, read as a file is."""
+    """A zip's member under Zstandard, read like a file."""
 
     def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
         self.name = name

@@ -1,1 +1,1 @@
-"""Runtimes by name, one connector a file; `choose.py` finds the one that a name, a class or a command means."""
+"""Connectors to runtimes, one a file; `choose.py` finds the right one."""

@@ -17,7 +17,7 @@ _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def choose_runtime(wanted: str, python: str | None = None, tool: str | None = None) -> ProbedRuntime:
-    """Return the runtime that a name, a class or a command means; it is not opened.
+    """Return the runtime, not opened, of a name, class or command.
 
     Args:
         wanted: A name of `HERE` or `FOREIGN`, `MODULE:CLASS`, `mcp:` with a command or an address, or a command.
@@ -61,7 +61,7 @@ def _foreign(wanted: str, python: str | None) -> ProbedRuntime:
 
 
 def _own_class(wanted: str) -> ProbedRuntime:
-    """Import a class, from the working directory too, and return an instance of it."""
+    """Import a class and return an instance of it."""
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)

@@ -15,7 +15,7 @@ _ANSWERS = {"text", "version", "values"}
 
 
 class CommandRuntime:
-    """A command that reads a line `{"code": ...}` per block and answers each with a line `{"text": ...}`."""
+    """A command that answers lines `{"code": ...}` with lines `{"text": ...}`."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = list(words)

@@ -1,4 +1,4 @@
-"""Connectors to runtimes of other packages, each in an environment of its own."""
+"""Connectors to runtimes of other packages in their own environments."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ START_SECONDS = 120
 
 
 class ForeignRuntime(CommandRuntime):
-    """A runtime of another package, run by the Python of the environment that holds it."""
+    """A runtime of another package, run by its own environment's Python."""
 
     def __init__(self, name: str, python: str) -> None:
         module, runtime = FOREIGN[name]
@@ -35,7 +35,7 @@ class ForeignRuntime(CommandRuntime):
         self._described: Mapping[str, Any] = {}
 
     def open(self) -> None:
-        """Start the runtime, and ask it for its version and what it offers."""
+        """Start the runtime and ask for its version and optional methods."""
         super().open()
         try:
             self._described = self.ask({"do": "describe"}, START_SECONDS)
@@ -47,7 +47,7 @@ class ForeignRuntime(CommandRuntime):
         return str(self._described["version"])
 
     def offers(self) -> frozenset[str]:
-        """Return the optional methods that the runtime has; a kill works on each."""
+        """Return the runtime's optional methods; a kill always works."""
         return frozenset(self._described["offers"]) | {"kill"}
 
     def reset(self) -> None:
@@ -59,11 +59,11 @@ class ForeignRuntime(CommandRuntime):
         self.ask({"do": "time_out"})
 
     def resume(self) -> None:
-        """Save the runtime's state and go on with it in a new session."""
+        """Save the runtime's state and load it into a new session."""
         self.ask({"do": "resume"})
 
     def kill(self) -> None:
-        """Kill the process that runs blocks: the runtime's own, or the one that serves it."""
+        """Kill the process that runs blocks, or else serves the runtime."""
         if "kill" in self._described["offers"]:
             self.ask({"do": "kill"})
             return

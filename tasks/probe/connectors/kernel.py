@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 1
 
 
 class KernelRuntime:
-    """A kernel of this Python's ipykernel; a reset restarts it, a resume attaches a new client."""
+    """A stock kernel; a reset restarts it, a resume attaches anew."""
 
     def __init__(self) -> None:
         self._manager: KernelManager | None = None

@@ -1,4 +1,4 @@
-"""Connector to a server of the Model Context Protocol with a tool that runs code, by standard streams or HTTP."""
+"""Connector to MCP servers with a tool that runs code."""
 
 import json
 import select
@@ -21,7 +21,7 @@ class McpRuntime:
     """The code tool of a server; a reset opens a new session."""
 
     def __init__(self, target: str, tool: str | None = None) -> None:
-        """Name a command or an HTTP address, and the tool where the server has several."""
+        """Name a command or an HTTP address, and one of several tools."""
         self._target = target
         self._wanted = tool
         self._tool: tuple[str, str] = ("", "")
@@ -47,7 +47,7 @@ class McpRuntime:
         return frozenset({"reset"})
 
     def run(self, code: str) -> str:
-        """Call the tool with a block and return the texts of its result."""
+        """Call the tool with a block and return the result's texts."""
         name, argument = self._tool
         result = self._ask("tools/call", {"name": name, "arguments": {argument: code}})
         return "\n".join(_texts(result.get("content", ())))
@@ -73,7 +73,7 @@ class McpRuntime:
 
 
 def find_code_tool(tools: Iterable[Mapping[str, Any]], wanted: str | None) -> tuple[str, str]:
-    """Return the name of the tool that runs code, and of its argument for code."""
+    """Return the names of the tool that runs code and its argument."""
     listed = list(tools)
     found = {}
     for tool in listed:
@@ -191,7 +191,7 @@ class _HttpLine:
 
 
 def _message(line: str) -> Mapping[str, Any]:
-    """Return a line's message; an empty one for a line that is none."""
+    """Return a line's message, or an empty one."""
     try:
         message = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Runtimes of other packages, each run by `serve.py` with the Python of the environment that holds its package.
+"""Runtimes of other packages, run by `serve.py` in their environments.
 
 Nothing here imports this package: a module imports the standard library, and in its methods the package that it probes.
 """

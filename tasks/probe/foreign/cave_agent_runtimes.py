@@ -45,7 +45,7 @@ class IPython:
 
 
 class IPyKernel(IPython):
-    """`IPyKernelRuntime`: blocks run in a kernel of their own, which may be silent for five seconds."""
+    """`IPyKernelRuntime`: blocks run in a kernel, silent for five seconds at most."""
 
     PACKAGES = ("cave-agent", "ipykernel")
 

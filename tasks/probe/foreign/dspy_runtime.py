@@ -31,7 +31,7 @@ class Interpreter:
         return self._given
 
     def kill(self) -> None:
-        """Kill Deno; the session ends with it, and its error asks for a new one."""
+        """Kill Deno, and begin the new session that the error asks for."""
         os.kill(self._interpreter.deno_process.pid, signal.SIGKILL)
         self.run("print(1)")
         self.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 
 class Session:
-    """A `MontySession`; a block may take one second, and a resume loads the dump of the session into a new one."""
+    """A `MontySession` with a second a block, resumed from its dump."""
 
     PACKAGES = ("pydantic-monty",)
 

@@ -5,7 +5,7 @@ import threading
 
 
 class Computer:
-    """`interpreter.computer`; a reset ends its languages, which start again with the next block."""
+    """`interpreter.computer`; a reset ends its languages until the next block."""
 
     PACKAGES = ("open-interpreter", "ipykernel")
 

@@ -1,4 +1,4 @@
-"""Serve a runtime over standard input and output, a line of JSON each way: `python serve.py MODULE CLASS`."""
+"""Server of a runtime on standard streams: `python serve.py MODULE CLASS`."""
 
 import importlib
 import json
@@ -26,7 +26,7 @@ def serve(module: str, name: str) -> None:
 
 
 def _take_streams() -> tuple[IO[bytes], IO[bytes]]:
-    """Return input and output, and leave nothing on their descriptors that a block could read or break."""
+    """Return input and output, and take them from blocks' reach."""
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)

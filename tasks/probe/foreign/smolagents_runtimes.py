@@ -5,7 +5,7 @@ from typing import Any
 
 
 class LocalExecutor:
-    """smolagents' `LocalPythonExecutor` with its own list of imports; a block may take two seconds."""
+    """`LocalPythonExecutor` with its own imports and two seconds a block."""
 
     PACKAGES = ("smolagents",)
 
@@ -38,7 +38,7 @@ class LocalExecutor:
 
 
 class OpenEnvExecutor:
-    """`PyExecutor`, by which OpenEnv's coding environment runs blocks; a reset makes a new one, as it does."""
+    """`PyExecutor` of OpenEnv's coding environment; a reset makes a new one."""
 
     PACKAGES = ("openenv", "smolagents")
 

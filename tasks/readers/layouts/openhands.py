@@ -39,13 +39,13 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 
 def _number(record: Record) -> int:
-    """Return the number of an event, by which its files may not be in order; 0 for one without."""
+    """Return an event's number, which its file's name may not follow."""
     number = record.content.get("id")
     return number if isinstance(number, int) else 0
 
 
 def _name(records: Sequence[Record]) -> str:
-    """Return the name of the events' file, or of the folder of their files."""
+    """Return the name of the events' file, or their files' folder."""
     first = records[0]
     if len({str(record.file) for record in records}) == 1:
         return shared_name(records)
