@@ -5,6 +5,6 @@ Read `protocol.py` first: what a runtime offers. `channels.py` holds what is pla
 `promise.py` finds what a prompt promises, `verdict.py` judges, `report.py` and `published.py` show. `connectors/`
 opens runtimes by name; `foreign/` runs in other packages' environments.
 
-What must stay true: every planted fault is found (`tests/tasks/probe/test_probing.py`); the tests of our runtime use the
-same channels; the core suffices; the README's tables are those of `reports/` (`test_published.py`).
+What must stay true: every planted fault is found (`tests/tasks/probe/test_probing.py`); the tests of our runtime use
+the same channels; the core suffices; the README's tables are those of `reports/` (`test_published.py`).
 """
