@@ -45,6 +45,30 @@ def test_longer_frame_than_allowed_is_refused_at_its_head(ends):
         channel.receive()
 
 
+class CountingSocket(socket.socket):
+    """A socket that notes how much each read asks for."""
+
+    def __init__(self, descriptor):
+        super().__init__(fileno=descriptor)
+        self.asked = []
+
+    def recv(self, size, flags=0):
+        self.asked.append(size)
+        return super().recv(size, flags)
+
+
+def test_reads_are_bounded_whatever_length_is_announced():
+    ours, theirs = socket.socketpair()
+    counting = CountingSocket(ours.detach())
+    channel = Channel(counting)
+    theirs.sendall((1 << 20).to_bytes(4, "little") + b"x" * 5000)
+    theirs.close()
+    with pytest.raises(EOFError):
+        channel.receive()
+    channel.close()
+    assert (counting.asked[0], max(counting.asked)) == (2048, 1 << 18)
+
+
 def test_frame_with_many_descriptors_is_refused_and_they_are_closed(ends, sent):
     channel, theirs = ends
     theirs.sendall((100).to_bytes(4, "little"))
