@@ -186,7 +186,10 @@ def _parse_json(text: str) -> Any:
 
 
 def _parse_list(text: str) -> Any:
-    """Return a list given as `25,80,none` or as JSON; the flow makes numbers of its words."""
+    """Return a list given as `25,80,none` or as JSON.
+
+    The flow makes numbers of its words.
+    """
     if text.lstrip().startswith("["):
         return _parse_json(text)
     return [word.strip() for word in text.split(",")]

@@ -31,7 +31,10 @@ def write_figures(warehouse: Warehouse, plan_digest: str, folder: Path) -> list[
 
 
 def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
-    """Write the viewer's pages about a plan as one HTML file, without traces, and return its path."""
+    """Write the viewer's pages on a plan as HTML; return the path.
+
+    The file holds no traces.
+    """
     write_report_file(ask_of(warehouse), plan_digest, path)
     return path
 

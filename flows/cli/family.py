@@ -13,7 +13,7 @@ def check(
     wanted: Annotated[str, typer.Argument(metavar="FAMILY", help="MODULE:CLASS, FILE.py:CLASS, or a family's name.")],
     seeds: Annotated[int, typer.Option(min=1, help="Instances per bucket.")] = 100,
 ) -> None:
-    """Check a family without a model: instances, goal, tools, scores with and without the reference, teachers."""
+    """Check a family without a model, on its first seeds."""
     from carryover.tasks.families.check import check_family
     from carryover.tasks.services.progress import progress_bar
 

@@ -1,4 +1,4 @@
-"""Foreign traces as a warehouse of their own, which goes when it is closed."""
+"""Foreign traces as a warehouse that lasts until it is closed."""
 
 import json
 import tempfile
@@ -25,7 +25,7 @@ RUN = "viewed"
 
 @contextmanager
 def foreign_warehouse(source: Path, contract: str) -> Iterator[Warehouse]:
-    """Yield a warehouse of the traces at a path; what is not read is told on standard error.
+    """Yield a warehouse of the traces at a path, reporting unread ones.
 
     `contract` is that of recordings that declare none. Raise `UserError` if there is no trace.
     """

@@ -50,7 +50,7 @@ def print_asked(warehouse: Warehouse, plan: str | None, asked: Asked, *, is_pair
 
 
 def print_pair(warehouse: Warehouse, plan: str | None, cell: str, instance: str) -> None:
-    """Print an episode beside the one of another cell: heads first, then turn by turn."""
+    """Print an episode beside another cell's, turn by turn."""
     episodes = _episodes(warehouse, plan)
     episode = find_episode(episodes, cell, instance)
     partner = partner_of(episodes, episode)

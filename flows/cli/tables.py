@@ -27,13 +27,16 @@ _VERDICT_SCHEMA = {name: pl.Float64 if name in ("estimate", "low", "high") else 
 
 
 def plan_tables(warehouse: Warehouse, plan_digest: str) -> list[str]:
-    """Return the tables that say something of a plan: the paper's only where the knapsack was played."""
+    """Return a plan's tables; the paper's belong to the knapsack."""
     families = [family for (family,) in warehouse.sql(command_sql("plan_families"), plan_digest=plan_digest).rows()]
     return tables_of(families)
 
 
 def print_tables(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:
-    """Print tables of a plan; raise `UserError` for an unknown one, and for the paper's of another family."""
+    """Print a plan's tables, or raise `UserError`.
+
+    A table may be unknown, or the paper's where another family was played.
+    """
     queries = [table_query(name) for name in names]
     known = {*plan_tables(warehouse, plan_digest), *table_names(is_cave=True)}
     for query in queries:

@@ -23,7 +23,7 @@ def episode(
     ] = None,
     pair: Annotated[bool, typer.Option("--pair", help="Print the same instance under another cell beside it.")] = False,
 ) -> None:
-    """Replay an episode turn by turn: reflection, code, observation, live names; with --pair two side by side."""
+    """Replay an episode turn by turn, or with --pair two."""
     from carryover.flows.cli.pair import Asked, print_asked
 
     with open_warehouse(home) as warehouse:

@@ -26,7 +26,7 @@ from carryover.tasks.viewer.server import LOOPBACK, Answer, viewer_app
 
 @contextmanager
 def open_viewed(source: Path | None, home: Path | None, contract: str) -> Iterator[Warehouse]:
-    """Yield the warehouse to look at: that of foreign traces, or without any the data folder's."""
+    """Yield the warehouse of foreign traces, or the data folder's."""
     opened = open_warehouse(home) if source is None else foreign_warehouse(source, contract)
     with opened as warehouse:
         yield warehouse
@@ -54,7 +54,7 @@ def serve_viewer(warehouse: Warehouse, plan: str | None, *, host: str, port: int
 
 
 def write_viewer(warehouse: Warehouse, plan: str | None, target: Path, where: str) -> int:
-    """Write the pages of a plan as a file or a folder; return the number of episodes."""
+    """Write a plan's pages as file or folder; return the episodes."""
     return write_bundle(ask_of(warehouse), choose_plan(warehouse, plan), target, where)
 
 

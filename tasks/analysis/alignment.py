@@ -221,7 +221,7 @@ def _by_arm(episodes: pl.DataFrame) -> dict[ComparedArm, pl.DataFrame]:
 
 
 class _Layout(NamedTuple):
-    """Place of an arm's episodes: a row per draw, a column per instance."""
+    """An arm's places: a row per draw, a column per instance."""
 
     draws: tuple[Draw, ...]
     instance_ids: pl.Series

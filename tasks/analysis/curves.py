@@ -1,4 +1,4 @@
-"""Figures of the dose studies, drawn as SVG from the rows of `sql/tables/batches.sql` and `mixture.sql`."""
+"""Figures of the dose studies, as SVG."""
 
 from collections.abc import Iterable, Sequence
 from io import StringIO
@@ -23,7 +23,7 @@ MIXTURE_CAPTION = (
 
 
 class Curve(NamedTuple):
-    """One line of a panel: its rows in order, with low and high ends where there are any."""
+    """One line of a panel: rows in order, with interval ends."""
 
     label: str
     colour: str
@@ -106,7 +106,7 @@ def _style(is_declared: bool) -> str:
 
 
 def _draw(panels: Sequence[Panel], x: str, places: Sequence[str | float], words: str) -> str:
-    """Return the SVG of panels side by side; the places stand at equal distances."""
+    """Return the SVG of panels side by side, places equally spaced."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -140,7 +140,7 @@ def _draw_panel(axes: "Axes", panel: Panel, x: str, places: Sequence[str | float
 
 
 def _reaches(ends: Iterable[tuple[float, float | None, float | None]]) -> list[list[float]]:
-    """Return how far the bars reach below and above; nowhere without an interval."""
+    """Return how far the bars reach, if there is an interval."""
     below: list[float] = []
     above: list[float] = []
     for height, low, high in ends:

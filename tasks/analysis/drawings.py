@@ -1,4 +1,4 @@
-"""The pictures of a study from its tables: the 2x2 of every group, Figures 2 and 3, dose studies."""
+"""The pictures of a study: 2x2, Figures 2 and 3, doses."""
 
 from collections.abc import Callable, Collection
 
@@ -30,7 +30,7 @@ def draw_cells(read: Read) -> list[Drawing]:
 
 
 def draw_figures(read: Read, tables: Collection[str]) -> list[Drawing]:
-    """Return Figures 2 and 3 of every group, and the figures of a plan's dose studies.
+    """Return Figures 2 and 3 of every group, and dose figures.
 
     A plan whose tables lack the paper's has none.
     """

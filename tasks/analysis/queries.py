@@ -32,19 +32,19 @@ def table_names(*, is_cave: bool = False) -> list[str]:
 
 
 def tables_of(families: Collection[str]) -> list[str]:
-    """Return the names of the tables that say something of some families: the paper's only with the knapsack."""
+    """Return the tables of some families; the paper's are the knapsack's."""
     if families and KNAPSACK_FAMILY.name not in families:
         return general_tables()
     return table_names()
 
 
 def general_tables() -> list[str]:
-    """Return the names of the tables that say something of every task family."""
+    """Return the names of the tables for every task family."""
     return [name for name in table_names() if not is_of_the_paper(name)]
 
 
 def is_of_the_paper(name: str) -> bool:
-    """Tell whether a table is about the paper's own family, the Opaque Knapsack."""
+    """Tell whether a table is about the paper's own family."""
     return name in _ABOUT_THE_KNAPSACK or re.fullmatch(r"(table|figure)_\d+", name) is not None
 
 

@@ -207,7 +207,10 @@ def _records(
 
 
 def _arm_of(candidate: Candidate, contracts: Sequence[str], spec: DatasetSpec) -> str:
-    """Return the contract whose arm a trace trains: chance shifts all traces of an instance alike."""
+    """Return the contract whose arm a trace trains.
+
+    Chance shifts all traces of an instance alike.
+    """
     chance = random.Random(f"label {spec.shuffle_seed} {candidate.instance_id}").random()
     shift = int(chance < spec.other_share)
     if spec.labels == "shuffled":

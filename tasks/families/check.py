@@ -42,7 +42,7 @@ class FamilyReport(NamedTuple):
 
 
 def check_family(wanted: str, seed_count: int = 100, *, open_bar: OpenBar = no_bar) -> FamilyReport:
-    """Check a family on its first seeds, per bucket, and let its teachers play.
+    """Check a family on its first seeds, per bucket, with teachers.
 
     Raise `UserError` where there is no such family.
     """

@@ -29,7 +29,7 @@ _PLAYING = tuple(f"{__package__}.{name}" for name in ("family", "own_family", "p
 
 
 class StudyFamily(machine.Family, Protocol):
-    """A family with what a study needs beyond an episode: instances, drawn, checked and kept."""
+    """A family with what a study needs beyond an episode."""
 
     def sample(self, bucket: str, seed: int) -> Any:
         """Return the instance of a seed; raise `UserError` where there is none."""
@@ -60,7 +60,7 @@ def choose_family(wanted: str) -> StudyFamily:
 
 @cache
 def open_own_family(wanted: str) -> OwnFamily:
-    """Return a family other than the knapsack: a shipped one by name, or a class as `MODULE:CLASS` or `FILE.py:CLASS`.
+    """Return a family of one's own, by name or by class.
 
     Modules are found in the working directory too. Raise `UserError` where there is no such class.
     """
@@ -79,7 +79,7 @@ def open_own_family(wanted: str) -> OwnFamily:
 
 
 def family_source(wanted: str) -> str | None:
-    """Return the digest of a family's source; None for the knapsack, which counts with the source of the episodes.
+    """Return the digest of a family's source; None for the knapsack.
 
     It is that of the class's file, of a shipped family all files of its folder, and of what plays families here.
     """

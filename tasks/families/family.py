@@ -1,4 +1,4 @@
-"""A task family as its author writes it: instances, their environment, a reference solution, optional teachers."""
+"""A task family as its author writes it."""
 
 import random
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ Tool = Callable[..., Any]
 
 
 class Environment(ABC):
-    """World of one episode, on the host; blocks reach it through its tools alone."""
+    """World of one episode, reached by blocks through its tools."""
 
     def __init__(self, *tools: Tool) -> None:
         """Offer functions as tools, with `finish` as the last.
@@ -30,19 +30,19 @@ class Environment(ABC):
 
     @abstractmethod
     def score(self) -> float:
-        """Return the present state's score in [0, 1]: 1 as good as the reference, 0 for nothing done."""
+        """Return the state's score in [0, 1], 1 for the reference's."""
 
     def metrics(self) -> Mapping[str, float]:
         """Return numbers of the family's own for the episode's row."""
         return {}
 
     def known(self) -> Mapping[str, Any]:
-        """Return the objects that a contract with injection binds before each block, by name."""
+        """Return objects that a contract with injection binds, by name."""
         return {}
 
 
 class Habits:
-    """Choices of a teacher that hold for a whole episode, drawn by name."""
+    """A teacher's choices for a whole episode, drawn by name."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -50,7 +50,10 @@ class Habits:
         """What was chosen, by name."""
 
     def choose(self, name: str, *choices: Any) -> Any:
-        """Return one of the choices: the same for the same name in every turn and under every contract."""
+        """Return a choice, the same for a name throughout an episode.
+
+        It is the same under every contract, too.
+        """
         self.drawn[name] = random.Random(f"{name} {self._seed}").choice(choices)
         return self.drawn[name]
 
@@ -86,7 +89,7 @@ class Family(ABC):
 
     @abstractmethod
     def sample(self, bucket: str, seed: int) -> Any:
-        """Return the instance of a seed, as plain JSON values: equal seeds give equal instances."""
+        """Return a seed's instance as plain JSON, equal for equal seeds."""
 
     @abstractmethod
     def goal(self, instance: Any) -> str:
@@ -98,8 +101,11 @@ class Family(ABC):
 
     @abstractmethod
     def solve(self, instance: Any, tools: Mapping[str, Tool]) -> None:
-        """Play the reference solution, which scores 1; it may use what the agent is not told."""
+        """Play the reference solution, which scores 1.
+
+        It may use what the agent does not see.
+        """
 
     def teach(self, lesson: Lesson) -> tuple[str, str]:
-        """Return the next reply of a scripted teacher: a short sentence and a block."""
+        """Return a scripted teacher's next reply: a sentence and a block."""
         raise NotImplementedError(f"{type(self).__name__} has no teacher for contract {lesson.contract!r}")

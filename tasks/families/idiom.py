@@ -1,4 +1,4 @@
-"""Blocks of a scripted teacher, laid out in the idiom of a contract: one work, written once."""
+"""Blocks of a scripted teacher, laid out by contract."""
 
 from textwrap import indent
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from carryover.tasks.traces.vocabulary import ContractName
 
 
 class Work(NamedTuple):
-    """What a teacher does in every block, as code without literals but counts."""
+    """A teacher's work in every block, without literals but counts."""
 
     setup: str
     """Lines that bring the state about from nothing."""

@@ -36,7 +36,10 @@ class OwnFamily:
         return tuple(self.family.known)
 
     def sample(self, bucket: str, seed: int) -> Problem:
-        """Return the instance of a seed; raise `UserError` for an unknown bucket or content that is no JSON."""
+        """Return the instance of a seed, or raise `UserError`.
+
+        The bucket may be unknown, or the content no JSON.
+        """
         if bucket not in self.family.buckets:
             raise UserError(
                 f"family {self.name} has no bucket {bucket!r}; choose from {', '.join(self.family.buckets)}"
@@ -120,7 +123,7 @@ class OwnFamily:
         prints_table: bool = True,
         habits: Mapping[str, tuple[str | int, ...]] | None = None,
     ) -> VariedModel:
-        """Return the scripted teacher, which draws its own habits; raise `ValueError` where there is none."""
+        """Return the scripted teacher, or raise `ValueError` without one."""
         if contract not in self.family.taught:
             choices = ", ".join(self.family.taught) or "none"
             raise ValueError(f"family {self.name} has no teacher for contract {contract!r}; it has {choices}")
@@ -151,7 +154,7 @@ class _Played:
 
 
 def _documented(tools: Mapping[str, Callable[..., Any]]) -> str:
-    """Return the tools as stubs with their docstrings, with `$` escaped for the template."""
+    """Return the tools as documented stubs, `$` escaped."""
     stubs = []
     for name, tool in tools.items():
         lines = (inspect.getdoc(tool) or name).splitlines()

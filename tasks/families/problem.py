@@ -1,4 +1,4 @@
-"""An instance of a family of one's own: plain JSON content, identified by it."""
+"""An instance of a family of one's own, identified by content."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ class Problem(FrozenModel):
 
     @property
     def instance_id(self) -> str:
-        """Content hash: equal for equal problems of one family, whatever seed they came from."""
+        """Content hash, whatever the seed of the problem."""
         text = canonical_json([self.family, self.content_json])
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 

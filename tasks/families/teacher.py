@@ -12,7 +12,7 @@ from carryover.tasks.knapsack.teachers.small import read_turns
 
 
 def family_teacher(family: Family, contract: str, count_tokens: CountTokens | None = None) -> VariedModel:
-    """Return a family's teacher, whose habits are drawn per instance and recorded with the episode."""
+    """Return a family's teacher, with habits drawn per instance."""
 
     def open_for(instance_id: str) -> ScriptedModel:
         habits = Habits(instance_id)
@@ -29,7 +29,7 @@ def family_teacher(family: Family, contract: str, count_tokens: CountTokens | No
 
 
 def _goal(messages: Sequence[Message]) -> str:
-    """Return the goal's text: the last message before the first reply, in either prompt format."""
+    """Return the goal's text, in either prompt format."""
     *_, last = itertools.takewhile(lambda message: message.role != "assistant", messages)
     if not last.content.startswith("{"):
         return last.content

@@ -1,4 +1,4 @@
-"""Export as logs of Inspect (`inspect view`, `read_eval_log`): one JSON log of format version 2 per cell."""
+"""Export as logs of Inspect: one JSON log per cell."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -134,7 +134,7 @@ def _scores(episode: EpisodeRow) -> dict[str, Any]:
 
 
 def _ending(episode: EpisodeRow) -> dict[str, Any]:
-    """Return what ended an episode besides the model: a limit, or an error."""
+    """Return the limit or error that ended an episode, if any."""
     reason = episode.finish_reason.value
     if reason == "error":
         told = episode.error_message or "error"

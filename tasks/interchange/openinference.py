@@ -1,4 +1,4 @@
-"""Export as OpenInference spans for Phoenix and its like: OTLP as JSON lines, an episode a line."""
+"""Export as OpenInference spans: OTLP JSON, an episode a line."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ class _Span(NamedTuple):
 
 
 def write_openinference(traces: Iterable[RecordedTrace], path: Path) -> int:
-    """Write an export request per episode as a JSON line; return the number of episodes."""
+    """Write an OTLP request per episode, and return their count."""
     count = 0
     with path.open("w", encoding="utf-8") as lines:
         for trace in traces:
@@ -41,7 +41,7 @@ def write_openinference(traces: Iterable[RecordedTrace], path: Path) -> int:
 
 
 def export_request(trace: RecordedTrace) -> dict[str, Any]:
-    """Return an episode's spans as OTLP: the agent's, and below it one per model call and one per block."""
+    """Return an episode's spans: the agent's, model calls', blocks'."""
     episode_id = trace.episode.episode_id
     resource = {"service.name": PROJECT, "openinference.project.name": PROJECT}
     spans = [_otlp(episode_id, span) for span in _spans(trace)]
@@ -152,5 +152,5 @@ def _digits(text: str, count: int) -> str:
 
 
 def _nanoseconds(moment: datetime) -> str:
-    """Return a time as OTLP's JSON has it: nanoseconds since 1970, as text."""
+    """Return a time as OTLP has it: nanoseconds, as text."""
     return str(round(moment.timestamp() * 1e6) * 1000)

@@ -1,4 +1,4 @@
-"""The one tool of a code agent: its block is the argument, and the study's tools are called inside it."""
+"""The one tool of a code agent, whose argument is a block."""
 
 TOOL = "python"
 TOOL_DEFINITION = {

@@ -36,7 +36,7 @@ class Knapsack:
         return instance_rows(instance, run_id, split)
 
     def instance_of_row(self, row: Mapping[str, Any]) -> Instance:
-        """Return the instance of a row of the warehouse that holds its items as well."""
+        """Return the instance of a warehouse row with its items."""
         return instance_of_row(row)
 
     def open(self, instance: Instance) -> KnapsackEnvironment:

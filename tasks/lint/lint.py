@@ -131,7 +131,7 @@ class BlockLint(NamedTuple):
 
 
 def lint_blocks(blocks: Collection[Block], *, tools: Collection[str] | None = None) -> tuple[BlockLint, ...]:
-    """Return the findings about each block of a trace, in order; `tools` as for `lint_traces`."""
+    """Return the findings about each block of a trace, in order."""
     return _follow(blocks, tools).blocks
 
 

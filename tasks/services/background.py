@@ -1,4 +1,4 @@
-"""One event loop in a thread of its own, on which agents play and asynchronous tools run.
+"""One event loop in a thread, for agents and asynchronous tools.
 
 So a caller may be synchronous, asynchronous or a notebook, and a connection belongs to one loop.
 """
@@ -46,7 +46,10 @@ def wait_for(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def awaited(result: Any) -> Any:
-    """Return a result, awaited on the loop if need be; raise what `wait_for` raises."""
+    """Return a result, awaited on the loop if need be.
+
+    Raise what `wait_for` raises.
+    """
     if not inspect.isawaitable(result):
         return result
 
@@ -61,7 +64,7 @@ def awaited(result: Any) -> Any:
 
 
 async def stream(events: AsyncIterator[Result]) -> AsyncIterator[Result]:
-    """Yield on the caller's loop what an iterator yields on the agents' loop, as it comes."""
+    """Yield on the caller's loop from the agents' loop."""
     while True:
         try:
             yield await asyncio.wrap_future(submit(anext(events)))  # type: ignore[arg-type]
@@ -74,7 +77,10 @@ _NAME = "carryover-agents"
 
 @cache
 def _loop(_process_id: int) -> asyncio.AbstractEventLoop:
-    """Return the loop of this process; a fork has no thread of its parent's, and gets a loop of its own."""
+    """Return this process's loop; a fork gets its own.
+
+    A fork has no thread of its parent's.
+    """
     loop = asyncio.new_event_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="carryover-block"))
     threading.Thread(target=loop.run_forever, name=_NAME, daemon=True).start()

@@ -192,7 +192,10 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
 
 
 def _add_missing_columns(connection: DuckDBPyConnection, columns: Sequence[tuple[str, str]]) -> None:
-    """Add the columns of the mart that rows were kept without: null, and the family that all of them played."""
+    """Add the mart's columns that kept rows lack.
+
+    They are null, and the family that all of them played.
+    """
     held = {name for (name,) in connection.sql("select column_name from (describe marts.episode_metrics)").fetchall()}
     for name, kind in columns:
         if name not in held:

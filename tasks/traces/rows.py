@@ -51,7 +51,7 @@ HARMLESS_ERRORS = ("ToolRuntimeException", "Tool call limit exceeded")
 
 
 class InstanceRow(Row, table="instances", key=("instance_id", "split")):
-    """An instance of a task family with its solution; never shown to an agent.
+    """An instance with its solution; never shown to an agent.
 
     Columns about items, weights and classes are the Opaque Knapsack's, and null or empty for other families.
     """

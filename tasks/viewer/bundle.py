@@ -1,4 +1,7 @@
-"""Static bundles: the viewer's pages as one HTML file or as a folder, opened from `file://` without a server."""
+"""Static bundles: the viewer's pages as a file or folder.
+
+They open from `file://`, without a server.
+"""
 
 import base64
 import gzip
@@ -38,7 +41,7 @@ class Part(NamedTuple):
 
 
 def write_bundle(ask: Ask, plan_digest: str, target: Path, where: str) -> int:
-    """Write the pages of a plan and its episodes that fulfil an SQL condition; return the number of episodes.
+    """Write a plan's pages and chosen episodes; return their count.
 
     A target that ends with `.html` becomes one file, any other a folder with `index.html`.
 
@@ -58,13 +61,16 @@ def write_bundle(ask: Ask, plan_digest: str, target: Path, where: str) -> int:
 
 
 def write_report_file(ask: Ask, plan_digest: str, target: Path) -> None:
-    """Write the pages of a plan as one file, with its episodes' numbers and without their traces."""
+    """Write a plan's pages as one file, without traces."""
     pages = _page_parts(ask, plan_digest, episode_columns(ask, plan_digest))
     _write_file(target, pages, iter(()), has_episodes=False)
 
 
 def _page_parts(ask: Ask, plan_digest: str, episodes: dict[str, Any]) -> list[Part]:
-    """Return the parts of all pages but the episodes': what the first screen shows comes first."""
+    """Return the parts of all pages but the episodes', in order.
+
+    What the first screen shows comes first.
+    """
     parts = [pack("study", answer(ask, plan_digest, "study")), pack("episodes", episodes)]
     return parts + [pack(path, answer(ask, plan_digest, path)) for path in PAGES if path not in ("study", "episodes")]
 
@@ -94,7 +100,7 @@ def _groups(episode_ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _write_file(target: Path, pages: Sequence[Part], episodes: Iterator[Part], *, has_episodes: bool) -> None:
-    """Write one page: what the first screen shows comes before the program, the episodes after it."""
+    """Write one page: first screen, program, then episodes."""
     body = [
         _bundle_script(None, has_episodes=has_episodes),
         *map(_element, pages),
@@ -134,7 +140,7 @@ def _element(part: Part) -> str:
 
 
 def _call(part: Part) -> str:
-    """Return a line of a script that hands a part to the program."""
+    """Return a script's line that hands a part over."""
     return f"carryoverPart({json.dumps(part.path)},{json.dumps(part.packed)});\n"
 
 

@@ -1,4 +1,4 @@
-"""Code as lines of coloured pieces, so that a page shows it as text and never as markup."""
+"""Code as lines of coloured pieces, never as markup."""
 
 from pygments.lexers.python import PythonLexer
 

@@ -1,4 +1,4 @@
-"""All episodes of a plan as columns: small enough to filter in the browser."""
+"""All episodes of a plan as columns, for the browser's filters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _UNIQUE = ("episode_id",)
 
 
 def episode_columns(ask: Ask, plan_digest: str, episode_ids: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the columns of a plan's episodes, of all or of those named.
+    """Return the columns of a plan's episodes, or of some.
 
     A column of words is `{"values": [...], "codes": [...]}`, where code -1 is null; the others are lists.
     """
@@ -26,7 +26,7 @@ def episode_columns(ask: Ask, plan_digest: str, episode_ids: Sequence[str] | Non
 
 
 def matching_episodes(ask: Ask, plan_digest: str, where: str) -> list[str]:
-    """Return the ids of a plan's episodes that fulfil an SQL condition on `marts.episode_metrics`."""
+    """Return the ids of a plan's episodes under an SQL condition."""
     query = (
         "select episode_id from marts.episode_metrics "
         f"where plan_digest = $plan_digest and is_counted and (\n{where}\n) order by episode_id"

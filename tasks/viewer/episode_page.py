@@ -1,4 +1,4 @@
-"""The page of an episode: turns with their blocks, calls and errors, and the state lane."""
+"""The page of an episode: turns, and the state lane."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,10 @@ def episode_page(ask: Ask, episode_id: str) -> dict[str, Any]:
 
 
 def episode_pages(ask: Ask, episode_ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the pages of the episodes that exist, ordered by id; a query per table reads all of them."""
+    """Yield the pages of the episodes that exist, ordered by id.
+
+    A query per table reads all of them.
+    """
     held = {table: _of_episodes(rows(ask, table, episode_ids=episode_ids)) for table in _TABLES}
     for head in rows(ask, "episode_heads", episode_ids=episode_ids):
         yield _page(head, {table: found.get(head["episode_id"], []) for table, found in held.items()})

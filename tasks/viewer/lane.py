@@ -36,7 +36,7 @@ class LaneCell(NamedTuple):
 
 
 class LaneName(NamedTuple):
-    """A name with its cells; steps that neither hold nor touch it have none."""
+    """A name with its cells, where steps hold or touch it."""
 
     name: str
     is_definition: bool
@@ -44,7 +44,7 @@ class LaneName(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The names of an episode in order of appearance, and the reads that found none."""
+    """The names of an episode in order, and the missed reads."""
 
     names: tuple[LaneName, ...]
     missing: tuple[MissingName, ...]
@@ -113,7 +113,7 @@ class _Block:
     missed: Mapping[str, Row]
 
     def names(self) -> list[str]:
-        """Return the names that the step holds or touches, in order of appearance."""
+        """Return the names that the step holds or touches, in order."""
         groups = (self.step["active_globals_before"], self.touched, self.missed, self.step["last_step_globals"])
         return list(dict.fromkeys(name for group in groups for name in group))
 
@@ -136,7 +136,7 @@ class _Block:
         return self.step["state_event"] != "unknown"
 
     def _binds(self, name: str) -> bool:
-        """Return whether the block bound a name; an error may have kept it from that."""
+        """Tell whether the block bound a name; errors may prevent it."""
         touch = self.touched.get(name)
         if touch is None or not touch.is_bound:
             return False

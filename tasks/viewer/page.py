@@ -1,4 +1,4 @@
-"""The one HTML page of the viewer, with the front end beside it or inside."""
+"""The one HTML page of the viewer, with its front end."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ _PAGE = """\
 
 
 def page(head: Iterable[str] = (), body: Iterable[str] = ()) -> str:
-    """Return the page with elements of its head and body; by default those that load the built files."""
+    """Return the page; by default it loads the built files."""
     heads = list(head) or ['<link rel="stylesheet" href="viewer.css">']
     bodies = list(body) or ['<script src="viewer.js"></script>']
     return _PAGE.format(head="\n".join(heads), body="\n".join(bodies))

@@ -41,7 +41,7 @@ def answer(ask: Ask, plan_digest: str, path: str) -> dict[str, Any]:
 
 
 def as_json(values: Any) -> str:
-    """Return values as JSON; times are ISO 8601, and what JSON cannot say is null."""
+    """Return values as JSON, times as ISO 8601, others as null."""
     try:
         return _dump(values)
     except ValueError:

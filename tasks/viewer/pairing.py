@@ -11,7 +11,7 @@ SAME = ("purpose", "variant", "base", "visibility", "header", "bucket", "trainin
 
 
 def find_episode(episodes: Sequence[Row], cell: str, instance: str) -> Row:
-    """Return the first episode of a cell and an instance: a number, or the first digits of an id.
+    """Return the first episode of a cell and an instance.
 
     A trained model goes before a script. Raise `UserError` where there is none.
     """
@@ -44,7 +44,10 @@ def _is_pair(row: Row, other: Row) -> bool:
 
 
 def _stands_beside(other: str, condition: str) -> bool:
-    """Return whether a cell is of the same model, and aligned unless the other one is."""
+    """Tell whether a cell is of the same model, and aligned.
+
+    It need not be aligned where the other one is.
+    """
     train, _, runtime = condition.partition("->")
     other_train, _, other_runtime = other.partition("->")
     if train == runtime:

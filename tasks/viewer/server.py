@@ -1,4 +1,4 @@
-"""The viewer's server: pages as JSON beside the built front end; it only reads."""
+"""The viewer's read-only server: JSON pages and the front end."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def _show_built(request: Request) -> Response:
 
 
 class _Guard:
-    """Refuses foreign hosts and requests without the token; forbids pages to load anything from elsewhere."""
+    """Refuses foreign hosts, missing tokens, and loads from elsewhere."""
 
     def __init__(self, app: ASGIApp, token: str | None, hosts: Sequence[str]) -> None:
         self._app = app

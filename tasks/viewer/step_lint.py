@@ -1,4 +1,4 @@
-"""What the lint says of an episode and of each of its steps."""
+"""The lint's findings on an episode and each step."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ Row = Mapping[str, Any]
 
 
 def episode_lint(head: Row, turns: Sequence[Row], steps: Sequence[Row]) -> dict[str, Any]:
-    """Return the verdict on an episode, and what each step takes from earlier ones by its number.
+    """Return an episode's verdict, and each step's debts by number.
 
     A name that no block binds counts as the harness's own: foreign traces do not name their tools.
     """

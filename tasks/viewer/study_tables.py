@@ -46,7 +46,7 @@ def table_frame(ask: Ask, name: str, plan_digest: str) -> pl.DataFrame:
 
 
 def _names(ask: Ask, plan_digest: str) -> list[str]:
-    """Return the names of the tables that say something of a plan's families."""
+    """Return the tables' names for a plan's families."""
     return tables_of(ask(command_sql("plan_families"), plan_digest=plan_digest).column(0).to_pylist())
 
 

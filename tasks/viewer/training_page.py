@@ -6,7 +6,7 @@ from carryover.tasks.viewer.warehouse_rows import Ask, rows
 
 
 def training_page(ask: Ask, plan_digest: str) -> dict[str, Any]:
-    """Return a plan's fine-tunings with their curves, and what became of its teacher traces."""
+    """Return a plan's fine-tunings with curves, and its teacher traces."""
     runs = rows(ask, "training_runs", plan_digest=plan_digest)
     curves: dict[str, dict[str, list[Any]]] = {}
     names = [run["training_run_id"] for run in runs]

@@ -1,4 +1,4 @@
-"""The events of a log and their cause: a function of the instance."""
+"""The events of a log and their cause, by instance."""
 
 import random
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ SIZES = {
 
 
 def draw_log(bucket: str, seed: int) -> dict[str, Any]:
-    """Return fields, cause and size of a log, from which its events follow."""
+    """Return fields, cause and size of a log."""
     size = SIZES[bucket]
     draw = random.Random(f"log {bucket} {seed}")
     names = sorted(draw.sample(sorted(FIELDS), size.field_count))

@@ -1,4 +1,7 @@
-"""The scripted teacher of log triage: add the value with the highest share of failures until most events fail."""
+"""The scripted teacher of log triage.
+
+It adds the value with the highest share of failures until most events fail.
+"""
 
 from carryover.tasks.families.family import Lesson
 from carryover.tasks.families.idiom import Work, lay_out
@@ -46,7 +49,7 @@ _FINISH = "if state == 'done':\n    report({where})\n    finish()\n"
 
 
 def write_block(lesson: Lesson) -> tuple[str, str]:
-    """Return a sentence and a block that adds values to the filter; a stateless one adds those of earlier blocks too.
+    """Return a sentence and a block that adds values to the filter.
 
     Habits: values per block, a helper function or none, names, and what is printed.
     """

@@ -61,7 +61,7 @@ def draw_map(bucket: str, seed: int) -> dict[str, Any]:
 
 
 def best_route(instance: Mapping[str, Any]) -> Route:
-    """Return a walk within the energy that collects the most gold, without the cost of looking.
+    """Return the walk that collects the most gold within an energy.
 
     Exact: the cheapest way to every pair of (places seen, last of them).
     """
@@ -80,7 +80,7 @@ def best_route(instance: Mapping[str, Any]) -> Route:
 
 
 def _cheapest_ways(instance: Mapping[str, Any], bits: Mapping[str, int]) -> tuple[dict[_Reached, int], _Origins]:
-    """Return the cost of all that can be reached with the energy, and where each was reached from, by Dijkstra."""
+    """Return each reachable state's cost and predecessor, by Dijkstra."""
     start = (bits[instance["start"]], instance["start"])
     costs = {start: 0}
     came_from: _Origins = {}

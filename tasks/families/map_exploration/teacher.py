@@ -1,4 +1,4 @@
-"""The scripted teacher of map exploration: walk to the next unseen neighbour, and back where there is none."""
+"""The scripted teacher of map exploration: a walk that turns back."""
 
 from carryover.tasks.families.family import Lesson
 from carryover.tasks.families.idiom import Work, lay_out

@@ -25,7 +25,7 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield a trace of bare steps, or one per record; all code ran."""
+    """Yield a trace of bare steps, or per record; all ran."""
     if "steps" not in records[0].content:
         yield _trace([record.content for record in records], shared_name(records), {})
         return
