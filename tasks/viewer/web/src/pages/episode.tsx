@@ -53,7 +53,7 @@ function Shown({ page, query }: { page: Episode; query: URLSearchParams }) {
       <h1><a href={cellLink(page.episode)}>{cellTitle(page.episode)}</a>{row !== null && <> · instance {episodes?.instance(row)}</>}</h1>
       <Head episode={page.episode} />
       {page.episode.error_message !== null && <p class="missing">{page.episode.error_message}</p>}
-      <p class="lead">{page.lint.verdict}</p>
+      <p class="lead">Lint: {page.lint.verdict.replaceAll("`", "")}.</p>
       <div class="actions">
         {firstMissing !== undefined && <button type="button" class="warning" onClick={showMissing}>First missing name: {firstMissing.name}, step {firstMissing.step}</button>}
         {partner !== null && <a class="button" href={link(["compare", id, partner.id])}>Compare with {arrow(partner.condition)}</a>}
