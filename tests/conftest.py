@@ -15,6 +15,7 @@ from tests.flows.compose_programs import compose_command, postgres_programs
 from tests.tasks.cave.suites.echarts import ECHARTS
 from tests.tasks.environment.openenv_packages import can_provide_openenv
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
+from tests.tasks.interchange.owners import HARBOR, INSPECT, can_provide
 from tests.tasks.probe.foreign_environments import can_provide_runtimes
 from tests.tasks.serving.schemathesis_program import can_provide_schemathesis
 from tests.tasks.serving.vllm_environment import can_provide_vllm
@@ -102,6 +103,18 @@ NEEDS = (
         "vLLM from a package index, 0.3 GB at the first time",
     ),
     Need("of OpenEnv", using("openenv"), can_provide_openenv, "OpenEnv from a package index, 0.2 GB at the first time"),
+    Need(
+        "of Inspect's own reader",
+        using("inspect_reader"),
+        lambda: can_provide(INSPECT),
+        "inspect-ai from a package index, 0.2 GB at the first time",
+    ),
+    Need(
+        "of Harbor's own models",
+        using("harbor_reader"),
+        lambda: can_provide(HARBOR),
+        "Python 3.12 and harbor from a package index",
+    ),
     Need("of schemathesis", using("schemathesis"), can_provide_schemathesis, "schemathesis from a package index"),
     Need(
         "of other packages' runtimes",

@@ -1,0 +1,97 @@
+"""The owners' readers of exported formats, each in a folder of its own: they would not install beside us."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Owner(NamedTuple):
+    """A package that reads its own format, and a script that reads files named on its command line."""
+
+    requirements: tuple[str, ...]
+    has_dependencies: bool
+    python: str
+    script: str
+
+    @property
+    def folder(self) -> Path:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carryover"
+        return cache / f"{self.requirements[0].replace('==', '-')}-{self.python}"
+
+
+INSPECT = Owner(
+    requirements=("inspect-ai==0.3.285",),
+    has_dependencies=True,
+    python=f"python{sys.version_info.major}.{sys.version_info.minor}",
+    script="""
+import sys
+from inspect_ai.log import read_eval_log
+logs = [read_eval_log(name) for name in sys.argv[1:]]
+count = sum(len(log.samples) for log in logs)
+tokens = sum(usage.total_tokens for log in logs for usage in log.stats.model_usage.values())
+events = sum(event.event == "tool" for log in logs for sample in log.samples for event in sample.events)
+print(count, tokens, events)
+""",
+)
+HARBOR = Owner(
+    requirements=("harbor==0.26.0", "pydantic==2.14.4", "pydantic-core", "annotated-types", "typing-inspection",
+                  "typing-extensions"),
+    has_dependencies=False,
+    python="python3.12",
+    script="""
+import sys
+from pathlib import Path
+from harbor.models.trajectories.trajectory import Trajectory
+read = [Trajectory.model_validate_json(Path(name).read_text()) for name in sys.argv[1:]]
+tokens = [each.final_metrics.total_prompt_tokens + each.final_metrics.total_completion_tokens for each in read]
+calls = sum(len(step.tool_calls or ()) for each in read for step in each.steps)
+print(len(read), sum(tokens), calls)
+""",
+)  # fmt: skip
+
+
+def can_provide(owner: Owner) -> bool:
+    """Tell whether the package is kept already, or else offered, and its Python is here."""
+    if shutil.which(owner.python) is None:
+        return False
+    return owner.folder.exists() or _is_offered(owner)
+
+
+def _is_offered(owner: Owner) -> bool:
+    """Ask the index as the owner's Python does: a package may want a newer one than ours."""
+    name, _, version = owner.requirements[0].partition("==")
+    pip = [owner.python, "-m", "pip", "--disable-pip-version-check", "--retries", "0", "index", "versions", name]
+    asked = subprocess.run(pip, capture_output=True, text=True, check=False)
+    return asked.returncode == 0 and version in re.split(r"[^0-9a-z.]+", asked.stdout)
+
+
+def read_by(owner: Owner, files: list[Path]) -> list[int]:
+    """Return what the owner's reader counts: documents, tokens and blocks. The first call downloads the package."""
+    _provide(owner)
+    environment = {**os.environ, "PYTHONPATH": str(owner.folder), "NO_COLOR": "1"}
+    command = [owner.python, "-c", owner.script, *map(str, files)]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    return [int(word) for word in said.stdout.split()]
+
+
+def _provide(owner: Owner) -> None:
+    owner.folder.parent.mkdir(parents=True, exist_ok=True)
+    if owner.folder.exists():
+        return
+    unfinished = Path(tempfile.mkdtemp(dir=owner.folder.parent))
+    pip = [owner.python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--target", str(unfinished)]
+    if not owner.has_dependencies:
+        pip.append("--no-deps")
+    subprocess.run([*pip, *owner.requirements], check=True)
+    try:
+        unfinished.rename(owner.folder)
+    except OSError:
+        if not owner.folder.exists():  # as it does where another process was faster
+            raise
+        shutil.rmtree(unfinished)
