@@ -186,8 +186,11 @@ def _power_rows(
     differences = np.subtract(*scores.per_instance())
     smallest = smallest_detectable_difference(differences, alpha=spec.alpha, power=spec.power)
     method = f"smallest detectable mean difference, normal approximation, alpha {spec.alpha:g}, power {spec.power:g}"
-    few = f"{differences.size} pairs, 2 are needed"
-    equal = f"no spread: all {differences.size} differences are {differences[0]:g}"
+    note = None
+    if smallest is None and differences.size < 2:
+        note = f"{differences.size} pairs, 2 are needed"
+    elif smallest is None:
+        note = f"no spread: all {differences.size} differences are {differences[0]:g}"
     yield group.comparison_row(
         "power",
         comparison,
@@ -195,7 +198,7 @@ def _power_rows(
         pair_count=differences.size,
         estimate=smallest,
         method=averaged_over_seeds(method, scores.seed_count),
-        note=None if smallest is not None else few if differences.size < 2 else equal,
+        note=note,
     )
 
 

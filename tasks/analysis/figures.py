@@ -157,6 +157,10 @@ def _name_points(axes: "Axes", points: list[tuple[float, float, str]]) -> None:
             )
 
 
+_SHAPES = {"P": "o", "S": "s"}
+"""Marks by the first letter of a cell; others are triangles."""
+
+
 def _mark(axes: "Axes", label: str, x: Ends, y: Ends) -> None:
     colour = COLOURS.get(label.partition("→")[0], OTHER_COLOUR)
     axes.errorbar(
@@ -164,7 +168,7 @@ def _mark(axes: "Axes", label: str, x: Ends, y: Ends) -> None:
         y[1] or 0,
         xerr=_reach(x),
         yerr=_reach(y),
-        fmt="o" if label.startswith("P") else "s" if label.startswith("S") else "^",
+        fmt=_SHAPES.get(label[:1], "^"),
         markersize=6 if label.endswith("→P") else 10,  # the hollow mark stands around a filled one of the same place
         color=colour,
         markerfacecolor=colour if label.endswith("→P") else "none",

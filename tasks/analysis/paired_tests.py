@@ -40,8 +40,13 @@ def signed_rank(differences: Values) -> SignedRank:
     if nonzero.size < 2:
         note = f"no test: {nonzero.size} of {rounded.size} differences are not zero, 2 are needed"
         return SignedRank(rounded.size, nonzero.size, None, None, None, None, "wilcoxon signed-rank, not run", note)
-    is_exact = rounded.size <= 50 and np.unique(np.abs(nonzero)).size == rounded.size
-    method = "exact" if is_exact else "permutation" if rounded.size <= 13 else "asymptotic"
+    has_ties_or_zeros = np.unique(np.abs(nonzero)).size < rounded.size
+    if rounded.size <= 50 and not has_ties_or_zeros:
+        method = "exact"
+    elif rounded.size <= 13:
+        method = "permutation"
+    else:
+        method = "asymptotic"
     distribution: Any = stats.PermutationMethod() if method == "permutation" else method
     result: Any = stats.wilcoxon(rounded, zero_method="wilcox", correction=False, method=distribution)
     ranks = stats.rankdata(np.abs(nonzero))

@@ -57,7 +57,12 @@ class Sheet(NamedTuple):
             filled = [cell for cell in cells if cell]
             numbers = sum(cell[0] in "-<0123456789" and _DIGEST.fullmatch(cell) is None for cell in filled)
             is_long = any(len(cell) > WRAPPED_FROM for cell in cells)
-            styles.append("long words" if is_long else "" if numbers * 2 > len(filled) else "words")
+            if is_long:
+                styles.append("long words")
+            elif numbers * 2 > len(filled):
+                styles.append("")
+            else:
+                styles.append("words")
         return styles
 
     def fitted(self, width: int) -> Iterator[tuple["Sheet", list[int]]]:
@@ -252,7 +257,11 @@ def _filled_columns(frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
         return kept, None
     split = kept["qwen3_8b_split"].drop_nulls().first()
     published = [column for column in kept.columns if column.startswith("qwen3_8b_")]
-    return (kept.drop(published) if len(published) == 1 else kept), None if split is None else str(split)
+    if len(published) == 1:
+        kept = kept.drop(published)
+    if split is None:
+        return kept, None
+    return kept, str(split)
 
 
 def _label_rows(kept: pl.DataFrame, text: pl.DataFrame, label_columns: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:

@@ -278,9 +278,17 @@ class LiveProcesses:
             self._live.ask(("output",), (self._output,))
             node, state = Fork(self._live).take()
         self.canaries = state.canaries
-        count = self._live.thread_count()
-        worth = "incomplete" if count > state.thread_count else "without_threads" if count > 1 else "complete"
-        return Frozen(FrozenProcess(node), worth)
+        return Frozen(FrozenProcess(node), _worth_of_copy(self._live.thread_count(), state.thread_count))
+
+
+def _worth_of_copy(thread_count: int, known_to_python: int) -> Recovery:
+    """Return a copy's recovery quality by the threads of its original."""
+    # A library's own threads may hold locks that nobody in the copy would ever release.
+    if thread_count > known_to_python:
+        return "incomplete"
+    if thread_count > 1:
+        return "without_threads"
+    return "complete"
 
 
 def _notices_on_shared(live: Node, *, is_branch: bool) -> list[str]:

@@ -161,8 +161,16 @@ def restrict_files(readable: list[str], writable: list[str]) -> None:
     """
     version = landlock_version()
     files = (1 << _FILE_RIGHTS_BY_VERSION.get(version, _FILE_RIGHTS_LATEST)) - 1
-    attributes = struct.pack("<QQQ", files, _NETWORK_RIGHTS if version >= 4 else 0, _SCOPES if version >= 6 else 0)
-    size = 8 if version < 4 else 16 if version < 6 else 24
+    network = 0
+    scopes = 0
+    size = 8  # of the fields that this version knows: it refuses others
+    if version >= 4:
+        network = _NETWORK_RIGHTS
+        size = 16
+    if version >= 6:
+        scopes = _SCOPES
+        size = 24
+    attributes = struct.pack("<QQQ", files, network, scopes)
     ruleset = _check(_libc.syscall(_LANDLOCK_CREATE, attributes, ctypes.c_size_t(size), 0), "landlock")
     rights = dict.fromkeys(readable, _READ_FILE | _READ_DIRECTORY)
     rights |= dict.fromkeys(writable, files & ~_EXECUTE)
