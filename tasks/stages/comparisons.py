@@ -13,7 +13,7 @@ from carryover.tasks.cave.arms.arm import ArmName
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import CaseEpisode, episode_id
 from carryover.tasks.cave.arms.statistics import arm_statistics
-from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
+from carryover.tasks.cave.suites.catalogue import SuiteName, sampled_cases, suite_cases
 from carryover.tasks.cave.tracing import agents_source
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.folders import open_folders
@@ -49,7 +49,7 @@ def missing_case_episodes(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> li
     """Return a suite's episodes that have not landed or ended with `error`."""
     landed = LandingZone(open_folders().landing).landed_episodes()
     episodes = []
-    for case in suite_cases(suite, plan.case_seed, plan.data)[: plan.case_limit]:
+    for case in sampled_cases(suite_cases(suite, plan.case_seed, plan.data), plan.case_limit):
         for replicate in range(plan.replicates):
             episode = CaseEpisode(case, arm, replicate)
             is_done = False

@@ -50,7 +50,7 @@ class SuitePlan(FrozenModel):
     replicates: int = Field(default=3, ge=1)
     """Repetitions of every case, each with decoding seeds of its own."""
     case_limit: int | None = Field(default=None, gt=0)
-    """Cases per suite; default: all."""
+    """Cases per suite, taken in turn from its tiers; default: all."""
     case_seed: int = 0
     """Generates the cases."""
     instruction: Literal["none", "parallel"] = "none"

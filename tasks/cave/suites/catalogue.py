@@ -1,6 +1,7 @@
 """The suites by name."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from carryover.tasks.cave.importers.bfcl import bfcl_cases
@@ -28,6 +29,19 @@ _GENERATORS: dict[str, Callable[[int], list[Case]]] = {
     "data_intensive": data_intensive_cases,
     "data_sizes": data_size_cases,
 }
+
+
+def sampled_cases(cases: Sequence[Case], limit: int | None) -> list[Case]:
+    """Return at most so many cases: the first of each tier, then the second of each, in the cases' order."""
+    if limit is None:
+        return list(cases)
+    seen: Counter[str] = Counter()
+    ranks: list[int] = []
+    for case in cases:
+        ranks.append(seen[case.tier])
+        seen[case.tier] += 1
+    chosen = sorted(sorted(range(len(cases)), key=ranks.__getitem__)[:limit])
+    return [cases[place] for place in chosen]
 
 
 def suite_cases(suite: SuiteName, seed: int, data: str | None = None) -> list[Case]:

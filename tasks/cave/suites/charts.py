@@ -1,32 +1,59 @@
-"""Charts as ECharts options, checked by program: which series they draw, with which points."""
+"""Charts as ECharts options, checked by what their series draw."""
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from carryover.tasks.cave.suites.chart_data import ChartError, data_of_series
 from carryover.tasks.cave.suites.values import Json
 
 _TOLERANCE = 5e-3
 """Relative: a chart may round its numbers."""
+_AXES = ("xAxisIndex", "yAxisIndex")
 
 
-class ChartError(ValueError):
-    """The option draws nothing that can be read; the message says why."""
+class Drawn(NamedTuple):
+    """What a series draws."""
+
+    kind: str
+    points: list[Json]
+    axes: tuple[int, int]
+    """Numbers of its x and its y axis."""
+    stacked_on: tuple[int, ...] = ()
+    """Places of the series that it is stacked with, itself included; empty if it stands alone."""
 
 
-def drawn(option: Json) -> list[tuple[str, list[Json]]]:
-    """Return the kind and the points of each series.
+def drawn(option: Json) -> list[Drawn]:
+    """Return what each series draws.
 
     Raises:
         ChartError: The option has no series, or a series without data.
     """
     if not isinstance(option, Mapping):
         raise ChartError("the chart is not an object")
-    series = option.get("series")
-    listed = [series] if isinstance(series, Mapping) else series
+    listed = option.get("series")
+    if isinstance(listed, Mapping):
+        listed = [listed]
     if not listed or not isinstance(listed, list):
         raise ChartError("the chart has no series")
-    return [(str(one.get("type")), list(_points(option, one))) for one in listed if isinstance(one, Mapping)]
+    series = [one for one in listed if isinstance(one, Mapping)]
+    return [_drawn(option, series, place) for place in range(len(series))]
+
+
+def _drawn(option: Mapping[str, Any], series: list[Mapping[str, Any]], place: int) -> Drawn:
+    one = series[place]
+    kind = str(one.get("type"))
+    data, categories = _data_of(option, one, place)
+    axes = (_axis_number(one, _AXES[0]), _axis_number(one, _AXES[1]))
+    return Drawn(kind, list(_points(kind, data, categories)), axes, _stack_of(series, place))
+
+
+def _stack_of(series: list[Mapping[str, Any]], place: int) -> tuple[int, ...]:
+    stack = series[place].get("stack")
+    if stack is None:
+        return ()
+    together = tuple(other for other, one in enumerate(series) if one.get("stack") == stack)
+    return together if len(together) > 1 else ()
 
 
 def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:
@@ -36,19 +63,41 @@ def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) ->
         found = drawn(actual.get("chart"))
     except ChartError as error:
         return (f"chart: {error}",)
-    if [kind for kind, _ in wanted] != [kind for kind, _ in found]:
-        return (f"chart: series {[kind for kind, _ in found]}, expected {[kind for kind, _ in wanted]}",)
-    wrong = [place for place, (a, b) in enumerate(zip(wanted, found, strict=True)) if not _alike(a[1], b[1])]
-    return tuple(f"chart: points of series {place}" for place in wrong)
+    if [one.kind for one in wanted] != [one.kind for one in found]:
+        return (f"chart: series {[one.kind for one in found]}, expected {[one.kind for one in wanted]}",)
+    pairs = zip(wanted, found, strict=True)
+    return tuple(wrong for place, pair in enumerate(pairs) for wrong in _wrong_series(place, *pair))
 
 
-def _points(option: Mapping[str, Any], series: Mapping[str, Any]) -> Iterator[Json]:
-    """Yield a series' points, with a name or category if any."""
+def _wrong_series(place: int, wanted: Drawn, found: Drawn) -> Iterator[str]:
+    if not _alike(wanted.points, found.points):
+        yield f"chart: points of series {place}"
+    if wanted.axes != found.axes:
+        yield f"chart: axes {list(found.axes)} of series {place}, expected {list(wanted.axes)}"
+    if wanted.stacked_on != found.stacked_on:
+        yield f"chart: series {place} is stacked with {list(found.stacked_on)}, not {list(wanted.stacked_on)}"
+
+
+def _axis_number(series: Mapping[str, Any], name: str) -> int:
+    number = series.get(name, 0)
+    return number if isinstance(number, int) else 0
+
+
+def _data_of(option: Mapping[str, Any], series: Mapping[str, Any], place: int) -> tuple[list[Json], list[Json] | None]:
+    """Return a series' data and its categories: of the option's dataset where it has none of its own."""
     data = series.get("data")
-    if not isinstance(data, list) or not data:
-        raise ChartError("a series has no data")
-    kind = series.get("type")
-    categories = _categories(option)
+    if data is not None:
+        if not isinstance(data, list) or not data:
+            raise ChartError("a series has no data")
+        return data, _categories(option, _axis_number(series, _AXES[0]))
+    values, categories = data_of_series(option, series, place)
+    if series.get("type") != "pie":
+        return values, categories
+    return [{"name": name, "value": value} for name, value in zip(categories, values, strict=True)], None
+
+
+def _points(kind: str, data: list[Json], categories: list[Json] | None) -> Iterator[Json]:
+    """Yield a series' points, with a name or category if any."""
     for place, point in enumerate(data):
         name, value = _named(point)
         is_on_axis = kind == "candlestick" or not isinstance(value, list)
@@ -60,11 +109,11 @@ def _points(option: Mapping[str, Any], series: Mapping[str, Any]) -> Iterator[Js
             yield value
 
 
-def _categories(option: Mapping[str, Any]) -> list[Json] | None:
-    """Return the categories of the first x axis, if it has any."""
+def _categories(option: Mapping[str, Any], number: int) -> list[Json] | None:
+    """Return the categories of an x axis, if it has any."""
     axis = option.get("xAxis")
-    if isinstance(axis, list) and axis:
-        axis = axis[0]
+    if isinstance(axis, list):
+        axis = axis[number] if 0 <= number < len(axis) else None
     if isinstance(axis, Mapping):
         return axis.get("data")
     return None

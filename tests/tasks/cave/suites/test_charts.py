@@ -38,6 +38,46 @@ def test_other_pictures_fail_with_the_reason(chart, reason):
     assert chart_differing({"chart": LINE}, {"chart": chart}) == (reason,)
 
 
+SOURCES = [
+    [["letter", "count", "more"], ["a", 1, 5], ["b", 2, 6]],
+    [{"letter": "a", "count": 1, "more": 5}, {"letter": "b", "count": 2, "more": 6}],
+    {"letter": ["a", "b"], "count": [1, 2], "more": [5, 6]},
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_series_may_take_their_points_from_a_dataset(source):
+    chart = {"dataset": {"source": source}, "series": [{"type": "line"}]}
+    assert chart_differing({"chart": LINE}, {"chart": chart}) == ()
+    other = {"dataset": [{"source": source}], "series": [{"type": "line", "encode": {"x": "letter", "y": "more"}}]}
+    assert chart_differing({"chart": LINE}, {"chart": other}) == ("chart: points of series 0",)
+    unknown = {**chart, "series": [{"type": "line", "encode": {"y": "fewer"}}]}
+    assert chart_differing({"chart": LINE}, {"chart": unknown}) == ("chart: the dataset has no column 'fewer'",)
+
+
+def test_pie_may_take_its_parts_from_a_dataset():
+    pie = {"series": [{"type": "pie", "data": [{"name": "a", "value": 1}, {"name": "b", "value": 2}]}]}
+    chart = {"dataset": {"source": SOURCES[0]}, "series": {"type": "pie"}}
+    assert chart_differing({"chart": pie}, {"chart": chart}) == ()
+
+
+def bars(**second):
+    both = [{"type": "bar", "data": [1, 2]}, {"type": "bar", "data": [3, 4]}]
+    return {"xAxis": {"data": ["a", "b"]}, "series": [{**both[0], **second.pop("first", {})}, {**both[1], **second}]}
+
+
+def test_stacks_and_second_axes_are_compared():
+    stacked = bars(first={"stack": "all"}, stack="all")
+    assert chart_differing({"chart": stacked}, {"chart": bars(first={"stack": "x"}, stack="x")}) == ()
+    assert chart_differing({"chart": stacked}, {"chart": bars()}) == (
+        "chart: series 0 is stacked with [], not [0, 1]",
+        "chart: series 1 is stacked with [], not [0, 1]",
+    )
+    assert chart_differing({"chart": bars()}, {"chart": bars(stack="alone")}) == ()
+    second = bars(yAxisIndex=1)
+    assert chart_differing({"chart": second}, {"chart": bars()}) == ("chart: axes [0, 0] of series 1, expected [0, 1]",)
+
+
 @pytest.fixture
 def echarts():
     return ECHARTS

@@ -1,0 +1,29 @@
+from types import SimpleNamespace
+
+import pytest
+
+from carryover.tasks.cave.suites.catalogue import sampled_cases, suite_cases
+
+CASES = [SimpleNamespace(tier=tier, number=number) for tier in "ab" for number in range(3)]
+
+ALL = "a0 a1 a2 b0 b1 b2"
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (1, "a0"),
+        (2, "a0 b0"),
+        (3, "a0 a1 b0"),
+        (4, "a0 a1 b0 b1"),
+        (9, "a0 a1 a2 b0 b1 b2"),
+        (None, "a0 a1 a2 b0 b1 b2"),
+    ],
+)
+def test_limit_takes_cases_from_every_tier_in_turn(limit, expected):
+    assert " ".join(f"{case.tier}{case.number}" for case in sampled_cases(CASES, limit)) == expected
+
+
+def test_few_cases_of_a_suite_cover_its_tiers():
+    cases = suite_cases("token_efficiency", 0)
+    assert {case.tier for case in sampled_cases(cases, 3)} == {case.tier for case in cases}
