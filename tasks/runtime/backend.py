@@ -7,7 +7,8 @@ from typing import Any
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import Engine
 from carryover.tasks.runtime.gate import ObjectGate
-from carryover.tasks.runtime.interpreter import Identity, Interpreter
+from carryover.tasks.runtime.identity import Identity
+from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.lifetime import Lifetime, lifetime_of
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
 from carryover.tasks.runtime.sandbox.level import reach_level

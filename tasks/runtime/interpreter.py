@@ -1,58 +1,35 @@
 """One episode's interpreter under one contract, the same for every backend."""
 
 import contextlib
-import hashlib
-import inspect
-import re
-import threading
+import functools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import Contract
-from carryover.tasks.runtime.describe import Injected, describe, describe_live
+from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.engine import Block, BlockKilledError, BusyError, Engine, StateLostError
-from carryover.tasks.runtime.gate import By, RunsIn
+from carryover.tasks.runtime.exclusive import ExclusiveUse
+from carryover.tasks.runtime.gate import By, Prepared, RunsIn
+from carryover.tasks.runtime.identity import Identity
+from carryover.tasks.runtime.injecting import Injector
 from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
-from carryover.tasks.runtime.objects import (
-    Binding,
-    InjectionError,
-    RetrievalError,
-    bind_file,
-    bind_function,
-    bind_source,
-    check_name,
-)
-from carryover.tasks.runtime.policy import describe_violations
+from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_file
 from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, Display, RuntimeEvent
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
+from carryover.tasks.runtime.screening import refusal
 from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState, Progress
 from carryover.tasks.runtime.surroundings import describe_surroundings
 from carryover.tasks.runtime.tools import ToolTable
 
-_CODE_LIMIT = 1_000_000
-"""Characters of a block."""
 _DISPLAYS_KEPT = 100
-_FIGURE_TYPES = {"image/png", "image/svg+xml"}
 _CLOSED = BlockError("interpreter", "InterpreterClosed", "InterpreterClosed: the interpreter was closed meanwhile")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class Identity(NamedTuple):
-    """Seeds of an episode's random draws."""
-
-    instance_id: str
-    salt: str
-
-    def seed(self, step: int) -> str:
-        """Return a step's seed: equal under contracts, hiding the instance's."""
-        return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()
 
 
 class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
@@ -70,8 +47,6 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     ) -> None:
         self.contract = contract
         self.sandbox_level = level
-        self.injected: list[Injected] = []
-        """Injected objects, with the descriptions for a prompt."""
         self.events: list[RuntimeEvent] = []
         """Changes of the state other than steps, in order."""
         self.displays: deque[Display] = deque(maxlen=_DISPLAYS_KEPT)
@@ -80,18 +55,14 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self._identity = identity
         self._spec = spec
         self._state = EpisodeState(lifetime_of(contract), engine, spec.shaping)
-        self._gate = tools.gate
+        self._injector = Injector(tools)
         self._step = 0
         self._branch_count = 0
         self._untold: tuple[str, ...] = ()
         """Notices for the model, due with the next block's result."""
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
-        self._turn = threading.Lock()
-        """Held while the engine is used: one thing is done at a time."""
-        self._thread: int | None = None
-        """The one that runs a block."""
-        self._is_closed = self._is_ended = False
+        self._use = ExclusiveUse(engine.stop, functools.partial(_end, engine, self.closes_last))
 
     def __exit__(self, *_raised: object) -> None:
         self.close()
@@ -108,25 +79,21 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             ValueError: The interpreter is closed.
             BusyError: It runs another block, or is used in another way, in another thread or by a tool of that block.
         """
-        with self._alone():
-            self._thread = threading.get_ident()
-            try:
-                return self._run(code)
-            finally:
-                self._thread = None
+        with self._use.alone(runs_block=True):
+            return self._run(code)
 
     def _run(self, code: str) -> BlockResult:
         started = time.perf_counter()
         self._step += 1
         self._tools.start_block()
-        refusal = self._refusal(code)
-        if refusal is not None:
-            return self._result(started, error=refusal)
+        refused = refusal(code, self._spec.policy)
+        if refused is not None:
+            return self._result(started, error=refused)
         block = Block(self._step, self._identity.seed(self._step), code)
         try:
             done = self._state.run(block, self._tools.answer, self._tools.replies)
         except (BlockKilledError, StateLostError) as ended:
-            if self._is_closed:
+            if self._use.is_closed:
                 return self._result(started, error=_CLOSED, tool_calls=self._tools.finish_block(None))
             return self._roll_back(ended, started)
         self.displays += done.displays
@@ -151,7 +118,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     def drop_name(self, name: str) -> bool:
         """Remove a user name before the next block; return whether it existed."""
-        with self._alone():
+        with self._use.alone():
             was_there = self._state.drop(name)
         if was_there:
             self._note("drop", name)
@@ -162,7 +129,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Raise `StateLostError` if its process has ended: a failure of the machine, not of the contract.
         """
-        with self._alone():
+        with self._use.alone():
             return self._state.is_as_promised()
 
     def inject(
@@ -189,48 +156,33 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             ValueError: The interpreter is closed.
             BusyError: It runs a block.
         """
-        check_name(name)
-        if by == "reference":
-            allowed = None if allow is None else frozenset(allow)
-            self.install(self._gate.share(name, value, allowed), describe_live(name, value, description, allowed))
-            return
-        entry = describe(name, value, description, is_data=by == "value")
-        self.install(self._binding(name, value, runs_in, by), entry, runs_in)
-        if isinstance(value, type):
-            self._gate.types[name] = value
+        options = {"description": description, "runs_in": runs_in, "by": by, "allow": allow}
+        prepared = self._injector.prepare(name, value, self._install_first, **options)
+        self.install(*prepared, runs_in)
 
     def inject_all(self, values: Mapping[str, Any]) -> None:
-        """Bind several variables in the time of one.
-
-        Raise what `inject` raises.
-        """
-        for name in values:
-            check_name(name)
-        bindings = [self._binding(name, value) for name, value in values.items()]
-        with self._alone():
-            self._state.install(*bindings)
-        for name, value in values.items():
-            self.injected.append(describe(name, value, ""))
-            self._note("inject", name, {"runs_in": "host"})
+        """Bind several variables for all blocks to come, in the time of one; raise what `inject` raises."""
+        prepared = [self._injector.prepare(name, value, self._install_first) for name, value in values.items()]
+        with self._use.alone():
+            self._state.install(*(each.binding for each in prepared))
+        for each in prepared:
+            self.injected.append(each.entry)
+            self._note("inject", each.entry.name, {"runs_in": "host"})
 
     def offer(self, functions: Mapping[str, Callable[..., Any]]) -> None:
-        """Bind functions that the host runs, without describing them.
+        """Bind functions that the host runs, without a description for a prompt; raise what `inject` raises."""
+        bindings = [self._injector.prepare_tool(name, function) for name, function in functions.items()]
+        with self._use.alone():
+            self._state.install(*bindings)
 
-        Raise what `inject` raises.
-        """
-        for name in functions:
-            check_name(name)
-        with self._alone():
-            self._state.install(
-                *(Binding(("tool", name, self._tools.add(name, functions[name]))) for name in functions)
-            )
+    @property
+    def injected(self) -> list[Injected]:
+        """Injected objects, with the descriptions for a prompt."""
+        return self._injector.injected
 
     def install(self, binding: Binding, entry: Injected, runs_in: RunsIn = "sandbox") -> None:
-        """Bind another interpreter's `bindings`, or a source alone.
-
-        Raise what `inject` raises.
-        """
-        with self._alone():
+        """Bind what another interpreter's `bindings` held, or a source alone; raise what `inject` raises."""
+        with self._use.alone():
             self._state.install(binding)
         self.injected.append(entry)
         self._note("inject", entry.name, {"runs_in": runs_in})
@@ -247,24 +199,24 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             name = Path(path).name
             content = Path(path).read_bytes()
         binding = bind_file(name, content, self._spec.scratch_limit_bytes or 0)
-        with self._alone():
+        with self._use.alone():
             self._state.install(binding)
         self._note("put", name)
 
     def get(self, path: str | Path) -> bytes:
         """Return a file of the scratch folder, or raise `RetrievalError`."""
         name = str(path)
-        with self._alone():
+        with self._use.alone():
             fetched = self._state.engine.read_file(name)
-        content = self._gate.read(name, fetched)
+        content = self._tools.gate.read(name, fetched)
         if type(content) is not bytes:
             raise RetrievalError(f"{name}: malformed answer")
         self._note("get", name)
         return content
 
     def files(self) -> dict[str, int]:
-        """Return each scratch file's size by path; empty without a folder."""
-        with self._alone():
+        """Return the size of each file in the scratch folder, by its path in there; empty without one."""
+        with self._use.alone():
             if self._state.engine.has_folder:
                 return self._state.engine.file_sizes()
             return {}
@@ -274,8 +226,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return describe_surroundings(self._spec, lifetime_of(self.contract), self.sandbox_level)
 
     def figures(self) -> tuple[Display, ...]:
-        """Return the last blocks' figures as PNG and SVG, in order."""
-        return tuple(shown for shown in self.displays if shown.data.keys() >= _FIGURE_TYPES)
+        """Return the figures of the last blocks, each as PNG and SVG, in order."""
+        return tuple(shown for shown in self.displays if shown.is_figure)
 
     @property
     def salt(self) -> str:
@@ -292,9 +244,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Raise `RetrievalError` if no such variable is alive, or it holds what does not travel.
         """
-        with self._alone():
+        with self._use.alone():
             fetched = self._state.engine.fetch(name)
-        value = self._gate.read(name, fetched)
+        value = self._tools.gate.read(name, fetched)
         self._note("retrieve", name, {"type": type(value).__name__})
         return value
 
@@ -303,7 +255,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Raise `StateLostError` if no process holds the state.
         """
-        with self._alone():
+        with self._use.alone():
             return self._state.engine.ask_of_variables("types")
 
     def fingerprints(self) -> dict[str, str]:
@@ -313,23 +265,20 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Raise `StateLostError` if no process holds the state.
         """
-        with self._alone():
+        with self._use.alone():
             return self._state.engine.ask_of_variables("fingerprints")
 
     def snapshot(self) -> EpisodeSnapshot:
-        """Freeze the state in memory, until the interpreter closes."""
-        with self._alone():
+        """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
+        with self._use.alone():
             snapshot = self._state.snapshot()
         self._note("snapshot")
         self.closes_last.callback(snapshot.close)
         return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
-        """Restore a frozen state and return notices.
-
-        Raise `ValueError` for a stale one.
-        """
-        with self._alone():
+        """Restore a frozen state and return the notices for the model; raise `ValueError` for a stale one."""
+        with self._use.alone():
             recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
         return recovered.notices
@@ -339,7 +288,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         Its random draws are its own. Its first result tells the model what did not come along.
         """
-        with self._alone():
+        with self._use.alone():
             state, recovered = self._state.branch()
         self._branch_count += 1
         salt = f"{self._identity.salt}/{self._branch_count}"
@@ -354,7 +303,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         other._state = state
         other._step = self._step
         other._untold = recovered.notices
-        other.injected = list(self.injected)
+        other.injected.extend(self.injected)
         other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices), "salt": salt})
         return other
 
@@ -405,8 +354,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         if missing := self._state.not_installed(journal.entries):
             raise ValueError(f"missing injected objects: {', '.join(missing)}; inject them before `reload`")
         self._identity = Identity(journal.instance_id, journal.salt)
-        self._gate.references.begin_generation(journal.step_count)
-        with self._alone():
+        self._tools.gate.references.begin_generation(journal.step_count)
+        with self._use.alone():
             found = self._state.reload(journal.entries, progress)
         self._step = journal.step_count
         if any(difference.field == "state_hash" for difference in found):
@@ -420,60 +369,11 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
         In the thread that runs a block, a tool's, the end comes with the block's.
         """
-        if self._is_closed:
-            return
-        self._is_closed = True
-        if self._thread == threading.get_ident():
-            return
-        if not self._turn.acquire(blocking=False):
-            self._state.engine.stop()
-            self._turn.acquire()
-        try:
-            self._end()
-        finally:
-            self._turn.release()
+        self._use.close()
 
-    def _end(self) -> None:
-        if self._is_ended:
-            return
-        self._is_ended = True
-        try:
-            self._state.engine.close()
-        finally:
-            self.closes_last.close()
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Use the engine alone, or raise `BusyError`.
-
-        Raise `ValueError` once it is closed.
-        """
-        if not self._turn.acquire(blocking=False):
-            raise BusyError("the interpreter is busy: a block runs, or another thread uses it; wait for the end")
-        try:
-            if self._is_closed:
-                raise ValueError("the interpreter is closed; open another one")
-            yield
-        finally:
-            if self._is_closed:  # meanwhile
-                self._end()
-            self._turn.release()
-
-    def _bind_function(self, name: str, function: Callable[..., Any], runs_in: RunsIn) -> Binding:
-        if runs_in == "sandbox":
-            known = {*self._tools.tools, *(entry.name for entry in self.injected)}
-            return bind_function(name, function, known)
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            way_out = 'return a list, or inject it by="reference"'
-            raise InjectionError(f"{name}: what a generator function returns does not travel; {way_out}")
-        return Binding(("tool", name, self._tools.add(name, function)))
-
-    def _binding(self, name: str, value: Any, runs_in: RunsIn = "host", by: By | None = None) -> Binding:
-        if isinstance(value, type):
-            return bind_source(name, value)
-        if callable(value) and by is None:
-            return self._bind_function(name, value, runs_in)
-        return self._gate.bind(name, value, lambda prepared: self.install(*prepared))
+    def _install_first(self, prepared: Prepared) -> None:
+        """Bind a class that a value needs."""
+        self.install(*prepared)
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of each variable.
@@ -481,7 +381,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         Empty while a block runs, or once the state is lost.
         """
         try:
-            with self._alone():
+            with self._use.alone():
                 return self._state.engine.ask_of_variables("digests")
         except (BusyError, ValueError):
             return {}
@@ -492,23 +392,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """Return the notice about bound names of tools and injected objects."""
         if not bound:
             return ()
-        known = {*self._tools.tools, *(entry.name for entry in self.injected)}
-        names = sorted(known.intersection(bound))
+        names = sorted(self._injector.known_names.intersection(bound))
         if names:
             return (notices.TOOLS_RESTORED.format(names=", ".join(names)),)
         return ()
-
-    def _refusal(self, code: str) -> BlockError | None:
-        """Return why a block is not run at all."""
-        if not code.isascii() and (surrogate := _SURROGATE.search(code)):
-            place = f"character {surrogate.start() + 1} is the lone surrogate U+{ord(surrogate[0]):04X}"
-            return BlockError("interpreter", "SyntaxError", f"SyntaxError: {place}; write it as an escape")
-        if len(code) > _CODE_LIMIT:
-            text = f"BlockTooLong: {len(code)} characters; a block may have {_CODE_LIMIT}"
-            return BlockError("interpreter", "BlockTooLong", text)
-        if violations := self._spec.policy.violations(code):
-            return BlockError("interpreter", "PolicyViolation", describe_violations(violations), violations)
-        return None
 
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
         output = self._spec.shaping.shape(self._state.engine.output(), self._step, can_keep=False).text
@@ -538,8 +425,16 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self.events.append(RuntimeEvent(self._step, kind, name, detail))
 
 
+def _end(engine: Engine, closes_last: contextlib.ExitStack) -> None:
+    """Free what an interpreter holds; without a reference to it, so that a dropped one is freed at once."""
+    try:
+        engine.close()
+    finally:
+        closes_last.close()
+
+
 def _told_of_figures(displays: tuple[Display, ...]) -> tuple[str, ...]:
-    count = sum(shown.data.keys() >= _FIGURE_TYPES for shown in displays)
+    count = sum(shown.is_figure for shown in displays)
     if count:
         return (notices.FIGURES_SHOWN.format(count=count),)
     return ()

@@ -2,6 +2,8 @@
 
 from typing import Any, Literal, NamedTuple
 
+_FIGURE_TYPES = {"image/png", "image/svg+xml"}
+
 
 class ToolCall(NamedTuple):
     """A tool call that reached the host, in order."""
@@ -42,6 +44,11 @@ class Display(NamedTuple):
     step: int
     data: dict[str, str | bytes]
     """Content by MIME type: `text/plain`, `text/html`, `image/png`, `image/svg+xml`, ..."""
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it is a figure, as PNG and SVG."""
+        return self.data.keys() >= _FIGURE_TYPES
 
 
 class BlockResult(NamedTuple):

@@ -8,7 +8,8 @@ import pytest
 
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.runtime.interpreter import Identity, Interpreter
+from carryover.tasks.runtime.identity import Identity
+from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec

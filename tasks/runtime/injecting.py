@@ -1,0 +1,70 @@
+"""What `inject` makes of a value: the message that binds it, and its entry for a prompt."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from carryover.tasks.runtime.describe import Injected, describe, describe_live
+from carryover.tasks.runtime.gate import By, Prepared, RunsIn
+from carryover.tasks.runtime.objects import Binding, InjectionError, bind_function, bind_source, check_name
+from carryover.tasks.runtime.tools import ToolTable
+
+Install = Callable[[Prepared], None]
+
+
+class Injector:
+    """Prepares values for an episode's blocks."""
+
+    def __init__(self, tools: ToolTable) -> None:
+        """Prepare by these tools and their gate."""
+        self._tools = tools
+        self.injected: list[Injected] = []
+        """Entries of what has been injected."""
+
+    @property
+    def known_names(self) -> set[str]:
+        """Names of tools and of what has been injected."""
+        return {*self._tools.tools, *(entry.name for entry in self.injected)}
+
+    def prepare(
+        self,
+        name: str,
+        value: Any,
+        install: Install,
+        *,
+        description: str = "",
+        runs_in: RunsIn = "host",
+        by: By | None = None,
+        allow: Iterable[str] | None = None,
+    ) -> Prepared:
+        """Return what binds a value, once `install` has bound the classes that it needs.
+
+        Raise `InjectionError` for one that does not travel, or an invalid name.
+        """
+        check_name(name)
+        if by == "reference":
+            allowed = None if allow is None else frozenset(allow)
+            binding = self._tools.gate.share(name, value, allowed)
+            return Prepared(binding, describe_live(name, value, description, allowed))
+        entry = describe(name, value, description, is_data=by == "value")
+        binding = self._bind(name, value, install, runs_in, by)
+        if isinstance(value, type):
+            self._tools.gate.types[name] = value
+        return Prepared(binding, entry)
+
+    def prepare_tool(self, name: str, function: Callable[..., Any]) -> Binding:
+        """Return what binds a function that the host runs."""
+        check_name(name)
+        return Binding(("tool", name, self._tools.add(name, function)))
+
+    def _bind(self, name: str, value: Any, install: Install, runs_in: RunsIn, by: By | None) -> Binding:
+        if isinstance(value, type):
+            return bind_source(name, value)
+        if not callable(value) or by is not None:
+            return self._tools.gate.bind(name, value, install)
+        if runs_in == "sandbox":
+            return bind_function(name, value, self.known_names)
+        if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
+            way_out = 'return a list, or inject it by="reference"'
+            raise InjectionError(f"{name}: what a generator function returns does not travel; {way_out}")
+        return self.prepare_tool(name, value)
