@@ -46,7 +46,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         level: SandboxLevel,
     ) -> None:
         self.contract = contract
-        self.sandbox_level = level
+        self.sandbox_level: SandboxLevel = level
         self.events: list[RuntimeEvent] = []
         """Changes of the state other than steps, in order."""
         self.displays: deque[Display] = deque(maxlen=_DISPLAYS_KEPT)

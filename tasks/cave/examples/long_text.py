@@ -1,5 +1,7 @@
 """A recursive language model (arXiv 2512.24601): a text too long for any prompt is a variable, read piece by piece."""
 
+from collections.abc import Sequence
+
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.asking import language_model
@@ -11,7 +13,7 @@ found = [reply for reply in (llm("Which word is a colour? " + piece) for piece i
 print(found)"""
 
 
-def name_colour(messages: "list[Message]") -> str:
+def name_colour(messages: Sequence[Message]) -> str:
     """Stand in for a model that reads one piece."""
     return "vermilion" if "vermilion" in messages[-1].content else "none"
 

@@ -1,6 +1,6 @@
 """Datasets of ECharts options: the columns from which a series takes its points."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.cave.suites.values import Json
@@ -48,13 +48,13 @@ def columns_of(dataset: Json, number: Json) -> Columns:
     return {}
 
 
-def _from_objects(source: list[Any]) -> Columns:
+def _from_objects(source: Sequence[Any]) -> Columns:
     if not all(isinstance(row, Mapping) for row in source):
         return {}
     return {str(name): [row.get(name) for row in source] for name in source[0]}
 
 
-def _from_rows(source: list[Any], dimensions: Json) -> Columns:
+def _from_rows(source: Sequence[Any], dimensions: Json) -> Columns:
     """Return rows by column; the first is their header unless there are `dimensions`."""
     width = len(source[0])
     if not all(isinstance(row, list) and len(row) == width for row in source):

@@ -54,7 +54,7 @@ class ToolLine:
         """Number of the last call."""
         self.types: dict[str, Any] = {}
         """Classes that results may be instances of, by name."""
-        self.refer: Callable[..., Any] | None = None
+        self.refer: Callable[..., Any] = _refer_to_nothing
         """Returns what stands for a live object of the host's."""
 
     def open(self, channel: Channel, owner: int) -> None:
@@ -171,6 +171,10 @@ class ToolLine:
                 return reply[1], descriptors
             for descriptor in descriptors:  # the reply to a call that was given up
                 close(descriptor)
+
+
+def _refer_to_nothing(*_standing: Any) -> Any:
+    raise ToolRuntimeException("no object of the host's can be held here")
 
 
 def _error_kind(name: str) -> Any:

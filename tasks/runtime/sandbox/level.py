@@ -27,11 +27,11 @@ def reach_level(wanted: SandboxLevel | None = None, *, required: SandboxLevel = 
 
     The way to a better level is logged.
     """
-    obstacles = {level: _obstacle(level) for level in LEVELS}
+    obstacles: dict[SandboxLevel, str] = {level: _obstacle(level) for level in LEVELS}
     if wanted is not None and obstacles[wanted]:
         raise SandboxUnavailableError(f"sandbox level {wanted} is unavailable: {obstacles[wanted]}")
-    reached = [level for level in LEVELS if not obstacles[level]]
-    level = wanted or reached[0]
+    reached: list[SandboxLevel] = [level for level in LEVELS if not obstacles[level]]
+    level: SandboxLevel = wanted or reached[0]
     better = LEVELS[: LEVELS.index(level)]
     if required in better:
         way = obstacles[required] or "choose no `sandbox`, or the one required"

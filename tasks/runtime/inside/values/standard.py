@@ -12,9 +12,10 @@ _CONSTANTS = (Ellipsis, NotImplemented)
 
 def _split_exception(error: BaseException) -> list[Any]:
     """Return an exception's arguments and attributes, without traceback and causes."""
-    _, arguments, *state = error.__reduce__()
-    attributes = state[0] if state and state[0] else {}
-    return [list(arguments), dict(attributes)]
+    reduced: Any = error.__reduce__()
+    arguments = reduced[1]
+    attributes = reduced[2] if len(reduced) > 2 else None
+    return [list(arguments), dict(attributes or {})]
 
 
 def _make_exception(kind: Any, arguments: list[Any], attributes: dict[str, Any]) -> Any:

@@ -224,6 +224,7 @@ def test_value_of_pythons_library_arrives_equal(value):
     assert travelled(value) == value
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_subclasses_of_arrays_keep_their_class():
     records = np.rec.array([(1, "a")], names="number,text")
     assert (travelled(records).number == [1]).all()
