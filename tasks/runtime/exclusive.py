@@ -22,7 +22,10 @@ class ExclusiveUse:
 
     @contextlib.contextmanager
     def alone(self, *, runs_block: bool = False) -> Iterator[None]:
-        """Use it with nobody else; raise `BusyError` where it is in use, `ValueError` once it is closed."""
+        """Use it alone, or raise `BusyError`.
+
+        Raise `ValueError` once it is closed.
+        """
         if not self._turn.acquire(blocking=False):
             raise BusyError("the interpreter is busy: a block runs, or another thread uses it; wait for the end")
         try:
@@ -38,7 +41,10 @@ class ExclusiveUse:
             self._turn.release()
 
     def close(self) -> None:
-        """Stop what runs, and end it; in the thread that runs a block, a tool's, the end comes with the block's."""
+        """Stop and end it.
+
+        In the thread that runs a block, a tool's, the end comes with the block's.
+        """
         if self.is_closed:
             return
         self.is_closed = True

@@ -11,5 +11,5 @@ class Identity(NamedTuple):
     salt: str
 
     def seed(self, step: int) -> str:
-        """Return a step's seed: equal under every contract, and no way back to the instance's own."""
+        """Return a step's seed: equal under contracts, hiding the instance's."""
         return hashlib.sha256(f"{self.instance_id}:{step}:{self.salt}".encode()).hexdigest()

@@ -161,7 +161,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         self.install(*prepared, runs_in)
 
     def inject_all(self, values: Mapping[str, Any]) -> None:
-        """Bind several variables for all blocks to come, in the time of one; raise what `inject` raises."""
+        """Bind several variables in the time of one.
+
+        Raise what `inject` raises.
+        """
         prepared = [self._injector.prepare(name, value, self._install_first) for name, value in values.items()]
         with self._use.alone():
             self._state.install(*(each.binding for each in prepared))
@@ -170,7 +173,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             self._note("inject", each.entry.name, {"runs_in": "host"})
 
     def offer(self, functions: Mapping[str, Callable[..., Any]]) -> None:
-        """Bind functions that the host runs, without a description for a prompt; raise what `inject` raises."""
+        """Bind functions that the host runs, without describing them.
+
+        Raise what `inject` raises.
+        """
         bindings = [self._injector.prepare_tool(name, function) for name, function in functions.items()]
         with self._use.alone():
             self._state.install(*bindings)
@@ -181,7 +187,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return self._injector.injected
 
     def install(self, binding: Binding, entry: Injected, runs_in: RunsIn = "sandbox") -> None:
-        """Bind what another interpreter's `bindings` held, or a source alone; raise what `inject` raises."""
+        """Bind another interpreter's `bindings`, or a source alone.
+
+        Raise what `inject` raises.
+        """
         with self._use.alone():
             self._state.install(binding)
         self.injected.append(entry)
@@ -215,7 +224,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return content
 
     def files(self) -> dict[str, int]:
-        """Return the size of each file in the scratch folder, by its path in there; empty without one."""
+        """Return each scratch file's size by path; empty without a folder."""
         with self._use.alone():
             if self._state.engine.has_folder:
                 return self._state.engine.file_sizes()
@@ -226,7 +235,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return describe_surroundings(self._spec, lifetime_of(self.contract), self.sandbox_level)
 
     def figures(self) -> tuple[Display, ...]:
-        """Return the figures of the last blocks, each as PNG and SVG, in order."""
+        """Return the last blocks' figures as PNG and SVG, in order."""
         return tuple(shown for shown in self.displays if shown.is_figure)
 
     @property
@@ -269,7 +278,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             return self._state.engine.ask_of_variables("fingerprints")
 
     def snapshot(self) -> EpisodeSnapshot:
-        """Freeze the state in memory; the snapshot closes with the interpreter at the latest."""
+        """Freeze the state in memory, until the interpreter closes."""
         with self._use.alone():
             snapshot = self._state.snapshot()
         self._note("snapshot")
@@ -277,7 +286,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         return snapshot
 
     def restore(self, snapshot: EpisodeSnapshot) -> tuple[str, ...]:
-        """Restore a frozen state and return the notices for the model; raise `ValueError` for a stale one."""
+        """Restore a frozen state and return notices.
+
+        Raise `ValueError` for a stale one.
+        """
         with self._use.alone():
             recovered = self._state.restore(snapshot)
         self._note("restore", detail={"event": recovered.event, "notices": list(recovered.notices)})
