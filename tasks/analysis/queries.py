@@ -5,8 +5,8 @@ from collections.abc import Collection
 from importlib.resources import files
 from typing import NamedTuple
 
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.vocabulary import PAPER_FAMILY
 
 _ABOUT_THE_KNAPSACK = ("claims", "failure_percentages", "failure_sensitivity", "predictions")
 """Further tables about the Opaque Knapsack, beside the paper's by number."""
@@ -33,7 +33,7 @@ def table_names(*, is_cave: bool = False) -> list[str]:
 
 def tables_of(families: Collection[str]) -> list[str]:
     """Return the tables of some families; the paper's are the knapsack's."""
-    if families and KNAPSACK_FAMILY.name not in families:
+    if families and PAPER_FAMILY not in families:
         return general_tables()
     return table_names()
 

@@ -14,11 +14,10 @@ from carryover.tasks.agent.family import Environment
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, ModelError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.families.choose import StudyFamily, choose_family, open_own_family
-from carryover.tasks.knapsack.family import NAME
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
-from carryover.tasks.traces.vocabulary import ContractName, TokenSource
+from carryover.tasks.traces.vocabulary import PAPER_FAMILY, ContractName, TokenSource
 
 PATIENCE_SECONDS = 1e8
 """A trainer may take as long as it likes between two replies: turns and tokens end an episode."""
@@ -46,7 +45,7 @@ class BlockEnvironment:
 
     def __init__(
         self,
-        family: str = "knapsack",
+        family: str = PAPER_FAMILY,
         contract: str = ContractName.PERSISTENT,
         *,
         bucket: str | None = None,
@@ -174,7 +173,7 @@ class BlockEnvironment:
 
 def _first_bucket(family: str) -> str:
     """Return the difficulty that a family's models are trained on."""
-    if family == NAME:
+    if family == PAPER_FAMILY:
         return "small"
     return open_own_family(family).family.buckets[0]
 

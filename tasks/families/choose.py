@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from carryover.tasks.agent import family as machine
 from carryover.tasks.families.family import Family
 from carryover.tasks.families.own_family import OwnFamily
-from carryover.tasks.knapsack.family import KNAPSACK_FAMILY, NAME
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.source_digest import source_digest
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
-from carryover.tasks.traces.vocabulary import Split
+from carryover.tasks.traces.vocabulary import PAPER_FAMILY, Split
 
 SHIPPED: dict[str, str] = {
     "log_triage": "log_triage.family:LogTriage",
@@ -53,7 +53,7 @@ def choose_family(wanted: str) -> StudyFamily:
 
     Raise `UserError` as `open_own_family`.
     """
-    if wanted == NAME:
+    if wanted == PAPER_FAMILY:
         return KNAPSACK_FAMILY
     return open_own_family(wanted)
 
@@ -68,10 +68,14 @@ def open_own_family(wanted: str) -> OwnFamily:
         return OwnFamily(wanted, resolve_name(f"{__package__}.{SHIPPED[wanted]}")())
     place, _, name = wanted.partition(":")
     if not name:
-        raise UserError(f"unknown family {wanted!r}; choose from {', '.join((NAME, *SHIPPED))}, or name MODULE:CLASS")
+        raise UserError(
+            f"unknown family {wanted!r}; choose from {', '.join((PAPER_FAMILY, *SHIPPED))}, or name MODULE:CLASS"
+        )
     found = _find_class(wanted, place, name)
     if not (inspect.isclass(found) and issubclass(found, Family)):
-        raise UserError(f"{wanted!r} is no subclass of carryover.Family; `carryover family new NAME` writes one")
+        raise UserError(
+            f"{wanted!r} is no subclass of carryover.Family; `carryover family new PAPER_FAMILY` writes one"
+        )
     try:
         return OwnFamily(_name(found), found())
     except TypeError as error:  # an abstract method is missing, or a constructor wants arguments
@@ -83,7 +87,7 @@ def family_source(wanted: str) -> str | None:
 
     It is that of the class's file, of a shipped family all files of its folder, and of what plays families here.
     """
-    if wanted == NAME:
+    if wanted == PAPER_FAMILY:
         return None
     name = inspect.getsourcefile(type(open_own_family(wanted).family))
     assert name is not None  # its class was imported from a file

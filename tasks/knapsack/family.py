@@ -12,15 +12,13 @@ from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance, validate
 from carryover.tasks.knapsack.teachers.open import fixed_habits, open_teacher, open_varied_teacher
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
-from carryover.tasks.traces.vocabulary import Split
-
-NAME = "knapsack"
+from carryover.tasks.traces.vocabulary import PAPER_FAMILY, Split
 
 
 class Knapsack:
     """The study's family (arXiv 2603.01209, section 3)."""
 
-    name = NAME
+    name = PAPER_FAMILY
     known_names = KNOWN_NAMES
 
     def sample(self, bucket: str, seed: int) -> Instance:

@@ -12,10 +12,11 @@ from carryover.tasks.plans.in_family import in_family
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_on, with_context, with_episodes
-from carryover.tasks.plans.study_plan import KNAPSACK, EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec
 from carryover.tasks.sft.training_spec import TrainingSpec
+from carryover.tasks.traces.vocabulary import PAPER_FAMILY
 
 _OF_A_BASE = {"base_model", "base_revision", "device", "engine", "method", "precision", "chat_template", "lora_rank"}
 """Overrides of a training that adapts a pretrained model."""
@@ -145,7 +146,7 @@ def _check_scripted(part: StudyPart) -> None:
     """Raise `UserError` where no scripted teacher reads the part's prompts."""
     is_scripted = part.teacher.kind == "scripted"
     is_compact = part.teacher.episode.prompt_set == "compact"
-    is_knapsack = part.train_instances.family == KNAPSACK
+    is_knapsack = part.train_instances.family == PAPER_FAMILY
     if is_knapsack and is_scripted and is_compact and part.train_instances.bucket == "easy":
         raise UserError("no scripted teacher plays easy instances with compact prompts; choose bucket small")
 

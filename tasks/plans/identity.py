@@ -42,6 +42,7 @@ SOURCES: dict[Stage, tuple[str, ...]] = {
     Stage.ANALYSIS: (
         "carryover.tasks.analyse",
         "carryover.tasks.analysis",
+        "carryover.sql.macros",
         "carryover.sql.staging",
         "carryover.sql.marts",
         "carryover.sql.published",
@@ -71,6 +72,7 @@ def stage_digest(stage: Stage, *inputs: object) -> str:
 
     They stand for its inputs, the source behind it and the minor versions of the packages behind it.
     """
+    # Minor versions alone: patches keep results, and studies would run again with every one.
     content = canonical_json([stage, inputs, stage_source(stage), minor_versions(stage)])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 

@@ -5,8 +5,9 @@ from typing import Any
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.families.choose import family_source, open_own_family
 from carryover.tasks.families.family import Family
-from carryover.tasks.plans.study_plan import KNAPSACK, EvaluationSpec, InstanceSetSpec, StudyPart
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.vocabulary import PAPER_FAMILY
 
 
 def in_family(part: StudyPart, wanted: str, *, has_endpoint: bool = False) -> StudyPart:
@@ -15,7 +16,7 @@ def in_family(part: StudyPart, wanted: str, *, has_endpoint: bool = False) -> St
     Its first bucket stands for the bucket of training, its last one for every other. `has_endpoint` says that an
     endpoint is to teach. Raise `UserError` where the part needs what the family does not have.
     """
-    if wanted == KNAPSACK:
+    if wanted == PAPER_FAMILY:
         return part
     family = open_own_family(wanted).family
     _check(part, wanted, family, has_endpoint=has_endpoint)

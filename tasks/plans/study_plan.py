@@ -19,6 +19,7 @@ from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.training_spec import TrainingSpec
 from carryover.tasks.traces.vocabulary import (
     PAPER_CONTRACTS,
+    PAPER_FAMILY,
     BaseName,
     ContractName,
     Header,
@@ -28,8 +29,6 @@ from carryover.tasks.traces.vocabulary import (
     Visibility,
 )
 
-KNAPSACK = "knapsack"
-"""Name of the paper's own family."""
 FRAME_MODULES = ("json", "pandas", "pyarrow")
 """Modules that injected frames are made of, and `json`, which pandas brings along."""
 
@@ -37,7 +36,7 @@ FRAME_MODULES = ("json", "pandas", "pyarrow")
 class InstanceSetSpec(FrozenModel):
     """Instances of a bucket for one purpose: `count` consecutive seeds."""
 
-    family: str = Field(default=KNAPSACK, exclude_if=lambda family: family == KNAPSACK)
+    family: str = Field(default=PAPER_FAMILY, exclude_if=lambda family: family == PAPER_FAMILY)
     """Task family, by a name of ours or as `MODULE:CLASS`; the default is excluded from the dump, so that digests stay
     stable."""
     family_source: str | None = Field(default=None, exclude_if=lambda source: source is None)

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, model_validator
 
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.vocabulary import (
+    PAPER_FAMILY,
     ErrorKind,
     EventKind,
     FinishReason,
@@ -81,7 +82,7 @@ class InstanceRow(Row, table="instances", key=("instance_id", "split")):
     optimal_weight: int | None = None
     spec_json: str
     """The bucket's spec as canonical JSON."""
-    family: str = "knapsack"
+    family: str = PAPER_FAMILY
     """Task family."""
     content_json: str | None = None
     """The instance as canonical JSON, for families other than the knapsack; hidden from the agent."""
@@ -206,7 +207,7 @@ class EpisodeRow(Row, table="episodes", key=("episode_id",)):
     habits_json: str | None = None
     """Habits of a scripted teacher in this episode as a JSON object, drawn per instance and equal under all contracts;
     null for a teacher of fixed habits and for models."""
-    family: str = "knapsack"
+    family: str = PAPER_FAMILY
     """Task family of the instance; `cave` for a conversation of CaveAgent's suites."""
     metrics_json: str | None = None
     """Numbers of the family's own about the end of the episode, by name, as JSON; null where nobody took them."""

@@ -67,6 +67,8 @@ ExportFormat = Literal["authors", "jsonl", "parquet", "atif", "inspect", "openin
 RunStatus = Literal["finished", "failed", "stopped"]
 """End of a run."""
 
+PAPER_FAMILY = "knapsack"
+"""The paper's task family; rows without a word for theirs are of it."""
 EPISODE_HEADER = "x-episode-id"
 """Request header by which a server finds the key-value cache of an episode."""
 

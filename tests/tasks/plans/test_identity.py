@@ -58,6 +58,7 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/analysis/compute.py", "", UNUSED, {"analysis"}),
         ("sql/marts/episode_metrics.sql", "", "-- a comment\n", set()),
         ("sql/marts/episode_metrics.sql", "select", "select distinct", {"analysis"}),
+        ("sql/macros/minus_published.sql", "ours - published", "published - ours", {"analysis"}),
         ("sql/published/table_1.csv", "", "\n", {"analysis"}),
         ("storage/warehouse/mart_sources.py", "order by started_at desc", "order by started_at asc", {"analysis"}),
     ],
