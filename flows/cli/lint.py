@@ -60,15 +60,42 @@ def lint_warehouse(warehouse: "Warehouse", plan: str | None) -> Iterator[TraceLi
 
     from carryover.flows.cli.exchange import default_plan
     from carryover.tasks.analysis.queries import command_sql
-    from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
     from carryover.tasks.readers.own_rows import traces_of_rows
 
     turns = warehouse.scan("turns")
     steps = warehouse.scan("steps")
     episodes = warehouse.sql(command_sql("counted_episodes"), plan_digest=default_plan(warehouse, plan)).polars()
     is_injecting = pl.col("shown_contract").str.starts_with(ContractName.INJECTED)
-    for chosen, provided in ((~is_injecting, TOOL_NAMES), (is_injecting, (*TOOL_NAMES, *KNOWN_NAMES))):
-        yield from lint_traces(traces_of_rows(episodes.filter(chosen), turns, steps), tools=provided)
+    described = _names_of_the_host(warehouse)
+    for family in episodes["family"].unique(maintain_order=True):
+        tools, known = described.get(family, described[KNAPSACK])
+        is_own = pl.col("family").eq_missing(family)
+        for chosen, provided in ((~is_injecting, tools), (is_injecting, (*tools, *known))):
+            yield from lint_traces(traces_of_rows(episodes.filter(is_own & chosen), turns, steps), tools=provided)
+
+
+KNAPSACK = "knapsack"
+"""Family whose names stand for those of one that no instance describes."""
+
+
+class _HostNames(NamedTuple):
+    """Names that blocks find without binding them."""
+
+    tools: tuple[str, ...]
+    known: tuple[str, ...]
+    """Bound by contracts with injection."""
+
+
+def _names_of_the_host(warehouse: "Warehouse") -> dict[str, _HostNames]:
+    """Return the names that each family's host provides, by family."""
+    from carryover.tasks.analysis.queries import command_sql
+    from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
+
+    names = {KNAPSACK: _HostNames(TOOL_NAMES, KNOWN_NAMES)}
+    for family, spec_json in warehouse.sql(command_sql("described_families")).rows():
+        spec = json.loads(spec_json)
+        names[family] = _HostNames(tuple(spec["tools"]), tuple(spec["known"]))
+    return names
 
 
 def choose_losses(against: str | None, probed: str | None) -> Losses:

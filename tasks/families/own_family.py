@@ -65,7 +65,12 @@ class OwnFamily:
 
     def rows(self, problem: Problem, run_id: str, split: Split) -> tuple[InstanceRow, list[ItemRow]]:
         """Return an instance as rows of the warehouse; it has no items."""
-        described = {"family": self.name, "bucket": problem.bucket, "tools": list(self._tools)}
+        described = {
+            "family": self.name,
+            "bucket": problem.bucket,
+            "tools": list(self._tools),
+            "known": self.known_names,
+        }
         row = InstanceRow(
             run_id=run_id,
             instance_id=problem.instance_id,

@@ -48,3 +48,9 @@ def test_the_report_is_of_general_tables(home, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "What the task family counts itself" in page
     assert "Table 2:" not in page
+
+
+def test_the_lint_knows_the_familys_tools(home):
+    printed = run("lint", "--home", home, "--format", "json")
+    assert "list_boxes" not in printed
+    assert "peek" not in printed
