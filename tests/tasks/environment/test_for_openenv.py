@@ -1,25 +1,31 @@
 """OpenEnv's own server and client play what the environment plays."""
 
 import json
+import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from carryover.tasks.environment.block_environment import BlockEnvironment
-from tests.tasks.environment.openenv_packages import provide_openenv
 from tests.tasks.environment.openenv_session import REPLIES
+from tests.tasks.probe.foreign_environments import provide_runtime
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
+ROOT = Path(__file__).parents[3]
 SESSION = Path(__file__).with_name("openenv_session.py")
 
 
 @pytest.fixture(scope="module")
-def openenv():
-    """Environment variables under which OpenEnv is imported."""
-    return provide_openenv()
+def foreign_runtime(tmp_path_factory):
+    """A Python that has OpenEnv, and the environment variables under which it imports the checkout."""
+    links = tmp_path_factory.mktemp("links")
+    (links / "carryover").mkdir()
+    (links / "carryover" / "__init__.py").symlink_to(ROOT / "flows" / "api" / "__init__.py")
+    for room in ("flows", "tasks", "storage", "sql"):
+        (links / "carryover" / room).symlink_to(ROOT / room)
+    return provide_runtime("openenv") / "python", {**os.environ, "PYTHONPATH": f"{links}:{ROOT}"}
 
 
 def free_port():
@@ -29,9 +35,10 @@ def free_port():
 
 
 @pytest.mark.parametrize(("family", "contract"), [("knapsack", "persistent"), ("map_exploration", "stateless")])
-def test_a_session_gives_the_environments_messages_and_rewards(openenv, runtime, family, contract):
-    command = [sys.executable, str(SESSION), family, contract, str(free_port()), "3", "4"]
-    done = subprocess.run(command, env=openenv, capture_output=True, text=True, timeout=240, check=False)
+def test_a_session_gives_the_environments_messages_and_rewards(foreign_runtime, runtime, family, contract):
+    python, variables = foreign_runtime
+    command = [str(python), str(SESSION), family, contract, str(free_port()), "3", "4"]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     played = [json.loads(line) for line in done.stdout.splitlines()]
     environment = BlockEnvironment(family, contract, runtime=runtime)
