@@ -13,7 +13,6 @@ from tests.benchmarks.control_group import can_make_control_group, control_group
 from tests.flows.cli.axe_core import AXE
 from tests.flows.compose_programs import compose_command, postgres_programs
 from tests.tasks.cave.suites.echarts import ECHARTS
-from tests.tasks.environment.openenv_packages import can_provide_openenv
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
 from tests.tasks.interchange.owners import HARBOR, INSPECT, can_provide
 from tests.tasks.probe.foreign_environments import can_provide_runtimes
@@ -102,7 +101,6 @@ NEEDS = (
         can_provide_vllm,
         "vLLM from a package index, 0.3 GB at the first time",
     ),
-    Need("of OpenEnv", using("openenv"), can_provide_openenv, "OpenEnv from a package index, 0.2 GB at the first time"),
     Need(
         "of Inspect's own reader",
         using("inspect_reader"),

@@ -53,8 +53,9 @@ def tables(
 
     with open_warehouse(home, results) as warehouse:
         digest = choose_plan(warehouse, plan)
-        names = [name]
-        if name is None:
+        if name is not None:
+            names = [name]
+        else:
             names = [each for each in plan_tables(warehouse, digest) if each != "claims" or format != "rich"]
         print_tables(warehouse, digest, names, format)
 

@@ -69,7 +69,7 @@ class BlockEnvironment:
         """Contract in force, for a trainer's metadata."""
         self.family_name = family
         """The family, for a trainer's metadata."""
-        self._family = _Watched(choose_family(family))
+        self._family: Any = _Watched(choose_family(family))
         self._bucket = bucket or _first_bucket(family)
         self._is_shaped = is_shaped
         self._max_turns = max_turns

@@ -15,10 +15,14 @@ def make_app(open_environment: OpenEnvironment, *, max_sessions: int = 64) -> An
     An action is `{"reply": TEXT}`, whose first fenced block runs. An observation holds the `messages` that follow: the
     opening ones after `reset`, then one a reply. Contract and family stand in the metadata of every observation.
     """
-    # pyright: reportMissingImports=false
-    from openenv.core.env_server.http_server import create_app
-    from openenv.core.env_server.interfaces import Environment
-    from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
+    from openenv.core.env_server.http_server import create_app  # pyright: ignore[reportMissingImports]
+    from openenv.core.env_server.interfaces import Environment  # pyright: ignore[reportMissingImports]
+    from openenv.core.env_server.types import (  # pyright: ignore[reportMissingImports]
+        Action,
+        EnvironmentMetadata,
+        Observation,
+        State,
+    )
     from pydantic import Field
 
     class BlockAction(Action):

@@ -51,36 +51,36 @@ class OwnFamily:
             raise UserError(f"family {self.name}, seed {seed}: sample() must return JSON values: {error}") from error
         return Problem(family=self.name, bucket=bucket, seed=seed, content_json=text)
 
-    def validate(self, problem: Problem) -> None:
+    def validate(self, instance: Problem) -> None:
         """Raise `UserError` unless the reference solution scores 1 and doing nothing 0."""
-        place = f"family {self.name}, seed {problem.seed}"
-        idle = self.family.open(problem.content).score()
+        place = f"family {self.name}, seed {instance.seed}"
+        idle = self.family.open(instance.content).score()
         if idle != 0:
             raise UserError(f"{place}: doing nothing scores {idle}, not 0; score what the agent has achieved")
-        environment = self.family.open(problem.content)
-        self.family.solve(problem.content, environment.tools)
+        environment = self.family.open(instance.content)
+        self.family.solve(instance.content, environment.tools)
         reached = environment.score()
         if reached != 1:
             raise UserError(f"{place}: the reference solution scores {reached}, not 1; mend solve() or score()")
 
-    def rows(self, problem: Problem, run_id: str, split: Split) -> tuple[InstanceRow, list[ItemRow]]:
+    def rows(self, instance: Problem, run_id: str, split: Split) -> tuple[InstanceRow, list[ItemRow]]:
         """Return an instance as rows of the warehouse; it has no items."""
         described = {
             "family": self.name,
-            "bucket": problem.bucket,
+            "bucket": instance.bucket,
             "tools": list(self._tools),
             "known": self.known_names,
         }
         row = InstanceRow(
             run_id=run_id,
-            instance_id=problem.instance_id,
+            instance_id=instance.instance_id,
             split=split,
             family=self.name,
-            bucket=problem.bucket,
-            task_id=f"{self.name}-{problem.seed:010d}",
-            seed=problem.seed,
+            bucket=instance.bucket,
+            task_id=f"{self.name}-{instance.seed:010d}",
+            seed=instance.seed,
             spec_json=canonical_json(described),
-            content_json=problem.content_json,
+            content_json=instance.content_json,
         )
         return row, []
 

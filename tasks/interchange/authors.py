@@ -147,10 +147,13 @@ def _metrics(trace: RecordedTrace) -> dict[str, int | None]:
     optimal_value = None
     if trace.instance:
         optimal_value = trace.instance.optimal_value
+    optimality_gap = None
+    if optimal_value is not None and episode.value_taken is not None:
+        optimality_gap = optimal_value - episode.value_taken
     return {
         "agent_value": episode.value_taken,
         "optimal_value": optimal_value,
-        "optimality_gap": None if optimal_value is None else optimal_value - episode.value_taken,
+        "optimality_gap": optimality_gap,
         "weight_used": episode.weight_taken,
         "capacity": trace.instance.capacity if trace.instance else None,
         "items_taken_count": episode.taken_count,

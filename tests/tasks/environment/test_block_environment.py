@@ -5,6 +5,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.tasks.agent.playing import make_condition, make_context
 FAMILIES = {"knapsack": "small", "log_triage": "calm", "map_exploration": "near"}
 
 
-def teacher_of(family, contract, instance_id):
+def teacher_of(family, contract, instance_id) -> Any:
     teacher = choose_family(family).open_teacher(FAMILIES[family], contract)
     return getattr(teacher, "open_for", lambda _: teacher)(instance_id)
 

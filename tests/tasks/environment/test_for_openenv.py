@@ -45,7 +45,7 @@ def test_a_session_gives_the_environments_messages_and_rewards(foreign_runtime, 
     for seed, session in zip((3, 4), played, strict=True):
         messages = environment.reset(seed=seed)
         step = environment.step(REPLIES[0])
-        messages.append({"role": "user", "content": step.observation})
+        messages.append({"role": "user", "content": step.observation or ""})
         step = environment.step(REPLIES[1])
         if step.observation is not None:
             messages.append({"role": "user", "content": step.observation})

@@ -37,12 +37,14 @@ def open_trainer(folder, rows, **interface):
     """Return a trainer of a tiny random model for one update, with a template that can call tools."""
     import trl
     from datasets import Dataset
+    from trl.trainer.grpo_config import GRPOConfig
+    from trl.trainer.grpo_trainer import GRPOTrainer
 
     base = save_tiny_base(folder / "base", "qwen3")
     tokenizer = load_tokenizer(base)
     templates = Path(trl.__file__).parent / "chat_templates"
     tokenizer.chat_template = (templates / "qwen3.jinja").read_text()
-    config = trl.GRPOConfig(
+    config = GRPOConfig(
         output_dir=str(folder / "trained"),
         max_steps=1,
         per_device_train_batch_size=2,
@@ -54,7 +56,7 @@ def open_trainer(folder, rows, **interface):
         save_strategy="no",
     )
     data = Dataset.from_list(rows)
-    return trl.GRPOTrainer(model=str(base), args=config, train_dataset=data, processing_class=tokenizer, **interface)
+    return GRPOTrainer(model=str(base), args=config, train_dataset=data, processing_class=tokenizer, **interface)
 
 
 @pytest.mark.slow
