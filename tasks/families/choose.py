@@ -68,14 +68,11 @@ def open_own_family(wanted: str) -> OwnFamily:
         return OwnFamily(wanted, resolve_name(f"{__package__}.{SHIPPED[wanted]}")())
     place, _, name = wanted.partition(":")
     if not name:
-        raise UserError(
-            f"unknown family {wanted!r}; choose from {', '.join((PAPER_FAMILY, *SHIPPED))}, or name MODULE:CLASS"
-        )
+        names = ", ".join((PAPER_FAMILY, *SHIPPED))
+        raise UserError(f"unknown family {wanted!r}; choose from {names}, or name MODULE:CLASS")
     found = _find_class(wanted, place, name)
     if not (inspect.isclass(found) and issubclass(found, Family)):
-        raise UserError(
-            f"{wanted!r} is no subclass of carryover.Family; `carryover family new PAPER_FAMILY` writes one"
-        )
+        raise UserError(f"{wanted!r} is no subclass of carryover.Family; `carryover family new NAME` writes one")
     try:
         return OwnFamily(_name(found), found())
     except TypeError as error:  # an abstract method is missing, or a constructor wants arguments
