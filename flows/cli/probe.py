@@ -13,7 +13,7 @@ from carryover.tasks.probe.formats import ProbeFormat
 from carryover.tasks.probe.probing import NAMES, ProbeReport, probe
 from carryover.tasks.probe.promise import read_promise
 from carryover.tasks.probe.report import Verdict, report_json, report_markdown, report_page, report_screen
-from carryover.tasks.probe.verdict import breaches
+from carryover.tasks.probe.verdict import breaches, refuse_unprobed
 from carryover.tasks.services.errors import UserError
 
 BROKEN = 2
@@ -38,6 +38,7 @@ def report_probe(request: ProbeRequest, layout: ProbeFormat) -> int:
     promise = read_promise(request.claims) if request.claims else None
     chosen = choose_runtime(request.runtime, request.python, request.tool)
     report = probe(chosen, request.runtime, _chosen_channels(request.channels), is_hostile=request.is_hostile)
+    refuse_unprobed(report)
     report.probed_on = datetime.now(UTC).date().isoformat()
     verdict = Verdict(promise, breaches(report, promise.claim)) if promise else None
     _print(report, verdict, layout)

@@ -100,7 +100,7 @@ PROBED = {
     ),
     "figure": Channel(
         "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot; matplotlib.pyplot.figure(TOKEN); drawn = 1",
-        "'matplotlib.pyplot' in __import__('sys').modules and __import__('matplotlib.pyplot').pyplot.fignum_exists(TOKEN)",
+        "'matplotlib.pyplot' in __import__('sys').modules and __import__('sys').modules['matplotlib.pyplot'].fignum_exists(TOKEN)",
     ),
 } | CHANNELS  # fmt: skip
 """All that a probe plants: the first ones take libraries, or write into the interpreter's environment.

@@ -5,10 +5,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from carryover.tasks.probe.probing import FAILED_BLOCK, NAMES, Event, ProbeReport
 from carryover.tasks.probe.report import read_report
-from carryover.tasks.probe.verdict import AFTER
+from carryover.tasks.probe.verdict import AFTER, Claim, breaches
 
 REPORTS = Path(__file__).with_name("reports")
 _SIGNS = {"kept": "kept", "lost": "·", "stale": "stale", "unavailable": "?", None: "?"}
@@ -30,8 +31,9 @@ def published_tables(reports: Sequence[ProbeReport]) -> str:
 def _runtimes(reports: Sequence[ProbeReport]) -> str:
     heads = ("runtime", "version", "probed on", *(f"names after {words}" for words in AFTER.values()))
     more = ("names of a failed block", "earlier function sees live globals", "change in an injected list")
+    judged = ("breaches of persistent", "breaches of stateless")
     rows = [_runtime_row(report) for report in reports]
-    return _table((*heads, *more), rows)
+    return _table((*heads, *more, *judged), rows)
 
 
 def _runtime_row(report: ProbeReport) -> tuple[str, ...]:
@@ -40,7 +42,8 @@ def _runtime_row(report: ProbeReport) -> tuple[str, ...]:
     live = ", ".join(f"{_yes(is_live)} after {AFTER[event]}" for event, is_live in report.live_globals.items())
     change = report.inputs.get("change in place", "").partition(":")[0]
     after = [_fate(report, event, names.get(event)) for event in AFTER]
-    return (report.runtime, report.version, report.probed_on, *after, _SIGNS[failed], live, change)
+    judged = [str(len(breaches(report, claim))) for claim in get_args(Claim)]
+    return (report.runtime, report.version, report.probed_on, *after, _SIGNS[failed], live, change, *judged)
 
 
 def _fate(report: ProbeReport, event: Event, outcome: str | None) -> str:

@@ -33,12 +33,17 @@ def breaches(report: ProbeReport, claim: Claim) -> list[str]:
     """
     if claim not in get_args(Claim):
         raise UserError(f"unknown claim {claim!r}; choose from {', '.join(get_args(Claim))}")
-    if "block" not in report.channels.get(NAMES, {}):
-        reason = report.reasons.get(NAMES, "no name was planted")
-        raise UserError(f"cannot probe {report.runtime}: {reason}; a block must print what its caller sees")
+    refuse_unprobed(report)
     if claim == "stateless":
         return _kept(report) + _stale(report) + _silent_reads(report)
     return _lost(report) + _stale(report) + _kept_by_reset(report) + _silent_reads(report) + _frozen_globals(report)
+
+
+def refuse_unprobed(report: ProbeReport) -> None:
+    """Raise `UserError` where no block could look for a name."""
+    if "block" not in report.channels.get(NAMES, {}):
+        reason = report.reasons.get(NAMES, "no name was planted")
+        raise UserError(f"cannot probe {report.runtime}: {reason}; a block must print what its caller sees")
 
 
 def is_promised(channel: str) -> bool:

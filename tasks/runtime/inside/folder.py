@@ -1,4 +1,4 @@
-# ruff: noqa: PTH102, PTH106, PTH104, PTH108, PTH115, PTH211 - pathlib stays out of the sandbox
+# ruff: noqa: PTH102, PTH106, PTH104, PTH109, PTH108, PTH115, PTH211 - pathlib stays out of the sandbox
 """The scratch folder: its files, and their image in memory.
 
 Memory is what a fork copies, so a frozen process holds the files of its moment: it puts them back when it goes on.
@@ -10,6 +10,7 @@ import stat
 from os import (  # references of our own: a block may rebind what a module holds
     chdir,
     close,
+    getcwd,
     lstat,
     mkdir,
     mkfifo,
@@ -130,6 +131,7 @@ class Folder:
         """
         if self.path is None:
             return
+        here = _working_directory()
         self._remove_canary()
         present = self._readable_signs()
         for name in sorted(present, reverse=True):  # what a directory holds comes before it
@@ -143,7 +145,7 @@ class Folder:
                 self._image[name] = self._make(name, entry)
         if self._word is not None:
             self._remember(self._word)
-        chdir(self.path)
+        _go_to(here, self.path)
 
     def _readable_signs(self) -> dict[str, tuple[int, tuple[int, ...]]]:
         """Return the files' signs, emptying an unreadable folder first."""
@@ -358,3 +360,19 @@ class Folder:
 def _names_in(path: str) -> list[str]:
     with scandir(path) as entries:
         return [entry.name for entry in entries]
+
+
+def _working_directory() -> str | None:
+    """Return where the process is; null for a removed directory."""
+    try:
+        return getcwd()
+    except OSError:
+        return None
+
+
+def _go_to(wanted: str | None, otherwise: str) -> None:
+    """Change to a directory, or to another where it is gone."""
+    try:
+        chdir(wanted or otherwise)
+    except OSError:
+        chdir(otherwise)

@@ -1,4 +1,5 @@
 import json
+import shlex
 import sys
 
 from typer.testing import CliRunner
@@ -68,6 +69,12 @@ def test_what_cannot_be_probed_is_refused(tmp_path):
     assert "cannot import 'no_module:Class'" in refused("probe", "no_module:Class")[1]
     assert "cannot start '/no/command'" in refused("probe", "/no/command here")[1]
     assert "ended; it must read blocks until its input ends" in refused("probe", f"{sys.executable} -c pass")[1]
+
+
+def test_a_command_that_prints_nothing_is_refused_without_a_claim():
+    silent = 'import sys\nfor line in sys.stdin: print(\'{"text": ""}\', flush=True)'
+    told = refused("probe", shlex.join([sys.executable, "-c", silent]), *FILES)[1]
+    assert "the runtime printed nothing; a block must print what its caller sees" in told
 
 
 def test_a_reply_that_is_no_line_of_json_is_refused():

@@ -70,6 +70,14 @@ def test_killed_block_leaves_the_files_of_before(open_files, name, change):
     assert interpreter.run_block(READ).result == HELD
 
 
+@pytest.mark.parametrize("directory", ["/usr", "deep/er"])
+def test_killed_block_leaves_the_working_directory_of_before(open_files, directory):
+    interpreter = open_files("persistent")
+    interpreter.run_block(f"import os\nos.makedirs('deep/er')\nos.chdir({directory!r})\nhere = os.getcwd()")
+    interpreter.run_block("import shutil, signal\nos.chdir('/')\nos.kill(os.getpid(), signal.SIGKILL)")
+    assert interpreter.run_block("os.getcwd() == here").result == "True"
+
+
 def test_file_of_a_block_that_raised_is_kept(open_files):
     interpreter = open_files("persistent")
     interpreter.run_block(f"{WRITE}\n1 / 0")
