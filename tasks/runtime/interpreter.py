@@ -438,7 +438,10 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
 
 def _end(engine: Engine, closes_last: contextlib.ExitStack) -> None:
-    """Free what an interpreter holds; without a reference to it, so that a dropped one is freed at once."""
+    """Free what an interpreter holds.
+
+    Without a reference to it, so that a dropped one is freed at once.
+    """
     try:
         engine.close()
     finally:

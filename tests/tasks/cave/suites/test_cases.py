@@ -124,3 +124,17 @@ def test_values_travel_as_json_and_back():
     assert as_json(from_json(as_json(array), array)) == [[1.0, 2.0], [3.0, 4.0]]
     assert from_json(["a", "b"], {"c"}) == {"a", "b"}
     assert as_json(float("nan")) == "nan"
+
+
+def test_no_query_is_answered_by_the_calendar_alone():
+    cases = [case for case in suite_cases("data_intensive", 0) if case.tier == "query"]
+    same = []
+    for case in cases:
+        world = deepcopy(case.world)
+        prices = world.data["prices"]
+        for column in ("open", "high", "low", "close", "volume"):
+            prices[column] = prices[column].to_numpy()[::-1] * 1.5
+        (turn,) = case.turns
+        if GoldenRun(world).play(turn.golden).state == case.expected[-1].state:
+            same.append(turn.question)
+    assert same == []
