@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from carryover.storage.warehouse.merger import merge
@@ -159,13 +159,13 @@ def _play_stages(folder: Path, options: Sequence[str]) -> None:
     environment |= {"PYTHONPATH": str(site), "CARRYOVER_HOME": str(folder / "data")}
     for stage in STAGES:
         command = [sys.executable, "-m", "carryover.flows.cli.start", "stage", stage, *options]
-        _call(command, cwd=folder, env=environment)
+        _call(command, folder=folder, environment=environment)
     shutil.rmtree(site)  # run.sh installs for the interpreter there
 
 
-def _call(command: Sequence[str], **options: object) -> None:
+def _call(command: Sequence[str], *, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
     """Run a command; raise `UserError` with its last words if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
         raise UserError(f"{shlex.join(command[:6])} ... failed: {said[-2000:]}")
