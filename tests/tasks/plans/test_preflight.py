@@ -212,10 +212,11 @@ def write_base(folder, *, hidden_size):
 
 
 def test_models_that_no_memory_here_serves_are_refused_before_any_work(tmp_path):
-    overrides = {"base_model": write_base(tmp_path, hidden_size=2304), "bucket": "small", "engine": "cpu"}
-    plan = resolve_plan("pretrained", Overrides(**overrides, training_seeds=(1, 2, 3)))
-    parameters = start_shape(plan.parts[0].training).parameter_count
-    wanted = 7 * 4 * parameters + plan.serving.cache_bytes
+    base = write_base(tmp_path, hidden_size=2304)
+    plan = resolve_plan("pretrained", Overrides(base_model=base, engine="cpu", training_seeds=(1, 2, 3)))
+    shape = start_shape(plan.parts[0].training)
+    assert shape is not None
+    wanted = 7 * 4 * shape.parameter_count + plan.serving.cache_bytes
     said = complaint(plan, lack=None, trains_here=False)
     assert f"{wanted / GIB:.1f} GiB of memory to serve the 7 models of part main" in said
     assert "this machine (no GPU, 23 GiB) has 23.0 GiB for them (train fewer seeds at a time" in said
@@ -225,8 +226,11 @@ def test_vllm_needs_room_for_base_adapters_and_a_conversation(tmp_path):
     plan = resolve_plan("pretrained", Overrides(base_model=write_base(tmp_path, hidden_size=2304)))
     (part,) = plan.parts
     shape = start_shape(part.training)
+    lora = part.training.lora
+    assert shape is not None
+    assert lora is not None
     cached = 2 * 30 * 3 * (2304 // 9) * plan.serving.context_tokens
-    adapters = 2 * shape.adapter_parameter_count(part.training.lora)
+    adapters = 2 * shape.adapter_parameter_count(lora)
     assert largest_serving_need(plan) == ("main", 3, 2 * (shape.parameter_count + adapters + cached))
     small = Machine("some GPU", 4 * GIB)
     assert "of memory to serve the 3 models" in complaint(plan, machine=small, lack=None, trains_here=False)
@@ -235,4 +239,6 @@ def test_vllm_needs_room_for_base_adapters_and_a_conversation(tmp_path):
 def test_servers_of_others_and_bases_of_unknown_size_need_no_memory_here():
     assert largest_serving_need(resolve_plan("pretrained", Overrides(base_model="nobody/unknown"))) is None
     assert largest_serving_need(make_plan()) is None
-    assert largest_serving_need(resolve_plan("laptop")).memory_bytes < 3 * GIB
+    toy = largest_serving_need(resolve_plan("laptop"))
+    assert toy is not None
+    assert toy.memory_bytes < 3 * GIB
