@@ -23,7 +23,7 @@ from carryover.tasks.services.folders import name_folders
 from carryover.tasks.sft.load import choose_attention
 from carryover.tasks.sft.resources import GIB, GPU_GIB, hours_on
 from carryover.tasks.stages.finished import count_failed_episodes
-from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, PAPER_FAMILY
 
 COLUMNS = ("stage", "episodes", "prompt", "completion", "trained on", "steps", "GiB", "hours", "cost")
 UNKNOWN_SHAPE = "Base model of unknown size: memory is not estimated, and the hours of training are those of Qwen3-8B."
@@ -65,6 +65,9 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
     yield f"Estimated from {'; '.join(bases)}."
     if not _contracts(plan) <= set(PAPER_CONTRACTS):
         yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
+    families = {part.train_instances.family for part in plan.parts} - {PAPER_FAMILY}
+    if families:
+        yield f"Nobody has measured {', '.join(sorted(families))} at this scale: each counts as the knapsack."
     yield f"Hours are at {', '.join(_paces(plan))}."
     asked = sum(row.prompt_tokens + row.completion_tokens for row in rows)
     yield f"Endpoints are asked for about {asked:,} tokens, which is what --max-tokens-total counts."

@@ -23,7 +23,7 @@ from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import Trace, contract_name
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.progress import no_bar, progress_bar
-from carryover.tasks.traces.vocabulary import ContractName
+from carryover.tasks.traces.vocabulary import PAPER_FAMILY, ContractName
 
 if TYPE_CHECKING:
     from carryover.storage.warehouse.reader import Warehouse
@@ -68,14 +68,10 @@ def lint_warehouse(warehouse: "Warehouse", plan: str | None) -> Iterator[TraceLi
     is_injecting = pl.col("shown_contract").str.starts_with(ContractName.INJECTED)
     described = _names_of_the_host(warehouse)
     for family in episodes["family"].unique(maintain_order=True):
-        tools, known = described.get(family, described[KNAPSACK])
+        tools, known = described.get(family, described[PAPER_FAMILY])  # nothing describes imported episodes
         is_own = pl.col("family").eq_missing(family)
         for chosen, provided in ((~is_injecting, tools), (is_injecting, (*tools, *known))):
             yield from lint_traces(traces_of_rows(episodes.filter(is_own & chosen), turns, steps), tools=provided)
-
-
-KNAPSACK = "knapsack"
-"""Family whose names stand for those of one that no instance describes."""
 
 
 class _HostNames(NamedTuple):
@@ -91,7 +87,7 @@ def _names_of_the_host(warehouse: "Warehouse") -> dict[str, _HostNames]:
     from carryover.tasks.analysis.queries import command_sql
     from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
 
-    names = {KNAPSACK: _HostNames(TOOL_NAMES, KNOWN_NAMES)}
+    names = {PAPER_FAMILY: _HostNames(TOOL_NAMES, KNOWN_NAMES)}
     for family, spec_json in warehouse.sql(command_sql("described_families")).rows():
         spec = json.loads(spec_json)
         names[family] = _HostNames(tuple(spec["tools"]), tuple(spec["known"]))

@@ -91,8 +91,18 @@ def _with(spec: Spec, **changes: Any) -> Spec:
     return spec.model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
+def _refuse_of_knapsack(overrides: Overrides) -> None:
+    """Raise `UserError` for an override that another family has no use for."""
+    for field in ("bucket", "teacher_habits"):
+        value = getattr(overrides, field)
+        if value is not None:
+            option = f"--{field.replace('_', '-')}"
+            raise UserError(f"{option} {value} is about the knapsack; leave it out with --family {overrides.family}")
+
+
 def _changed_part(part: StudyPart, overrides: Overrides) -> StudyPart:
-    if overrides.family is not None:
+    if overrides.family not in (None, PAPER_FAMILY):
+        _refuse_of_knapsack(overrides)
         part = in_family(part, overrides.family, has_endpoint=overrides.teacher_url is not None)
     part = _with_instances(part, overrides)
     dataset = overrides.model_dump(include={"text_format", "retention", "matching"}, exclude_none=True)
@@ -153,7 +163,7 @@ def _check_scripted(part: StudyPart) -> None:
 
 def _with_instances(part: StudyPart, overrides: Overrides) -> StudyPart:
     """Return the part on other instances, played by other rules."""
-    if overrides.bucket is not None and overrides.family is None:
+    if overrides.bucket is not None:
         part = in_bucket(part, overrides.bucket)
     part = with_episodes(
         part,

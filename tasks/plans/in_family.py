@@ -5,6 +5,7 @@ from typing import Any
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.families.choose import family_source, open_own_family
 from carryover.tasks.families.family import Family
+from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY
@@ -41,6 +42,10 @@ def _check(part: StudyPart, wanted: str, family: Family, *, has_endpoint: bool) 
             "choose a plan or --parts of base scratch or hub for another family"
         )
     is_scripted = part.teacher.kind == "scripted" and not has_endpoint
+    if part.teacher.habits not in (None, VARIED):
+        raise UserError(
+            f"part {part.name!r} sets a habit of the knapsack's teachers; choose another plan or other --parts"
+        )
     untaught = [contract for contract in part.teacher.contracts if contract not in family.taught]
     if is_scripted and untaught:
         raise UserError(

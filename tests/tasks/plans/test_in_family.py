@@ -2,10 +2,12 @@
 
 import pytest
 
+from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import InstanceSetSpec
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.limits import Prices
 from tests.tasks.families.written import written
 
 UNTAUGHT = {'taught = ("persistent", "stateless")': "taught = ()"}
@@ -68,6 +70,23 @@ def test_a_family_without_teacher_asks_for_an_endpoint(tmp_path):
 def test_a_corpus_about_the_knapsack_is_refused(boxes):
     with pytest.raises(UserError, match="trains a common base on texts about the knapsack"):
         resolve_plan("laptop_full", Overrides(family=boxes, parts=("common-1",)))
+
+
+def test_a_dose_of_the_knapsacks_teacher_is_refused(boxes):
+    with pytest.raises(UserError, match="sets a habit of the knapsack's teachers"):
+        resolve_plan("laptop_batches", Overrides(family=boxes))
+
+
+@pytest.mark.parametrize("setting", [{"bucket": "small"}, {"teacher_habits": "varied"}])
+def test_settings_of_the_knapsack_are_refused(boxes, setting):
+    with pytest.raises(UserError, match="is about the knapsack; leave it out"):
+        resolve_plan("pretrained", Overrides(family=boxes, **setting))
+
+
+@pytest.mark.parametrize("scale", ["smoke", "pretrained", "paper"])
+def test_another_family_is_estimated_as_the_knapsack(boxes, scale):
+    plan = resolve_plan(scale, Overrides(family=boxes))
+    assert sum(row.episodes for row in estimate_study(plan, Prices(), concurrency=1)) > 100
 
 
 @pytest.mark.parametrize("scale", ["pretrained", "paper", "smoke_injected"])
