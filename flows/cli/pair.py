@@ -1,5 +1,6 @@
 """Two episodes of an instance side by side on a terminal."""
 
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -68,7 +69,7 @@ def _episodes(warehouse: Warehouse, plan: str | None) -> list[dict[str, Any]]:
     return rows(ask_of(warehouse), "episodes", plan_digest=choose_plan(warehouse, plan))
 
 
-def _head(episode: dict[str, Any], page: dict[str, Any]) -> Group:
+def _head(episode: Mapping[str, Any], page: dict[str, Any]) -> Group:
     score = "unknown"
     if episode["score"] is not None:
         score = f"{episode['score']:.3f}"

@@ -136,7 +136,16 @@ def test_a_deep_link_opens_the_turn(page, address):
     show(page, f"{address}#/episode/ps1?turn=2")
     assert page.ask("document.querySelector('.turn.current').id") == "turn-2"
     assert text(page, ".turn.current p.missing") == ["items is missing: lost at the end of step 1."]
-    page.wait("document.querySelector('h1').textContent === 'P→S · instance 1'")
+    page.wait("document.querySelector('h1').textContent === 'P→S · instance instance-1'")
+
+
+def test_every_step_and_every_turn_of_a_pair_has_a_url(page, address):
+    show(page, f"{address}#/episode/ps1?step=3")
+    assert page.ask("document.querySelector('.turn.current').id") == "turn-3"
+    page.ask("document.querySelectorAll('.lane thead button')[1].click()")
+    page.wait("location.hash === '#/episode/ps1?step=2'")
+    show(page, f"{address}#/compare/ps1/pp1?turn=2")
+    assert page.ask("document.querySelector('.turn.current').id") == "left-turn-2"
 
 
 def test_the_state_lane_shows_what_became_of_the_name(page, address):
@@ -172,7 +181,7 @@ def test_keys_move_through_an_episode(page, address):
 def test_two_episodes_part_at_the_first_difference(page, address):
     show(page, f"{address}#/compare/ps1/pp1")
     page.wait("document.querySelector('nav.pairs') !== null")
-    assert text(page, "h1") == ["P→S beside P→P · instance 1"]
+    assert text(page, "h1") == ["P→S beside P→P · instance instance-1"]
     assert text(page, ".fold") == ["1 equal turn before"]
     assert page.ask("document.querySelector('.pair.parting').id") == "row-1"
     assert "1.45 times the tokens" in text(page, "p.lead")[0]

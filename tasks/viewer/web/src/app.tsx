@@ -57,7 +57,7 @@ function Page({ route, study }: { route: Route; study: Study }) {
     case "episode":
       return <EpisodePage id={first} query={route.query} key={first} />;
     case "compare":
-      return <ComparePage left={first} right={second} key={`${first}/${second}`} />;
+      return <ComparePage left={first} right={second} query={route.query} key={`${first}/${second}`} />;
     case "tables":
       return <TablesPage chosen={first} />;
     case "figures":

@@ -10,27 +10,27 @@ import { useKeys } from "../parts/keys";
 import { Lane } from "../parts/lane";
 import { Failure, Waiting } from "../parts/notes";
 import { TurnView } from "../parts/turn";
-import { go, link } from "../route";
+import { go, link, replaceQuery } from "../route";
 
-export function ComparePage({ left, right }: { left: string; right: string }) {
+export function ComparePage({ left, right, query }: { left: string; right: string; query: URLSearchParams }) {
   const first = useLoaded<Episode>(`episode/${left}`);
   const second = useLoaded<Episode>(`episode/${right}`);
   const error = first.error ?? second.error;
   if (error !== null) return <Failure text={error} />;
   if (first.values === null || second.values === null) return <Waiting />;
-  return <Pair left={first.values} right={second.values} />;
+  return <Pair left={first.values} right={second.values} turn={Number(query.get("turn")) || null} />;
 }
 
-function Pair({ left, right }: { left: Episode; right: Episode }) {
+function Pair({ left, right, turn }: { left: Episode; right: Episode; turn: number | null }) {
   const { episodes } = useEpisodes();
   const [isRaw, setRaw] = useState(false);
-  const [place, setPlace] = useState<number | null>(null);
+  const place = turn === null ? null : turn - 1;
   const difference = firstDifference(left, right);
   const turns = Math.max(left.turns.length, right.turns.length);
-  const show = (next: number) => {
-    setPlace(next);
-    document.getElementById(`row-${next}`)?.scrollIntoView({ block: "start" });
-  };
+  const show = (next: number) => replaceQuery(new URLSearchParams({ turn: String(next + 1) }));
+  useEffect(() => {
+    if (place !== null) document.getElementById(`row-${place}`)?.scrollIntoView({ block: "start" });
+  }, [place]);
   const move = (step: number) => show(Math.max(0, Math.min(turns - 1, (place ?? -1) + step)));
   const missing = left.missing[0] ?? right.missing[0];
   const rowOfStep = (page: Episode) => (step: number) => show(page.turns.findIndex((turn) => turn.steps.some((ran) => ran.step === step)));

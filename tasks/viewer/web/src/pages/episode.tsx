@@ -23,29 +23,30 @@ function Shown({ page, query }: { page: Episode; query: URLSearchParams }) {
   const { episodes } = useEpisodes();
   const [isRaw, setRaw] = useState(false);
   const [searched, setSearched] = useState("");
-  const turn = Number(query.get("turn")) || null;
+  const step = Number(query.get("step")) || null;
+  const ofStep = page.turns.find((each) => each.steps.some((ran) => ran.step === step));
+  const turn = Number(query.get("turn")) || (ofStep?.turn ?? null);
   const id = page.episode.episode_id;
   const partner = partnerOf(episodes, id);
   const row = episodes?.row(id) ?? null;
   const showTurn = (next: number) => replaceQuery(new URLSearchParams({ turn: String(next) }));
-  const showStep = (step: number) => {
-    const found = page.turns.find((each) => each.steps.some((ran) => ran.step === step));
-    if (found !== undefined) showTurn(found.turn);
-  };
-  const move = (step: number) => {
+  const showStep = (next: number) => replaceQuery(new URLSearchParams({ step: String(next) }));
+  const move = (by: number) => {
     const numbers = page.turns.map((each) => each.turn);
     const place = turn === null ? -1 : numbers.indexOf(turn);
-    const next = numbers[Math.max(0, Math.min(numbers.length - 1, place + step))];
+    const next = numbers[Math.max(0, Math.min(numbers.length - 1, place + by))];
     if (next !== undefined) showTurn(next);
   };
   const firstMissing = page.missing[0];
-  const showMissing = () => firstMissing !== undefined && showTurn(firstMissing.turn);
+  const showMissing = () => firstMissing !== undefined && showStep(firstMissing.step);
   const compare = () => partner !== null && go(link(["compare", id, partner.id]));
   useKeys({ j: () => move(1), k: () => move(-1), m: showMissing, c: compare, r: () => setRaw(!isRaw) });
   useEffect(() => {
-    if (turn !== null) document.getElementById(`turn-${turn}`)?.scrollIntoView({ block: "start" });
-  }, [turn]);
-  const current = page.turns.find((each) => each.turn === turn)?.steps[0]?.step ?? null;
+    const shown = document.getElementById(`turn-${turn}`);
+    const isAlone = ofStep === undefined || ofStep.steps.length < 2;
+    (isAlone ? shown : document.getElementById(`step-${step}`))?.scrollIntoView({ block: "start" });
+  }, [turn, step]);
+  const current = step ?? page.turns.find((each) => each.turn === turn)?.steps[0]?.step ?? null;
   const isFound = (text: string) => searched === "" || text.toLowerCase().includes(searched.toLowerCase());
   const shown = page.turns.filter((each) => isFound(JSON.stringify(each)));
   return (
