@@ -1,4 +1,4 @@
-"""One environment for every trainer: an episode of any family, stepped from outside.
+"""One environment for every trainer, stepped from outside.
 
 Read `block_environment.py` first. It depends on no trainer; an adapter is one file each and imports its package inside
 functions.

@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 class BlockEnvironment:
-    """An episode of a family under a contract, one reply at a time.
+    """An episode under a contract, one reply at a time.
 
     Only what follows a reply is handed out, never the conversation anew, so a trainer appends its tokens to those that
     it has generated and retokenizes nothing.
@@ -209,7 +209,10 @@ class _Player:
         self.replies: asyncio.Queue[str | None] = asyncio.Queue()
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Hand out a request, and wait for its reply; the trainer counts its tokens itself."""
+        """Hand out a request and wait for its reply.
+
+        The trainer counts its tokens itself.
+        """
         self.requests.put(request)
         reply = await self.replies.get()
         if reply is None:
@@ -230,7 +233,10 @@ class _Played:
         self.is_over = False
 
     def next_request(self) -> CompletionRequest | None:
-        """Return the machine's next request; None at the end, and raise what ended it out of order."""
+        """Return the machine's next request; None at the end.
+
+        Raise what ended the machine out of order.
+        """
         request = self._player.requests.get()
         if request is None:
             self.is_over = True
@@ -256,7 +262,7 @@ class _Played:
 
 @cache
 def _shared_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of every environment in this process, in a thread that ends with it."""
+    """Return this process's event loop of environments, in a thread."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="carryover-environments", daemon=True).start()
     return loop

@@ -1,4 +1,4 @@
-"""The environment as an OpenEnv server: `reset`, `step` and `state`, a session per client."""
+"""The environment as an OpenEnv server, a session per client."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ OpenEnvironment = Callable[[], BlockEnvironment]
 
 
 def make_app(open_environment: OpenEnvironment, *, max_sessions: int = 64) -> Any:
-    """Return the FastAPI application of OpenEnv's server; its generic client speaks to it.
+    """Return OpenEnv's FastAPI application, for its generic client.
 
     An action is `{"reply": TEXT}`, whose first fenced block runs. An observation holds the `messages` that follow: the
     opening ones after `reset`, then one a reply. Contract and family stand in the metadata of every observation.

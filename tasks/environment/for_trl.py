@@ -1,4 +1,7 @@
-"""The environment in TRL's two interfaces: `environment_factory` for tool calls, `rollout_func` for fenced blocks."""
+"""The environment in TRL's two interfaces.
+
+`environment_factory` is for tool calls, `rollout_func` for fenced blocks.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,7 +66,7 @@ def environment_factory(open_environment: OpenEnvironment) -> Callable[[], TrlEn
 
 
 def training_rows(open_environment: OpenEnvironment, seeds: Iterable[int], *, has_goal: bool) -> list[dict[str, Any]]:
-    """Return a row per seed: its prompt, its seed, and the contract in force.
+    """Return a row per seed: prompt, seed and contract.
 
     `has_goal` writes the goal into the prompt, as `rollout_func` needs; `environment_factory` appends it on reset.
     """
@@ -81,7 +84,7 @@ def training_rows(open_environment: OpenEnvironment, seeds: Iterable[int], *, ha
 def rollout_func(
     open_environment: OpenEnvironment, rows: Sequence[dict[str, Any]], max_new_tokens: int
 ) -> Callable[[list[list[ChatMessage]], Any], dict[str, list[Any]]]:
-    """Return the function that `GRPOTrainer` takes: fenced blocks, whole episodes, the environment's tokens masked.
+    """Return a `rollout_func` of whole episodes, the environment's tokens masked.
 
     `rows` are those of `training_rows`: TRL hands over a prompt without its seed. The reward comes along as `reward`,
     which `environment_reward` reads.

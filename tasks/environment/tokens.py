@@ -1,4 +1,4 @@
-"""Tokens of a conversation, so that nothing which was generated is tokenized again."""
+"""Tokens of a conversation, without tokenizing generated text again."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ def prompt_ids(tokenizer: "PreTrainedTokenizerBase", messages: Sequence[ChatMess
 
 
 def bridge_ids(tokenizer: "PreTrainedTokenizerBase", observation: str, last_id: int | None) -> list[int]:
-    """Return the tokens between a reply and the next one: its end, the observation, the opening of the next.
+    """Return the tokens between a reply and the next one.
 
     `last_id` is the last token of the reply: a model that has written the end of its turn writes it once.
     """

@@ -14,7 +14,7 @@ class ProbedRuntime(Protocol):
         """Start an interpreter."""
 
     def run(self, code: str) -> str:
-        """Run a block and return its output and the text of an error."""
+        """Run a block; return its output and an error's text."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Exclusive use of an interpreter: one thing is done at a time, and closing ends it."""
+"""Exclusive use of an interpreter: one thing at a time."""
 
 import contextlib
 import threading

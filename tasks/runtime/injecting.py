@@ -1,4 +1,4 @@
-"""What `inject` makes of a value: the message that binds it, and its entry for a prompt."""
+"""Messages and prompt entries of injected values."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ class Injector:
         by: By | None = None,
         allow: Iterable[str] | None = None,
     ) -> Prepared:
-        """Return what binds a value, once `install` has bound the classes that it needs.
+        """Return what binds a value, its classes first.
 
         Raise `InjectionError` for one that does not travel, or an invalid name.
         """

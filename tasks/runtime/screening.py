@@ -11,7 +11,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def refusal(code: str, policy: StaticPolicy) -> BlockError | None:
-    """Return why a block is not run at all; None for one that is."""
+    """Return why a block is not run at all, or None."""
     if not code.isascii() and (surrogate := _SURROGATE.search(code)):
         place = f"character {surrogate.start() + 1} is the lone surrogate U+{ord(surrogate[0]):04X}"
         return BlockError("interpreter", "SyntaxError", f"SyntaxError: {place}; write it as an escape")
