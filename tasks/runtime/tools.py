@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import numbers
 import time
 import typing
 from collections.abc import Callable, Mapping
@@ -39,6 +40,12 @@ _JSON_RESULT_LIMIT = 1 << 20
 """Characters of a result that goes as JSON where it may go by memory."""
 _COLLECTING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _CHECKED_TYPES = (str, int, float, bool, list, dict)
+_ACCEPTED: dict[type, Any] = {
+    int: (int, numbers.Integral),
+    float: (int, float, numbers.Real),
+    list: (list, tuple),
+}
+"""What a parameter of a type takes beside its own: numbers of a library's, and a tuple for a list."""
 
 
 class _StoppedByHandError(ToolError):
@@ -119,7 +126,7 @@ class HostTool:
         """Raise for an argument of another type than the parameter's."""
         for name, value in bound.items():
             expected = self._types.get(name, object)
-            if not isinstance(value, (int, float) if expected is float else expected):
+            if not isinstance(value, _ACCEPTED.get(expected, expected)):
                 given = f"{type(value).__name__} {value!r}"[:200]
                 raise ToolInvocationException(f"{self.name}: {name} must be {expected.__name__}, got {given}")
 
@@ -287,9 +294,16 @@ class _Reply(NamedTuple):
 def tell(value: Any) -> str:
     """Return a value as JSON for a trace, else its type."""
     try:
-        return json.dumps(value, default=_type_of)
+        return json.dumps(value, default=_plain_form)
     except (TypeError, ValueError, RecursionError):
         return json.dumps(_type_of(value))
+
+
+def _plain_form(value: Any) -> Any:
+    """Return a number of a library's as Python's own, else the text of a value's type."""
+    if isinstance(value, numbers.Number) and hasattr(value, "item"):
+        return value.item()
+    return _type_of(value)
 
 
 def _type_of(value: Any) -> str:

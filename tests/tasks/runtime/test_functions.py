@@ -144,6 +144,21 @@ def test_objects_are_recorded_by_their_types(interpreter):
     assert json.loads(call.result_json) == {"a": ["<bytes>", "<Point>"]}
 
 
+def add(number: int, share: float, names: list) -> float:
+    """Return a sum."""
+    return float(number + share + len(names))
+
+
+def test_numbers_of_numpy_and_tuples_fit_typed_parameters(interpreter):
+    interpreter.inject("add", add)
+    result = interpreter.run_block("import numpy as np\nadd(np.int64(2), np.float32(0.5), ('a',))")
+    assert result.result == "3.5"
+    (call,) = result.tool_calls
+    assert json.loads(call.arguments_json) == {"number": 2, "share": 0.5, "names": ["a"]}
+    wrong = "import numpy as np\nadd(np.float64(2), 1, [])"
+    assert "number must be int, got float64" in interpreter.run_block(wrong).error.message
+
+
 def test_objects_of_calls_come_back_on_replay(open_one, tmp_path):
     first, second = open_one("persistent"), open_one("persistent")
     for one in (first, second):
