@@ -63,11 +63,7 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
     """Yield the assumptions behind a table of estimates."""
     bases = dict.fromkeys(row.basis for row in rows)
     yield f"Estimated from {'; '.join(bases)}."
-    if not _contracts(plan) <= set(PAPER_CONTRACTS):
-        yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
-    families = {part.train_instances.family for part in plan.parts} - {PAPER_FAMILY}
-    if families:
-        yield f"Nobody has measured {', '.join(sorted(families))} at this scale: each counts as the knapsack."
+    yield from _unmeasured(plan)
     yield f"Hours are at {', '.join(_paces(plan))}."
     asked = sum(row.prompt_tokens + row.completion_tokens for row in rows)
     yield f"Endpoints are asked for about {asked:,} tokens, which is what --max-tokens-total counts."
@@ -76,6 +72,15 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
     if any(row.training_tokens and not row.memory_bytes for row in rows):
         yield UNKNOWN_SHAPE
     yield from _gpu_notes(plan, [row for row in rows if row.trainings])
+
+
+def _unmeasured(plan: StudyPlan) -> Iterator[str]:
+    """Yield what nobody has measured, and what stands in for it."""
+    if not _contracts(plan) <= set(PAPER_CONTRACTS):
+        yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
+    families = {part.train_instances.family for part in plan.parts} - {PAPER_FAMILY}
+    if families:
+        yield f"Nobody has measured {', '.join(sorted(families))} at this scale: each counts as the knapsack."
 
 
 def _contracts(plan: StudyPlan) -> set[str]:

@@ -19,7 +19,7 @@ def name_colour(messages: Sequence[Message]) -> str:
 
 
 def main(contract: str = "persistent") -> str:
-    """Return the answer about a text of 100,000 words, of which no prompt holds more than a piece."""
+    """Return the answer about a text of 100,000 words."""
     text = "grey rain " * 25_000 + "vermilion " + "grey rain " * 25_000
     with Agent(scripted(block(READ), "It is vermilion."), contract=contract) as agent:  # or Agent("name", endpoint=...)
         agent.inject("text", text, description="Too long to print.")

@@ -1,4 +1,4 @@
-"""An agent that directs two others: each has an interpreter of its own, and a frame goes from one to the next."""
+"""An agent that directs two others and hands a frame on."""
 
 import pandas as pd
 

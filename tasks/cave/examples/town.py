@@ -20,7 +20,7 @@ RESIDENT = (
 
 
 def main(watch: TurnWatch | None = None) -> dict[str, str]:
-    """Return what each resident said, after a round in which the weather changes and a place is founded."""
+    """Return the residents' words after a round of changes."""
     with Agent(scripted(block(TOWN), "The town stands."), name="town") as town:
         print(town.ask("Found the town: the weather, and the places by name with their managers."))
         station = town.peer("weather station", model=scripted(*WEATHER_STATION))

@@ -32,7 +32,7 @@ _GENERATORS: dict[str, Callable[[int], list[Case]]] = {
 
 
 def sampled_cases(cases: Sequence[Case], limit: int | None) -> list[Case]:
-    """Return at most so many cases: the first of each tier, then the second of each, in the cases' order."""
+    """Return at most so many cases, evenly over the tiers."""
     if limit is None:
         return list(cases)
     seen: Counter[str] = Counter()

@@ -14,7 +14,7 @@ Columns = dict[str, list[Json]]
 
 
 def data_of_series(option: Mapping[str, Any], series: Mapping[str, Any], place: int) -> tuple[list[Json], list[Json]]:
-    """Return a series' values and categories: by its `encode`, else its own column and the first one.
+    """Return a series' values and categories, by `encode` or column.
 
     Raises:
         ChartError: There is no dataset, or it lacks a column.

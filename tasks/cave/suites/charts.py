@@ -84,7 +84,7 @@ def _axis_number(series: Mapping[str, Any], name: str) -> int:
 
 
 def _data_of(option: Mapping[str, Any], series: Mapping[str, Any], place: int) -> tuple[list[Json], list[Json] | None]:
-    """Return a series' data and its categories: of the option's dataset where it has none of its own."""
+    """Return a series' data and categories, its own or the dataset's."""
     data = series.get("data")
     if data is not None:
         if not isinstance(data, list) or not data:

@@ -42,7 +42,7 @@ def data_intensive_cases(seed: int, years: int = YEARS) -> list[Case]:
 
 
 def data_size_cases(seed: int) -> list[Case]:
-    """Return the same nine tasks over histories of different lengths, for what size costs; the tier is the years."""
+    """Return nine tasks over histories of several lengths, as tiers."""
     cases = []
     for years in SIZES:
         chosen = [case for case in data_intensive_cases(seed, years) if case.number < TASKS_PER_SIZE]
@@ -52,7 +52,7 @@ def data_size_cases(seed: int) -> list[Case]:
 
 
 def _price_history(seed: int, years: int) -> dict[str, list[Any]]:
-    """Return the rows of both tickers by column: weekdays, a random walk whose steps depend on each other."""
+    """Return both tickers' rows by column: correlated random walks."""
     columns: dict[str, list[Any]] = {name: [] for name in ("date", "ticker", "open", "high", "low", "close", "volume")}
     market = random.Random(f"market {seed}")
     days = [date(FIRST_YEAR, 1, 1) + timedelta(days=n) for n in range(366 + 365 * (years - 1) + years // 4)]

@@ -1,4 +1,4 @@
-"""Long conversations whose turns build on each other: two of 20 turns each (arXiv 2601.01569, section 4.2)."""
+"""Long conversations of 20 turns that build on each other (section 4.2)."""
 
 import random
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _BOOKINGS = (
 
 
 def long_horizon_cases(seed: int) -> list[Case]:
-    """Return two conversations with a smart home by relative commands, and two about accounts in whole cents."""
+    """Return two conversations with a smart home, two about accounts."""
     tiers = {"smart_home": (_home, _ROOMS), "financial_account": (_bank, _ACCOUNTS)}
     cases = []
     for tier, (open_world, names) in tiers.items():

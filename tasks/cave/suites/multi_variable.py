@@ -1,4 +1,4 @@
-"""Many variables at once: five tiers of 5 to 25, five cases of three turns each (arXiv 2601.01569, section 4.2)."""
+"""Many variables at once, in five tiers of 5 to 25."""
 
 import random
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ NAMES = tuple(f"{owner}_{thing}" for owner in WORDS for thing in _THINGS)
 
 
 def multi_variable_cases(seed: int, turn_count: int = TURN_COUNT) -> list[Case]:
-    """Return 15 turns per tier; each turn touches one variable in five, and the others are there to be confused."""
+    """Return 15 turns per tier, each on one variable in five."""
     return [_case(count, number, seed, turn_count) for count in TIERS for number in range(CASES_PER_TIER)]
 
 

@@ -1,4 +1,4 @@
-"""Turns drawn from templates, which lie in `*.toml` beside this file: a question, and its golden program."""
+"""Turns from templates in `*.toml`: questions and golden programs."""
 
 import random
 import tomllib
@@ -15,7 +15,7 @@ Values = Callable[[random.Random], Mapping[str, object]]
 
 
 def read_draws(suite: str, section: str, values: Values) -> list[Draw]:
-    """Return a draw per template of a section: question, golden program, and how data are fetched, where it says."""
+    """Return a draw per template: question, golden program, data's source."""
     return [partial(_fill, template, values) for template in _read_templates(suite)[section]]
 
 

@@ -1,4 +1,4 @@
-"""Type proficiency: three turns on one variable of a kind, counts as in arXiv 2601.01569, section 4.2."""
+"""Type proficiency: three turns per variable (arXiv 2601.01569, section 4.2)."""
 
 import math
 import random
@@ -63,7 +63,7 @@ _SCIENTIFIC: dict[str, Make] = {
 
 
 def type_cases(seed: int) -> list[Case]:
-    """Return 36 turns on plain values, 36 on objects and 42 on arrays and frames, three to a case."""
+    """Return 36 turns on values, 36 on objects, 42 on arrays."""
     tiers = {
         "simple": [kind for kind in _SIMPLE.items() for _ in range(2)],
         "object": [kind for kind in _OBJECT.items() for _ in range(2)],

@@ -16,7 +16,7 @@ CUSTOMERS = ("ana", "bo", "cem")
 
 
 class Host:
-    """State that functions read and change: the public methods of a subclass; all that it holds is checked."""
+    """State that public methods read and change; all of it is checked."""
 
     acting: tuple[str, ...]
     """Functions that change it."""
