@@ -23,7 +23,7 @@ def made(monkeypatch):
 
 def test_a_foreign_runtime_is_probed_by_its_own_python(made):
     report = probe(made, "made", NAMES | {"temporary file": CHANNELS["temporary file"]})
-    assert report.version.startswith("pip ")
+    assert report.version.startswith("pytest ")
     assert report.events == ["block", "error", "resume", "reset", "kill"]
     assert report.channels["global"] == {
         "block": "kept", "error": "kept", "resume": "kept", "reset": "lost", "kill": "lost",
