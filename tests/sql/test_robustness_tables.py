@@ -22,6 +22,17 @@ def test_imported_episodes_without_a_training_seed_are_pairs(warehouse):
     assert (row["pair_count"], row["ratio_of_all"]) == (1, 2.0)
 
 
+def test_one_endless_episode_moves_means_and_no_median(warehouse):
+    play(warehouse, "P->P", [1000, 1000, 1000], score=1.0)
+    play(warehouse, "P->S", [2000, 2000], score=0.9)
+    warehouse.episode("P->S", "i2", prompt_tokens=25_900, completion_tokens=100, score=0.0, finish_reason="max_turns")
+    (ratios,) = warehouse.table("token_sensitivity")
+    assert (ratios["ratio_of_all"], ratios["ratio_of_finished"], ratios["median_ratio"]) == (10.0, 2.0, 2.0)
+    (cell,) = [row for row in warehouse.table("cells") if row["condition"] == "P->S"]
+    assert (cell["mean_tokens"], cell["median_tokens"], cell["mean_tokens_of_ended"]) == (10_000.0, 2000.0, 2000.0)
+    assert (round(cell["score_pct"], 6), cell["median_score_pct"], cell["ended_count"]) == (60.0, 90.0, 2)
+
+
 def test_two_seeds_of_one_contract_show_chance_in_contrasts(warehouse):
     for seed, stateless in ((1, [1000, 2000]), (2, [1000, 1000])):
         play(warehouse, "P->P", [500, 500], training_seed=seed)
