@@ -46,7 +46,7 @@ CAVE = {
 
 def test_every_sql_file_has_its_exact_rows_written_down():
     on_disk = {str(path.relative_to(SQL).with_suffix("")) for path in SQL.rglob("*.sql")}
-    statements = {name for name in on_disk if not name.startswith(("migrations/", "commands/", "macros/"))}
+    statements = {name for name in on_disk if not name.startswith(("migrations/", "commands/", "macros/", "viewer/"))}
     by_hand = {*EXPECTED, *BROKEN, *LATEST, *FOUR_CONTRACTS, *REPAIR, *DOSES, *SIDES, *SCRIPTS, *FAMILIES, *CAVE}
     assert by_hand == statements
 
