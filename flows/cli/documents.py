@@ -1,5 +1,7 @@
 """Figures and the report as files."""
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,7 +36,12 @@ def write_report(warehouse: Warehouse, plan_digest: str, path: Path) -> Path:
     """Write the viewer's pages on a plan as HTML; return the path.
 
     The file holds no traces.
+
+    Raises:
+        FileNotFoundError: Its folder does not exist; a mistyped path makes none.
     """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     write_report_file(ask_of(warehouse), plan_digest, path)
     return path
 

@@ -60,7 +60,7 @@ EXITS = {
     "questions --write NOWHERE": (1, "No such file"),
     "questions --write NOTES": (1, "asks none of these questions; give a copy of sql/questions.md"),
     # episode, diff, merge, doctor
-    "episode": (2, "Missing argument 'episode_id'"),
+    "episode": (1, "name an episode: its id, or --cell and --instance"),
     "episode zzz": (1, "no episode starts with 'zzz'"),
     "episode zzz --plan nope": (1, "no run of plan 'nope'"),
     "diff 1": (2, "Missing argument 'second_run'"),
