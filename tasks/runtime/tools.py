@@ -301,8 +301,9 @@ def tell(value: Any) -> str:
 
 def _plain_form(value: Any) -> Any:
     """Return a number of a library's as Python's own, else the text of a value's type."""
-    if isinstance(value, numbers.Number) and hasattr(value, "item"):
-        return value.item()
+    as_own = getattr(value, "item", None)
+    if isinstance(value, numbers.Number) and as_own is not None:
+        return as_own()
     return _type_of(value)
 
 
