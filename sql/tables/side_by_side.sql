@@ -28,7 +28,11 @@ ratios as (
     select
         base, bucket,
         if(analysis = 'interaction_ratio', 'interaction', train_a || ' on ' || runtime_a) as name,
-        { estimate: max(estimate) filter (interval_kind = 'percentile'), low: arg_max(low, high - low), high: arg_max(high, high - low) } as ratio
+        {
+            estimate: max(estimate) filter (interval_kind = 'percentile'),
+            low: arg_max(low, high - low),
+            high: arg_max(high, high - low)
+        } as ratio
     from main.statistics
     where plan_digest = $plan_digest
         and variant = 'main' and visibility = 'declared' and header = 'names'

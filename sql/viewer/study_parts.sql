@@ -1,10 +1,10 @@
 -- Whether a plan has trainings to show, and the warehouse a comparison of suites.
 select
-    exists (
+    exists(
         select 1
         from training_examples
         inner join episodes on training_examples.episode_id = episodes.episode_id
         where episodes.plan_digest = $plan_digest
     ) as has_training,
-    exists (select 1 from cave_turns) as has_suites
+    exists(select 1 from cave_turns) as has_suites
 order by has_training
