@@ -7,10 +7,11 @@ import time
 import pandas as pd
 import pytest
 
+from carryover.tasks.agent.protocol import Completion
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.asking import employ, language_model
 from carryover.tasks.cave.scripted import block, scripted, scripted_by
-from carryover.tasks.traces.vocabulary import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason, TokenSource
 
 REPLIES = """\
 replies = [helper.ask(f"Double {number}.", give={"number": number}, take="doubled") for number in (1, 2, 3)]
@@ -28,17 +29,18 @@ class Slow:
     """A model that never replies in time."""
 
     model_name = "slow"
-    token_source = "server"
+    token_source: TokenSource = "server"
 
     def __init__(self):
         self.cancelled_count = 0
 
-    async def complete(self, request):
+    async def complete(self, request) -> Completion:
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             self.cancelled_count += 1
             raise
+        raise AssertionError("nobody waits a minute")
 
 
 def test_block_goes_on_with_what_helpers_replied(open_agent, watched, either_runtime):

@@ -170,6 +170,7 @@ def test_interrupted_block_is_left_out_at_resume(open_agent, save_file, fork_tre
             assert time.perf_counter() - started < 20
             assert resumed.retrieve("b") == 2
             restored = resumed.restored
+            assert restored is not None
     finally:
         runtime.close()
     assert heard == [(1, 2), (2, 2)]

@@ -271,11 +271,14 @@ def test_live_object_is_given_again_at_resume(open_agent, save_file, fork_tree):
     again = Shop()
     model = scripted(block("count = shop.sell('tea')"), "Sold.", block("count = shop.sell('milk')"), "Sold.")
     with Agent.resume(save_file, model, functions={"shop": again}, runtime=fork_tree) as resumed:
+        assert resumed.restored is not None
         assert resumed.restored.is_exact
         assert (resumed.retrieve("count"), again.sold) == (1, [])
         resumed.ask("Sell milk.")
         assert (shop.sold, again.sold) == (["tea"], ["milk"])
-        assert resumed.runtime.interpreter.run_block("shop.sold").error.type == "AttributeError"
+        error = resumed.runtime.interpreter.run_block("shop.sold").error
+        assert error is not None
+        assert error.type == "AttributeError"
 
 
 def test_live_object_that_is_not_given_again_is_named(open_agent, save_file, fork_tree):
@@ -283,6 +286,8 @@ def test_live_object_that_is_not_given_again_is_named(open_agent, save_file, for
     agent.inject("shop", Shop(), by="reference")
     agent.ask("Sell tea.")
     with Agent.resume(save_file, scripted("Done."), runtime=fork_tree) as resumed:
+        assert resumed.restored is not None
         assert resumed.restored.missing_functions == ("shop",)
         error = resumed.runtime.interpreter.run_block("shop.sell('milk')").error
+        assert error is not None
         assert "shop is not there any more" in error.message

@@ -78,7 +78,7 @@ def test_a_night_that_says_the_same_is_identical():
 
 
 def test_base_that_no_contract_trained_has_a_baseline():
-    untrained = {"train_contract": None, "training_seed": None}
+    untrained: dict[str, Any] = {"train_contract": None, "training_seed": None}
     (row,) = judge(play("study", **untrained), play("night-1", **untrained))
     assert (row.verdict, row.pair_count, row.unpaired_count) == ("identical", 12, 0)
 

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import sqlite3
 import sys
+from typing import Any
 
 import pytest
 
@@ -145,8 +146,10 @@ def test_attribute_that_holds_a_module_is_refused(interpreter):
 def test_forged_call_reaches_no_private_name(name):
     references = References()
     references.share("light", Light("hall"), None)
+    found = references.find(f"light.{name}")
+    assert found is not None
     with pytest.raises(ToolError, match=f"'Light' object has no attribute '{name}'"):
-        references.find(f"light.{name}").call([], {}, None)
+        found.call([], {}, None)
 
 
 @pytest.mark.parametrize("value", [sys, House, (lambda: 0).__code__, sys._getframe()])
@@ -159,8 +162,10 @@ def test_generator_offers_iteration_alone():
     assert shape_of((number for number in ()), None).methods == ()
     references = References()
     references.share("numbers", (number for number in range(2)), None)
+    found = references.find("numbers.gi_frame")
+    assert found is not None
     with pytest.raises(ToolError, match="no attribute 'gi_frame'"):
-        references.find("numbers.gi_frame").call([], {}, None)
+        found.call([], {}, None)
 
 
 def test_allowed_names_bound_what_a_block_reaches(open_one, house):
@@ -196,7 +201,7 @@ def test_uses_count_as_tool_calls(open_one, house):
 
 def test_block_holds_a_bounded_number_of_objects(monkeypatch):
     monkeypatch.setattr("carryover.tasks.runtime.references._HELD_LIMIT", 3)
-    refer = References().granting(None, {})
+    refer: Any = References().granting(None, {})
     lights = [Light(name) for name in "abcd"]
     assert [refer(light)[1] for light in lights[:3]] == ["Light"] * 3
     assert refer(lights[0])[0] == "Light#0.0"

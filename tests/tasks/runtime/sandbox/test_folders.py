@@ -28,7 +28,9 @@ def test_mounted_folder_leaves_the_host_alone(tmp_path):
     kept.write_text("x")
     folders = ScratchFolders(RuntimeSpec(scratch_limit_bytes=1 << 20), "bwrap+seccomp")
     assert folders.base == []
-    folders.remove(folders.make()._replace(path=str(tmp_path)))
+    made = folders.make()
+    assert made is not None
+    folders.remove(made._replace(path=str(tmp_path)))
     assert kept.exists()
 
 

@@ -8,6 +8,7 @@ import io
 import ipaddress
 import re
 import types
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -55,7 +56,7 @@ SERIES = [
 ]
 
 
-def travelled(value, known=None):
+def travelled(value, known=None) -> Any:
     """Return a value as it arrives on the other side, which knows some classes."""
     encoded = encode(value, known)
     content = memoryview(bytearray(encoded.size))
@@ -226,7 +227,7 @@ def test_value_of_pythons_library_arrives_equal(value):
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_subclasses_of_arrays_keep_their_class():
-    records = np.rec.array([(1, "a")], names="number,text")
+    records = np.rec.fromrecords([(1, "a")], dtype=[("number", "i8"), ("text", "U1")])
     assert (travelled(records).number == [1]).all()
     assert (travelled(np.matrix([[1, 2]])) == np.matrix([[1, 2]])).all()
 
