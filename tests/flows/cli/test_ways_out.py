@@ -103,7 +103,7 @@ def test_files_that_messages_name_exist():
     assert {name: place for name, place in named.items() if not (ROOT / name).exists()} == {}
 
 
-WITHOUT_DATA = {("probe",), ("schema",), ("serve",)}
+WITHOUT_DATA = {("family", "check"), ("family", "new"), ("probe",), ("schema",), ("serve",)}
 """Commands that read no data folder."""
 
 
