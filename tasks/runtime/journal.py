@@ -75,8 +75,13 @@ class Ran:
     kind: Literal["ran"] = "ran"
 
     @property
-    def was_interrupted(self) -> bool:
-        """Whether the block was interrupted, by time or hand."""
+    def ended_anywhere(self) -> bool:
+        """Whether the block was interrupted at a place that running it again does not find.
+
+        One that was stopped by hand in a tool call stops at that call again.
+        """
+        if any(reply.kept[:2] == ("error", INTERRUPTED) for reply in self.replies):
+            return False
         last_line = (self.observed.error or "").rpartition("\n")[2]
         return last_line.partition(":")[0] == INTERRUPTED
 

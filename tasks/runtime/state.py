@@ -253,9 +253,9 @@ class EpisodeState:
     def _run_again(self, entry: Ran) -> list[Difference]:
         """Run a recorded block again; return what differs.
 
-        An interrupted one is left out: it would be interrupted elsewhere.
+        One that its time limit interrupted is left out: it would be interrupted elsewhere.
         """
-        if entry.was_interrupted:
+        if entry.ended_anywhere:
             self.journal.append(entry)
             return [Difference(entry.block.step, "interrupted", "ran until it was interrupted", "not run again")]
         answers = RecordedAnswers(entry.replies)
