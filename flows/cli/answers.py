@@ -75,7 +75,7 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
 
 
 def _unmeasured(plan: StudyPlan) -> Iterator[str]:
-    """Yield what nobody has measured, and what stands in for it."""
+    """Yield a note per assumption that no measurement supports."""
     if not _contracts(plan) <= set(PAPER_CONTRACTS):
         yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
     families = {part.train_instances.family for part in plan.parts} - {PAPER_FAMILY}

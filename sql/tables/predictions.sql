@@ -1,4 +1,5 @@
--- Predictions of section 5, if persistence were a mere runtime scaffold: three of the paper and one of ours, judged
+-- Section 5 predicts results for the case that models do not learn persistence.
+-- This table judges its three predictions, and one of ours.
 with predictions (prediction, subject, statement, source, a, b, is_one_sided) as (
     values
         (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens', 'section 5',

@@ -39,7 +39,7 @@ class ZstandardMember:
         """Return the member's decompressed bytes.
 
         Raises:
-            NotImplementedError: pyarrow is missing.
+            NotImplementedError: pyarrow is missing; `zipfile` raises the same for a method that it cannot read.
         """
         info = self._archive.getinfo(self.name)
         file = cast(IO[bytes], self._archive.fp)
