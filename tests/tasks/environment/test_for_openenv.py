@@ -1,7 +1,6 @@
 """OpenEnv's own server and client play what the environment plays."""
 
 import json
-import os
 import socket
 import subprocess
 from pathlib import Path
@@ -10,22 +9,16 @@ import pytest
 
 from carryover.tasks.environment.block_environment import BlockEnvironment
 from tests.tasks.environment.openenv_session import REPLIES
-from tests.tasks.probe.foreign_environments import provide_runtime
+from tests.tasks.probe.foreign_environments import checkout_variables, provide_runtime
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
-ROOT = Path(__file__).parents[3]
 SESSION = Path(__file__).with_name("openenv_session.py")
 
 
 @pytest.fixture(scope="module")
 def foreign_runtime(tmp_path_factory):
     """A Python that has OpenEnv, and the environment variables under which it imports the checkout."""
-    links = tmp_path_factory.mktemp("links")
-    (links / "carryover").mkdir()
-    (links / "carryover" / "__init__.py").symlink_to(ROOT / "flows" / "api" / "__init__.py")
-    for room in ("flows", "tasks", "storage", "sql"):
-        (links / "carryover" / room).symlink_to(ROOT / room)
-    return provide_runtime("openenv") / "python", {**os.environ, "PYTHONPATH": f"{links}:{ROOT}"}
+    return provide_runtime("openenv") / "python", checkout_variables(tmp_path_factory.mktemp("links"))
 
 
 def free_port():

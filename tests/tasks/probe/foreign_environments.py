@@ -5,16 +5,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from tests.tasks.serving.vllm_environment import is_offered
 
+ROOT = Path(__file__).parents[3]
+CORE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+"""What the checkout itself imports there."""
 REQUIREMENTS = {
     "smolagents": ("smolagents==1.26.0",),
     "openenv": ("openenv==0.10.0", "smolagents==1.26.0"),
     "pydantic-monty": ("pydantic-monty==1.4.0",),
     "rlms": ("rlms==0.1.3",),
     "mcp-python": ("mcp-python==0.1.4", "mcp<2"),
+    "mcp": ("mcp==2.3.0", *CORE),
+    "mcp-1": ("mcp==1.30.0", *CORE),
 }
 
 
@@ -44,3 +50,13 @@ def provide_runtime(name: str) -> Path:
                 raise
             shutil.rmtree(unfinished)
     return folder / "bin"
+
+
+def checkout_variables(folder: Path) -> dict[str, str]:
+    """Return environment variables under which another Python imports the checkout; `folder` gets links to it."""
+    links = folder / "carryover"
+    links.mkdir()
+    (links / "__init__.py").symlink_to(ROOT / "flows" / "api" / "__init__.py")
+    for room in ("flows", "tasks", "storage", "sql"):
+        (links / room).symlink_to(ROOT / room)
+    return {**os.environ, "PYTHONPATH": f"{folder}:{ROOT}"}
