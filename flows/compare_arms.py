@@ -12,7 +12,7 @@ from carryover.tasks.train_arms import prepare_lessons, served_plans, train_arm
 
 @flow("arms")
 def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
-    """Play suites under five arms: endpoint, trained small models or oracle.
+    """Play suites under six arms: endpoint, trained small models or oracle.
 
     What has landed is not played again.
 

@@ -38,7 +38,7 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
     failed = 0
     episodes = missing_case_episodes(plan, suite, arm)
     zone = LandingZone(open_folders().landing)
-    runtime = open_runtime(plan.spec.runtime)
+    runtime = open_runtime(ARMS[arm].runtime_spec(plan.spec.runtime))
     setting = Setting(plan.spec, runtime, run_id, plan.digest, plan.scale, plan.concurrency, plan.instruction)
     try:
         with progress_bar(f"{suite}, {arm}", len(episodes), "episodes") as advance:

@@ -40,7 +40,7 @@ def reevaluate(context: typer.Context) -> None:
 
 
 def run_suites(context: typer.Context) -> None:
-    """Play suites under five arms: endpoint, trained small models or oracle."""
+    """Play suites under six arms: endpoint, trained small models or oracle."""
     from carryover.flows.compare_arms import compare_arms
 
     start_flow(context, compare_arms)

@@ -44,7 +44,7 @@ app.command("import")(trace_commands.import_traces)
 app.command()(machine_commands.worker)
 app.command()(machine_commands.doctor)
 
-cave = typer.Typer(help="CaveAgent's studies: suites under five arms.", no_args_is_help=True, rich_markup_mode=None)
+cave = typer.Typer(help="CaveAgent's studies: suites under six arms.", no_args_is_help=True, rich_markup_mode=None)
 cave.command("run", context_settings=flow_commands.PASSED_ON)(flow_commands.run_suites)
 cave.command("tables")(cave_commands.cave_tables)
 cave.command()(cave_commands.rewards)

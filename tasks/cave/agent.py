@@ -27,7 +27,7 @@ from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_abo
 from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
 from carryover.tasks.cave.speaker import DEFERRED, CaveSpeaker, LoopState, question_limits
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.engine import BusyError
 from carryover.tasks.runtime.gate import By, RunsIn
 from carryover.tasks.runtime.inside.tools import ToolInvocationException
@@ -72,7 +72,7 @@ class Agent:
         skills: Path | str | None = None,
         save_to: Path | str | None = None,
         runtime: Runtime | None = None,
-        contract: str = ContractName.PERSISTENT,
+        contract: str | Contract = ContractName.PERSISTENT,
         tells_surroundings: bool = True,
     ) -> None:
         """Open the interpreter; raise `ValueError` for a model name without an endpoint.
@@ -94,7 +94,8 @@ class Agent:
             skills: Folder of Agent Skills: one folder with a `SKILL.md` for each.
             save_to: File that is written before and after every block; `Agent.resume` goes on from it.
             runtime: A worker's runtime to share; it stays open. Default: one of the agent's own.
-            contract: What becomes of names after a block; `stateless` binds injected objects anew before each.
+            contract: What becomes of names after a block; `stateless` binds injected objects anew before each. A
+                `Contract` of your own says more, e.g. about files.
             tells_surroundings: Tell the model which files, network, time and libraries its blocks have.
         """
         if backend is not None:
@@ -121,7 +122,7 @@ class Agent:
         self.worker = runtime or open_runtime(spec.runtime.with_folder())
         salt = secrets.token_hex(8) if name is None else ""
         opened = self.worker.open_interpreter(
-            CONTRACTS[contract],
+            CONTRACTS[contract] if isinstance(contract, str) else contract,
             {},
             instance_id=self.loop_state.name,
             salt=salt,
@@ -345,7 +346,7 @@ class Agent:
             options: Further arguments of `Agent`; without `save_to` the resumed agent writes no file.
         """
         saved = SavedAgent.read(Path(path))
-        kept = {"spec": saved.spec, "name": saved.loop_state.name, "contract": saved.journal.contract.name}
+        kept = {"spec": saved.spec, "name": saved.loop_state.name, "contract": saved.journal.contract}
         agent = cls(model, **(kept | options))
         offered = {**(functions or {}), **({"use_skill": agent._use_skill} if agent.skills else {})}
         try:

@@ -179,7 +179,7 @@ class CaveTurnRow(Row, table="cave_turns", key=("episode_id", "question")):
     question: int
     """Counted from 1 over the turns of the case."""
     arm: str
-    """How the model acts: `persistent_code`, `stateless_code`, `code_act`, `json` or `json_python`."""
+    """How the model acts: `persistent_code`, `stateless_code`, `code_act`, `code_to_file`, `json` or `json_python`."""
     instruction: str
     """Factor of the prompt in force, e.g. `parallel`, or `none`."""
     model_name: str

@@ -11,7 +11,7 @@ import pytest
 from carryover.storage.warehouse.reader import Warehouse
 from tests.flows.flow_process import run_flow
 
-ARMS = ("persistent_code", "stateless_code", "code_act", "json", "json_python")
+ARMS = ("persistent_code", "stateless_code", "code_act", "code_to_file", "json", "json_python")
 SMALL = ("--suites", "multi_variable", "--case-limit", "2", "--replicates", "2")
 
 
@@ -59,7 +59,7 @@ def test_table_3_stands_beside_the_published_one(home):
 def test_rewards_are_exported_per_turn(home, tmp_path):
     run_flow(home, f"cave rewards {tmp_path}/rewards.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "rewards.jsonl").read_text().splitlines()]
-    assert len(rows) == 5 * 2 * 2
+    assert len(rows) == len(ARMS) * 2 * 2
     for row in rows:
         replies = sum(message["role"] == "assistant" for message in row["messages"])
         assert [reward["reward"] for reward in row["rewards"]] == [1, 1, 1]

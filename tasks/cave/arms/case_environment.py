@@ -27,6 +27,13 @@ _TOLD = (
     "answer tells counts: end it with a block tagged `json` that holds an object with the new value of each variable "
     "that changed, in the form in which it is read."
 )
+_FILES = (
+    "The task's variables and data are files in the working directory, which stay from block to block: NAME.json "
+    "holds a variable as JSON, NAME.csv a table. Whatever is said above, only what the JSON files hold at the end "
+    "counts: write a variable that changed back to its file, in the form in which it was."
+)
+_READ_TEXT = "Return a variable of the task as JSON: arrays and sets as lists, frames by column, objects by field."
+_WRITE_TEXT = "Replace a variable of the task; give its new value in the form in which it is read."
 _JSON_BLOCK = re.compile(r"^```json\s*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -41,25 +48,35 @@ class CaseEnvironment:
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """Return the first turn's functions, with a store for variables if needed."""
-        stored = self.world.variables and not self.arm.keeps_variables
         later = {name for turn in self.case.turns[1:] for name in turn.added}
         first = {name: function for name, function in self.world.functions.items() if name not in later}
-        if not stored:
-            return first
-        if self.arm.tells_results:
-            return {**first, READ: self._read}
-        return {**first, READ: self._read, WRITE: self._write}
+        has_store = self.world.variables and not self.arm.keeps_variables and not self.arm.has_files
+        if has_store:
+            first[READ] = self._reader()
+        if has_store and not self.arm.tells_results:
+            first[WRITE] = self._writer()
+        return first
+
+    def files(self) -> dict[str, bytes]:
+        """Return the variables and data as files: JSON, and frames of data as CSV."""
+        files = {f"{name}.csv": frame.to_csv(index=False).encode() for name, frame in self.world.data.items()}
+        for name, value in self._first.items():
+            files[f"{name}.json"] = json.dumps(as_json(value)).encode()
+        return files
 
     def instructions(self) -> str:
         """Return the further lines of the system message."""
         parts = [self.case.instructions]
+        described = self.world.descriptions
         if self.world.variables and not self.arm.keeps_variables:
-            parts.append(_TOLD if self.arm.tells_results else _STORED)
+            parts.append(self._access())
         if self.world.variables and not self.arm.is_injected:
-            described = self.world.descriptions
             entries = list(map(source_of, self.world.types))
             entries += [describe(name, value, described.get(name, "")).text for name, value in self._first.items()]
             parts.append("Variables of the task:\n" + "\n".join(entries))
+        if self.arm.has_files and self.world.data:
+            entries = [describe(name, value, described.get(name, "")).text for name, value in self.world.data.items()]
+            parts.append("Data of the task:\n" + "\n".join(entries))
         return "\n".join(part for part in parts if part)
 
     def take_told(self, answer: str) -> None:
@@ -72,6 +89,14 @@ class CaseEnvironment:
         for name in self._first.keys() & set(told if isinstance(told, dict) else ()):
             with contextlib.suppress(Exception):  # a value of an odd form is a wrong one
                 self._write(name, told[name])
+
+    def take_files(self, read: Callable[[str], bytes]) -> None:
+        """Take variables' values from their files, as `read` returns them."""
+        for name in self._first:
+            try:
+                self._write(name, json.loads(read(f"{name}.json")))
+            except Exception as error:  # noqa: BLE001 - a missing or odd file is a wrong value
+                self.world.variables[name] = {"not retrieved": str(error)}
 
     def wrong_names(self, expected: Expected) -> list[str]:
         """Return the names whose state is wrong, or why it is unreadable."""
@@ -91,15 +116,29 @@ class CaseEnvironment:
                 missing.append(f"{call.function}({call.arguments})")
         return missing
 
-    def _read(self, name: str) -> Json:
-        """Return a variable as JSON.
+    def _access(self) -> str:
+        """Return how the variables are read and given back."""
+        if self.arm.has_files:
+            return _FILES
+        if self.arm.tells_results:
+            return _TOLD
+        return _STORED
 
-        Arrays and sets as lists, frames by column, objects by field.
-        """
-        return as_json(self.world.variables[self._known(name)])
+    def _reader(self) -> Callable[[str], Json]:
+        def read(name: str) -> Json:
+            return as_json(self.world.variables[self._known(name)])
+
+        read.__doc__ = _READ_TEXT  # models read it
+        return read
+
+    def _writer(self) -> Callable[[str, Any], None]:
+        def write(name: str, value: Any) -> None:
+            self._write(name, value)
+
+        write.__doc__ = _WRITE_TEXT
+        return write
 
     def _write(self, name: str, value: Any) -> None:
-        """Replace a variable; give its value in the form of reading."""
         self.world.variables[self._known(name)] = from_json(value, self._first[self._known(name)])
 
     def _known(self, name: str) -> str:

@@ -1,16 +1,33 @@
 """Token costs of each arm, drawn from the rows of `sql/tables/cave_costs.sql`."""
 
 import io
+from typing import NamedTuple
 
 import polars as pl
 
-from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.tokens import TOKENIZER
 
+
+class _Panel(NamedTuple):
+    """A suite's tokens by a column."""
+
+    suite: str
+    column: str
+    title: str
+
+
 _PANELS = (
-    ("token_efficiency", "turn", "tokens of a conversation by its n-th turn"),
-    ("data_sizes", "data_row_count", "tokens of a data task by rows of data"),
+    _Panel("token_efficiency", "turn", "tokens of a conversation by its n-th turn"),
+    _Panel("data_sizes", "data_row_count", "tokens of a data task by rows of data"),
+    _Panel("long_horizon", "turn", "tokens of a long conversation by its n-th turn"),
 )
+_CALLS = _Panel("bfcl", "category", "tokens of a BFCL task by category")
+"""Tasks of one or a few independent calls; drawn in no panel."""
+_LISTED_TURNS = 10
+"""Turns of a panel's table, evenly spaced, where it has more."""
+REFERENCE: ArmName = "persistent_code"
+CALLS: ArmName = "json"
 
 
 def draw_costs(rows: pl.DataFrame) -> str:
@@ -19,15 +36,15 @@ def draw_costs(rows: pl.DataFrame) -> str:
     from matplotlib.figure import Figure
 
     with rc_context({"svg.hashsalt": "costs", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
-        for axes, (suite, column, title) in zip(figure.subplots(1, len(_PANELS)), _PANELS, strict=True):
-            of_suite = rows.filter(pl.col("suite") == suite).sort(column)
+        figure = Figure(figsize=(13, 3.6), layout="constrained")
+        for axes, panel in zip(figure.subplots(1, len(_PANELS)), _PANELS, strict=True):
+            of_suite = rows.filter(pl.col("suite") == panel.suite).sort(panel.column)
             for arm in ARMS:
                 line = of_suite.filter(pl.col("arm") == arm)
-                axes.plot(line[column], line["mean_total_tokens"], marker="o", markersize=3, label=arm)
-            if suite == "data_sizes":
+                axes.plot(line[panel.column], line["mean_total_tokens"], marker="o", markersize=3, label=arm)
+            if panel.suite == "data_sizes":
                 axes.set(xscale="log", yscale="log")
-            axes.set(title=title, xlabel=column.replace("_", " "), ylabel="prompt and completion tokens")
+            axes.set(title=panel.title, xlabel=_label(panel), ylabel="prompt and completion tokens")
             axes.legend(fontsize="small", frameon=False)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
@@ -42,11 +59,42 @@ def cost_page(rows: pl.DataFrame) -> str:
         f"Played by: {models}. The oracle's tokenizer: {TOKENIZER}.",
         "![](cave_costs.svg)",
     ]
-    for suite, column, title in _PANELS:
-        of_suite = rows.filter(pl.col("suite") == suite)
-        table = of_suite.pivot("arm", index=column, values="mean_total_tokens", aggregate_function="mean").sort(column)
-        arms = [arm for arm in ARMS if arm in table.columns]
-        lines = [f"| {column.replace('_', ' ')} | {' | '.join(arms)} |", "|---" * (len(arms) + 1) + "|"]
-        lines += [f"| {' | '.join(f'{value:,.0f}' for value in row)} |" for row in table.select(column, *arms).rows()]
-        parts += [f"## {title.capitalize()}", "\n".join(lines)]
-    return "\n\n".join(parts) + "\n"
+    for panel in (*_PANELS, _CALLS):
+        table = _table(rows, panel)
+        if table.height:
+            parts += [f"## {panel.title.capitalize()}", _listed(table, panel), _dearer(table, panel)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _table(rows: pl.DataFrame, panel: _Panel) -> pl.DataFrame:
+    """Return a suite's mean tokens, a column per arm."""
+    of_suite = rows.filter(pl.col("suite") == panel.suite)
+    table = of_suite.pivot("arm", index=panel.column, values="mean_total_tokens", aggregate_function="mean")
+    arms = [arm for arm in ARMS if arm in table.columns]
+    return table.select(panel.column, *arms).sort(panel.column)
+
+
+def _listed(table: pl.DataFrame, panel: _Panel) -> str:
+    _, *arms = table.columns
+    step = -(-table.height // _LISTED_TURNS)
+    lines = [f"| {_label(panel)} | {' | '.join(arms)} |", "|---" * (len(arms) + 1) + "|"]
+    for first, *counts in table[step - 1 :: step].rows():
+        shown = f"{first:,}" if isinstance(first, int) else first
+        cells = [shown, *(f"{count:,.0f}" for count in counts)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _dearer(table: pl.DataFrame, panel: _Panel) -> str:
+    """Return where injected objects cost more than native calls; empty if nowhere."""
+    if not {REFERENCE, CALLS} <= set(table.columns):
+        return ""
+    dearer = table.filter(pl.col(REFERENCE) > pl.col(CALLS))
+    if not dearer.height:
+        return ""
+    ratio = dearer[REFERENCE].sum() / dearer[CALLS].sum()
+    return f"Here `{REFERENCE}` costs {ratio:.2f} times `{CALLS}` in {dearer.height} of {table.height} lines."
+
+
+def _label(panel: _Panel) -> str:
+    return panel.column.replace("_", " ")

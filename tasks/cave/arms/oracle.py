@@ -18,6 +18,11 @@ from carryover.tasks.traces.vocabulary import ContractName, TokenSource
 
 MODEL_NAME = "oracle"
 DONE = "Done."
+_READING = f"{READ}('{{}}')"
+_READING_FILE = "json.loads(Path('{}.json').read_text())"
+_WRITING = f"{WRITE}('{{name}}', {{value}})"
+_WRITING_FILE = "_ = Path('{name}.json').write_text(json.dumps({value}))"
+_PRINTING = "print({value})"
 Scripted = str | tuple[Call, ...]
 """A reply as text, or as native calls."""
 
@@ -82,7 +87,6 @@ def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
     """
     rebuilt: set[str] = set()
     before = case.world.state()
-    give_back = _printing_lines if arm.tells_results else _writing_lines
     for turn, expected in zip(case.turns, case.expected, strict=True):
         program = turn.golden.replace(STAGE, "")
         if arm.keeps_variables:
@@ -90,7 +94,7 @@ def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
             continue
         changed = _changed(expected, before, case)
         opening = _opening_lines(case, arm, turn, rebuilt)
-        yield [block("\n".join([*opening, program, *give_back(case, changed)]))]
+        yield [block("\n".join([*opening, program, *_closing_lines(case, arm, changed)]))]
         if arm.contract is ContractName.PERSISTENT:
             rebuilt |= {*_used(turn, case.world.variables), *changed}
         before = expected.state
@@ -103,24 +107,27 @@ def _opening_lines(case: Case, arm: Arm, turn: Turn, rebuilt: set[str]) -> list[
     """
     variables = case.world.variables
     lines: list[str] = []
-    if not arm.is_injected:
-        kinds = () if rebuilt else case.world.types
-        lines += map(source_of, kinds)
-        if turn.fetch:
-            lines.append(turn.fetch)
+    if not arm.is_injected and not rebuilt:
+        lines += map(source_of, case.world.types)
+    if arm.has_files:
+        lines += ["import json", "from pathlib import Path"]
+        lines += [f"import pandas\n{name} = pandas.read_csv('{name}.csv')" for name in case.world.data]
+    elif not arm.is_injected and turn.fetch:
+        lines.append(turn.fetch)
+    reading = _READING_FILE if arm.has_files else _READING
     used = [name for name in _used(turn, variables) if name not in rebuilt]
-    lines += [rebuilding(name, variables[name], f"{READ}({name!r})") for name in used]
+    lines += [rebuilding(name, variables[name], reading.format(name)) for name in used]
     return lines
 
 
-def _printing_lines(case: Case, changed: list[str]) -> list[str]:
-    variables = case.world.variables
-    return [f"print({telling(name, variables[name])})" for name in changed]
-
-
-def _writing_lines(case: Case, changed: list[str]) -> list[str]:
-    variables = case.world.variables
-    return [f"{WRITE}({name!r}, {telling(name, variables[name])})" for name in changed]
+def _closing_lines(case: Case, arm: Arm, changed: list[str]) -> list[str]:
+    """Return the lines that give changed variables back."""
+    giving = _WRITING
+    if arm.tells_results:
+        giving = _PRINTING
+    if arm.has_files:
+        giving = _WRITING_FILE
+    return [giving.format(name=name, value=telling(name, case.world.variables[name])) for name in changed]
 
 
 def _calls(case: Case, arm: Arm) -> Iterator[list[Scripted]]:

@@ -23,7 +23,6 @@ from carryover.tasks.cave.arms.plan import INSTRUCTIONS
 from carryover.tasks.cave.suites.case import Call, Case
 from carryover.tasks.cave.tracing import Trace, conversation_fields
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.objects import Binding, RetrievalError
 from carryover.tasks.runtime.results import ToolCall
@@ -196,7 +195,7 @@ class _CodePlayer(_Player):
             name=self.name,
             instructions=self.instructions,
             runtime=setting.runtime,
-            contract=self.arm.contract or "",
+            contract=self.arm.interpreter_contract,
             tells_surroundings=False,
         )
         self._inject()
@@ -216,6 +215,8 @@ class _CodePlayer(_Player):
         answer = await self._agent.ask_async(question, self._watch)
         if self.arm.tells_results:
             self.environment.take_told(answer.text)
+        if self.arm.has_files:
+            await asyncio.to_thread(self.environment.take_files, self._agent.get)
         if self.arm.keeps_variables:
             world = self.environment.world
             world.variables = await asyncio.to_thread(lambda: {name: self._held(name) for name in world.variables})
@@ -239,6 +240,9 @@ class _CodePlayer(_Player):
                 self._agent.inject(kind.__name__, kind)
             for name, value in {**world.data, **world.variables}.items():
                 self._agent.inject(name, value, description=world.descriptions.get(name, ""))
+        if self.arm.has_files:
+            for name, content in self.environment.files().items():
+                self._agent.put(name, content)
         for name, function in self.environment.functions().items():
             self._agent.inject(name, function)
         for root, source in namespaces(world.namespaced).items():
@@ -264,7 +268,7 @@ class _CallPlayer(_Player):
         self._close: Callable[[], None] = lambda: None
         python = None
         if self.arm.contract is not None:
-            contract = CONTRACTS[self.arm.contract]
+            contract = self.arm.interpreter_contract
             interpreter = setting.runtime.open_interpreter(contract, {}, instance_id=self.name, tool_call_cap=None)
             python = RuntimeStream(interpreter)
             self._close = interpreter.close

@@ -30,9 +30,10 @@ def cases():
 
 
 @pytest.fixture
-def runtime(processor_seconds):
-    """A runtime that has played an episode, so that its start does not count."""
-    runtime = open_runtime(SuitePlan().spec.runtime)
+def runtime(request, processor_seconds):
+    """An arm's runtime that has played an episode, so that its start does not count."""
+    arm = request.node.callspec.params["arm"] if hasattr(request.node, "callspec") else "persistent_code"
+    runtime = open_runtime(ARMS[arm].runtime_spec(SuitePlan().spec.runtime))
     play_bare(runtime, suite_cases("multi_variable", 0)[0])
     yield runtime
     runtime.close()

@@ -6,12 +6,15 @@ from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 
 ROWS = pl.DataFrame(
     [
-        ("token_efficiency", 1, 0, "json", "oracle", 1234.4),
-        ("token_efficiency", 1, 0, "persistent_code", "oracle", 900.0),
-        ("data_sizes", 0, 520, "json", "oracle", 50_000.0),
-        ("data_sizes", 0, 520, "persistent_code", "oracle", 1000.0),
+        ("token_efficiency", "all", 1, 0, "json", "oracle", 1234.4),
+        ("token_efficiency", "all", 1, 0, "persistent_code", "oracle", 900.0),
+        ("data_sizes", "all", 0, 5200, "json", "oracle", 50_000.0),
+        ("data_sizes", "all", 0, 5200, "persistent_code", "oracle", 1000.0),
+        ("bfcl", "parallel", 0, 0, "json", "oracle", 500.0),
+        ("bfcl", "parallel", 0, 0, "persistent_code", "oracle", 750.0),
+        *(("long_horizon", "all", turn, 0, "persistent_code", "oracle", 100.0 * turn) for turn in range(1, 21)),
     ],
-    schema=["suite", "turn", "data_row_count", "arm", "model_name", "mean_total_tokens"],
+    schema=["suite", "category", "turn", "data_row_count", "arm", "model_name", "mean_total_tokens"],
     orient="row",
 )
 
@@ -20,8 +23,20 @@ def test_the_page_lists_tokens_by_arm():
     page = cost_page(ROWS)
     assert "| turn | persistent_code | json |" in page
     assert "| 1 | 900 | 1,234 |" in page
-    assert "| 520 | 1,000 | 50,000 |" in page
+    assert "| 5,200 | 1,000 | 50,000 |" in page
     assert "split-1: a run of letters" in page
+
+
+def test_the_page_says_where_injected_objects_cost_more():
+    page = cost_page(ROWS)
+    assert "| parallel | 750 | 500 |\n\nHere `persistent_code` costs 1.50 times `json` in 1 of 1 lines." in page
+    assert page.count("Here `persistent_code`") == 1
+
+
+def test_long_tables_list_every_second_turn():
+    lines = cost_page(ROWS).partition("## Tokens of a long conversation")[2].splitlines()
+    assert [line for line in lines if line.startswith("| 2")] == ["| 2 | 200 |", "| 20 | 2,000 |"]
+    assert "| 3 | 300 |" not in lines
 
 
 def test_the_figure_is_the_same_for_the_same_rows():

@@ -19,6 +19,7 @@ from carryover.tasks.cave.arms.tokens import count_text
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import Call, Case, Turn, World
 from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.stages.gate import check_files
 
@@ -36,11 +37,19 @@ COUNTER = Case(
 
 
 @pytest.fixture(scope="module")
-def suite_runtime():
-    """A runtime as comparisons open it: what the data suites import is there already."""
-    runtime = open_runtime(SuitePlan().spec.runtime)
-    yield runtime
-    runtime.close()
+def runtime_of():
+    """Return an arm's runtime as comparisons open it: what the data suites import is there already."""
+    opened: dict[bool, Runtime] = {}
+
+    def runtime_of(arm):
+        has_files = ARMS[arm].has_files
+        if has_files not in opened:
+            opened[has_files] = open_runtime(ARMS[arm].runtime_spec(SuitePlan().spec.runtime))
+        return opened[has_files]
+
+    yield runtime_of
+    for runtime in opened.values():
+        runtime.close()
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +63,9 @@ def cases_by_kind():
 
 
 @pytest.fixture
-def run(suite_runtime):
-    setting = Setting(SuitePlan().spec, suite_runtime, "run", "plan", "smoke")
-
+def run(runtime_of):
     def run(case, arm, client=None):
+        setting = Setting(SuitePlan().spec, runtime_of(arm), "run", "plan", "smoke")
         return asyncio.run(play(CaseEpisode(case, arm, 0), client or Oracle(script(case, ARMS[arm])), setting))
 
     return run
@@ -120,6 +128,22 @@ def test_stateless_blocks_find_injected_objects_in_their_first_state(run):
     block = "```python\ntotal += 2\nwrite_variable('total', total)\n```"
     turns = run(COUNTER, "stateless_code", Oracle([block, "Done.", block, "Done.", block, "Done."])).turns
     assert [turn.is_passed for turn in turns] == [True, False, False]
+
+
+def test_scripts_find_files_that_earlier_ones_wrote(run):
+    opening = "import json\nfrom pathlib import Path\ntotal = json.loads(Path('total.json').read_text())\n"
+    first = block(f"{opening}Path('total.json').write_text(json.dumps(total + 2))")
+    second = block(f"{opening}Path('log.json').write_text(json.dumps([total]))")
+    named = block("Path('total.json').write_text('6')")
+    turns = run(COUNTER, "code_to_file", Oracle([first, "Done.", second, "Done.", named, "Done."])).turns
+    assert [turn.is_passed for turn in turns] == [True, True, False]
+
+
+@pytest.mark.parametrize("content", ["'{'", "'[1]'"])
+def test_a_broken_file_is_a_wrong_value(run, content):
+    replies = [block(f"open('total.json', 'w').write({content})"), "Done.", "No.", "No."]
+    turns = run(COUNTER, "code_to_file", Oracle(replies)).turns
+    assert [json.loads(turn.wrong_json) for turn in turns] == [["total"], ["log", "total"], ["log", "total"]]
 
 
 def test_rows_tell_steps_calls_and_tokens(run):
@@ -206,14 +230,14 @@ def test_a_timeout_is_an_error_that_is_retried(fork_tree, arm):
 
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("max_steps", [1, 10])
-def test_every_question_is_recorded(fork_tree, arm, max_steps):
-    setting = Setting(AgentSpec(max_steps=max_steps), fork_tree, "run", "plan", "smoke")
+def test_every_question_is_recorded(runtime_of, arm, max_steps):
+    setting = Setting(AgentSpec(max_steps=max_steps), runtime_of(arm), "run", "plan", "smoke")
     played = asyncio.run(play(CaseEpisode(COUNTER, arm, 0), Oracle(script(COUNTER, ARMS[arm])), setting))
     told = "".join(turn.observation or "" for turn in played.recorded.turns)
     assert [told.count(turn.question) for turn in COUNTER.turns] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("arm", ["code_act", "json", "json_python"])
+@pytest.mark.parametrize("arm", ["code_act", "code_to_file", "json", "json_python"])
 def test_arms_without_injection_are_told_what_methods_do(run, arm):
     case = next(case for case in suite_cases("types", 0) if case.tier == "object")
     opening = json.loads(run(case, arm).recorded.turns[0].observation or "")[0]["content"]

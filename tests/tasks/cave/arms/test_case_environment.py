@@ -1,0 +1,59 @@
+"""What each arm is told and given of a case: text that models read, word for word."""
+
+import pandas
+import pytest
+
+from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.case_environment import CaseEnvironment
+from carryover.tasks.cave.suites.case import Case, Turn, World
+from carryover.tasks.runtime.describe import describe
+
+CASE = Case(
+    "made",
+    "counter",
+    0,
+    World(variables={"total": 1}, data={"prices": pandas.DataFrame({"day": [1]})}, descriptions={"total": "A count."}),
+    (Turn("Add 2 to `total`.", "total += 2"),),
+)
+READER = """def read_variable(name: str) -> Any
+    Return a variable of the task as JSON: arrays and sets as lists, frames by column, objects by field."""
+WRITER = """def write_variable(name: str, value: Any) -> None
+    Replace a variable of the task; give its new value in the form in which it is read."""
+STORED = (
+    "The task's variables are kept outside: read_variable(name) gives one as JSON, write_variable(name, value) "
+    "replaces it. Whatever is said above, only what is written with write_variable counts."
+)
+TOLD = (
+    "The task's variables are kept outside: read_variable(name) gives one as JSON. Whatever is said above, only what a "
+    "final answer tells counts: end it with a block tagged `json` that holds an object with the new value of each "
+    "variable that changed, in the form in which it is read."
+)
+FILES = (
+    "The task's variables and data are files in the working directory, which stay from block to block: NAME.json holds "
+    "a variable as JSON, NAME.csv a table. Whatever is said above, only what the JSON files hold at the end counts: "
+    "write a variable that changed back to its file, in the form in which it was."
+)
+VARIABLES = "\nVariables of the task:\ntotal: int\n    A count."
+
+
+@pytest.mark.parametrize(
+    ("arm", "instructions", "functions"),
+    [
+        ("persistent_code", "", []),
+        ("stateless_code", STORED, [READER, WRITER]),
+        ("code_act", TOLD + VARIABLES, [READER]),
+        ("code_to_file", f"{FILES}{VARIABLES}\nData of the task:\nprices: pandas.DataFrame", []),
+        ("json", STORED + VARIABLES, [READER, WRITER]),
+        ("json_python", STORED + VARIABLES, [READER, WRITER]),
+    ],
+)
+def test_arms_are_told_how_state_is_reached(arm, instructions, functions):
+    environment = CaseEnvironment(CASE, ARMS[arm])
+    assert environment.instructions() == instructions
+    described = [describe(name, function, "").text for name, function in environment.functions().items()]
+    assert described == functions
+
+
+def test_files_hold_variables_and_data():
+    files = CaseEnvironment(CASE, ARMS["code_to_file"]).files()
+    assert files == {"prices.csv": b"day\n1\n", "total.json": b"1"}
