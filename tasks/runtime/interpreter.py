@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from carryover.tasks.runtime import notices
+from carryover.tasks.runtime.blocks import BlockRunner
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.describe import Injected
-from carryover.tasks.runtime.engine import Block, BlockKilledError, BusyError, Engine, StateLostError
+from carryover.tasks.runtime.engine import BusyError, Engine, StateLostError
 from carryover.tasks.runtime.exclusive import ExclusiveUse
 from carryover.tasks.runtime.gate import By, Prepared, RunsIn
 from carryover.tasks.runtime.identity import Identity
@@ -21,15 +21,11 @@ from carryover.tasks.runtime.injecting import Injector
 from carryover.tasks.runtime.journal import Journal, changed_variables
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.objects import Binding, RetrievalError, bind_file
-from carryover.tasks.runtime.results import BlockError, BlockResult, Difference, Display, RuntimeEvent
+from carryover.tasks.runtime.results import BlockResult, Difference, Display, RuntimeEvent
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec, SandboxLevel
-from carryover.tasks.runtime.screening import refusal
 from carryover.tasks.runtime.state import EpisodeSnapshot, EpisodeState, Progress
 from carryover.tasks.runtime.surroundings import describe_surroundings
 from carryover.tasks.runtime.tools import ToolTable
-
-_DISPLAYS_KEPT = 100
-_CLOSED = BlockError("interpreter", "InterpreterClosed", "InterpreterClosed: the interpreter was closed meanwhile")
 
 
 class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
@@ -47,22 +43,15 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
     ) -> None:
         self.contract = contract
         self.sandbox_level: SandboxLevel = level
-        self.events: list[RuntimeEvent] = []
-        """Changes of the state other than steps, in order."""
-        self.displays: deque[Display] = deque(maxlen=_DISPLAYS_KEPT)
-        """Rich results of the last blocks, in order."""
         self._tools = tools
-        self._identity = identity
         self._spec = spec
-        self._state = EpisodeState(lifetime_of(contract), engine, spec.shaping)
         self._injector = Injector(tools)
-        self._step = 0
         self._branch_count = 0
-        self._untold: tuple[str, ...] = ()
-        """Notices for the model, due with the next block's result."""
         self.closes_last = contextlib.ExitStack()
         """Snapshots, and a worker that runs no other interpreter."""
         self._use = ExclusiveUse(engine.stop, functools.partial(_end, engine, self.closes_last))
+        state = EpisodeState(lifetime_of(contract), engine, spec.shaping)
+        self._blocks = BlockRunner(state, tools, self._injector, self._use, spec, identity)
 
     def __exit__(self, *_raised: object) -> None:
         self.close()
@@ -80,41 +69,20 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             BusyError: It runs another block, or is used in another way, in another thread or by a tool of that block.
         """
         with self._use.alone(runs_block=True):
-            return self._run(code)
-
-    def _run(self, code: str) -> BlockResult:
-        started = time.perf_counter()
-        self._step += 1
-        self._tools.start_block()
-        refused = refusal(code, self._spec.policy)
-        if refused is not None:
-            return self._result(started, error=refused)
-        block = Block(self._step, self._identity.seed(self._step), code)
-        try:
-            done = self._state.run(block, self._tools.answer, self._tools.replies)
-        except (BlockKilledError, StateLostError) as ended:
-            if self._use.is_closed:
-                return self._result(started, error=_CLOSED, tool_calls=self._tools.finish_block(None))
-            return self._roll_back(ended, started)
-        self.displays += done.displays
-        report = done.report
-        error = None
-        if report.error_type is not None:
-            error = BlockError(self._tools.error_kind(report.call), report.error_type, report.error_text)
-        return self._result(
-            started,
-            error=error,
-            output=done.output,
-            result=report.result,
-            last_step_globals=report.names,
-            tool_calls=self._tools.finish_block(report.call),
-            state_hash=report.state_hash,
-            displays=done.displays,
-            notices=(*report.notices, *_told_of_figures(done.displays), *self._told_of_tools(report.restored)),
-        )
+            return self._blocks.run(code)
 
     run = run_block
     """For users of `session`."""
+
+    @property
+    def events(self) -> list[RuntimeEvent]:
+        """Changes of the state other than steps, in order."""
+        return self._blocks.events
+
+    @property
+    def displays(self) -> deque[Display]:
+        """Rich results of the last blocks, in order."""
+        return self._blocks.displays
 
     def drop_name(self, name: str) -> bool:
         """Remove a user name before the next block; return whether it existed."""
@@ -312,9 +280,9 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             spec=self._spec,
             level=self.sandbox_level,
         )
-        other._state = state
-        other._step = self._step
-        other._untold = recovered.notices
+        other._blocks.state = state
+        other._blocks.step = self._blocks.step
+        other._blocks.untold = recovered.notices
         other.injected.extend(self.injected)
         other._note("branch", detail={"event": recovered.event, "notices": list(recovered.notices), "salt": salt})
         return other
@@ -330,7 +298,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             contract=self.contract,
             instance_id=self._identity.instance_id,
             salt=self._identity.salt,
-            step_count=self._step,
+            step_count=self._blocks.step,
             entries=tuple(self._state.journal),
             digests=self._digests() if has_digests else {},
         )
@@ -365,13 +333,13 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
             raise ValueError(f"it was recorded under {journal.contract.name}, this is {self.contract.name}")
         if missing := self._state.not_installed(journal.entries):
             raise ValueError(f"missing injected objects: {', '.join(missing)}; inject them before `reload`")
-        self._identity = Identity(journal.instance_id, journal.salt)
+        self._blocks.identity = Identity(journal.instance_id, journal.salt)
         self._tools.gate.references.begin_generation(journal.step_count)
         with self._use.alone():
             found = self._state.reload(journal.entries, progress)
-        self._step = journal.step_count
+        self._blocks.step = journal.step_count
         if any(difference.field == "state_hash" for difference in found):
-            found += changed_variables(self._step, journal.digests, self._digests())
+            found += changed_variables(self._blocks.step, journal.digests, self._digests())
         seconds = time.perf_counter() - started
         self._note("reload", detail={"difference_count": len(found), "seconds": seconds})
         return found
@@ -382,6 +350,14 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         In the thread that runs a block, a tool's, the end comes with the block's.
         """
         self._use.close()
+
+    @property
+    def _state(self) -> EpisodeState:
+        return self._blocks.state
+
+    @property
+    def _identity(self) -> Identity:
+        return self._blocks.identity
 
     def _install_first(self, prepared: Prepared) -> None:
         """Bind a class that a value needs."""
@@ -400,41 +376,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         except (StateLostError, RetrievalError):  # the next block reports it
             return {}
 
-    def _told_of_tools(self, bound: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the notice about bound names of tools and injected objects."""
-        if not bound:
-            return ()
-        names = sorted(self._injector.known_names.intersection(bound))
-        if names:
-            return (notices.TOOLS_RESTORED.format(names=", ".join(names)),)
-        return ()
-
-    def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:
-        output = self._spec.shaping.shape(self._state.engine.output(), self._step, can_keep=False).text
-        recovered = self._state.roll_back(undoes_last=isinstance(ended, StateLostError))
-        self._note(recovered.event)
-        if isinstance(ended, StateLostError):
-            reason = "what earlier blocks left running has ended the interpreter, before this block began"
-            ended = BlockKilledError("InterpreterDied", reason)
-        return self._result(
-            started,
-            error=BlockError("interpreter", ended.type_name, str(ended)),
-            output=output,
-            tool_calls=self._tools.finish_block(None),
-            state_event=recovered.event,
-            notices=recovered.notices,
-        )
-
-    def _result(self, started: float, **fields: Any) -> BlockResult:
-        """Return the result of a block, with the notices still due."""
-        active = self._state.active
-        fields = {"active_globals": active, "last_step_globals": active, **fields}
-        fields["notices"] = (*self._untold, *fields.get("notices", ()), *self._state.engine.due_notices())
-        self._untold = ()
-        return BlockResult(seconds=time.perf_counter() - started, **fields)
-
     def _note(self, kind: str, name: str | None = None, detail: dict[str, Any] | None = None) -> None:
-        self.events.append(RuntimeEvent(self._step, kind, name, detail))
+        self._blocks.note(kind, name, detail)
 
 
 def _end(engine: Engine, closes_last: contextlib.ExitStack) -> None:
@@ -446,10 +389,3 @@ def _end(engine: Engine, closes_last: contextlib.ExitStack) -> None:
         engine.close()
     finally:
         closes_last.close()
-
-
-def _told_of_figures(displays: tuple[Display, ...]) -> tuple[str, ...]:
-    count = sum(shown.is_figure for shown in displays)
-    if count:
-        return (notices.FIGURES_SHOWN.format(count=count),)
-    return ()

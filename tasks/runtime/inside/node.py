@@ -1,11 +1,8 @@
-"""The server in one process of the tree, driven by its host."""
+"""The server in one process of the tree: blocks, forks, and what a fork takes over."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import contextlib
-import functools
 import sys
-from _blake2 import blake2b  # hashlib would load OpenSSL into every interpreter
-from collections.abc import Callable, Sequence
 from os import (  # references of our own: a block may rebind what a module holds
     WNOHANG,
     _exit,
@@ -21,10 +18,9 @@ from time import sleep
 from traceback import format_exc
 from typing import Any, NoReturn
 
+from .answers import Answers, reason_of
 from .capture import empty_input, redirect_output, restore_output
-from .folder import FolderError
 from .framing import Channel
-from .namespace import hash_state
 from .seeding import Seeder
 from .step import StepRunner
 from .walls import confine
@@ -32,11 +28,6 @@ from .walls import confine
 _COLLECTED_AT_ONCE = 8
 _FORK_ATTEMPTS = 300
 _FORK_PAUSE_SECONDS = 0.01
-_ERROR_LIMIT = 1000
-"""Characters of an error that is passed to the host."""
-_TYPE_LIMIT = 100
-_DIGESTS_LIMIT = 300
-_FINGERPRINT_LIMIT_BYTES = 16 << 20
 
 
 class Server:
@@ -55,9 +46,7 @@ class Server:
         """Whether no block has run since what forks share was noted."""
         self._children: list[int] = []
         self._unclaimed: list[int] = []
-        self._outgoing: Any = None
-        self._unbuilt: dict[str, Any] = {}
-        """Injected values by name, decoded where they are used: a library may start threads then, which no fork has."""
+        self._answers = Answers(self.runner, builds_late=is_root)
 
     def serve(self) -> None:
         """Answer the host's messages until it closes the connection."""
@@ -116,8 +105,10 @@ class Server:
                 self.run(*arguments)
             case "fork":
                 self.fork(*arguments)
+            case "restore" | "output" | "setup":
+                self.channel.send(("answer", getattr(self, kind)(*arguments)))
             case _:
-                self.channel.send(("answer", getattr(self, f"answer_{kind}")(*arguments)))
+                self.channel.send(("answer", getattr(self._answers, kind)(*arguments)))
         return True
 
     def run(self, step: int, seed: str, source: str) -> None:
@@ -162,6 +153,44 @@ class Server:
         for used in (handle, descriptor, *outputs):
             close(used)
 
+    def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
+        """Listen on another descriptor, as a process does that was just forked."""
+        self.channel.replace(descriptor)
+        self._children = []
+        self.runner.awaiting.renew()
+        if self.is_root:  # it becomes a process that runs blocks: injected values are built now
+            self.is_root = False
+            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+            self._answers.build()
+        for output in outputs:
+            redirect_output(output)
+
+    def become_root(self) -> None:
+        """Run no block from now on, as before `take_over`."""
+        self.is_root = True
+        self._answers.builds_late = True
+
+    def restore(self) -> str | None:
+        """Restore the scratch folder from this process's notes; return any error."""
+        try:
+            if self.is_root:
+                self._sweep()
+            self.runner.folder.restore(is_mapped=self.runner.shared.has_mappings())
+            self.runner.shared.seek()
+        except OSError as error:
+            return reason_of(error)
+
+    def output(self, descriptor: int) -> None:
+        """Print to a file of the host's from now on."""
+        redirect_output(descriptor)
+        self.has_output = True
+
+    def setup(self, tools: dict[str, str | None], folder: dict[str, Any] | None, output: int) -> None:
+        """Become an episode's, in a kernel that waited for one."""
+        redirect_output(output)
+        self.open_folder(folder)
+        self.runner.add_tools(tools)
+
     def _make_ready(self, dropped: list[str] | None, own: frozenset[int]) -> None:
         """Put back and note what a fork takes along.
 
@@ -176,20 +205,6 @@ class Server:
         oldest = self._children[:_COLLECTED_AT_ONCE]
         others = self._children[_COLLECTED_AT_ONCE:]
         self._children = [*others, *(process for process in oldest if not _has_ended(process))]
-
-    def take_over(self, descriptor: int, outputs: tuple[int, ...] = ()) -> None:
-        """Listen on another descriptor, as a process does that was just forked."""
-        self.channel.replace(descriptor)
-        self._children = []
-        self.runner.awaiting.renew()
-        if self.is_root:  # it becomes a process that runs blocks: injected values are built now
-            self.is_root = False
-            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-            for name, build in self._unbuilt.items():
-                self.runner.inject(name, build(self.runner.own), is_own=False)
-            self._unbuilt = {}
-        for output in outputs:
-            redirect_output(output)
 
     def _sweep(self) -> bool:
         """End what is left of the last block; return whether nothing remains.
@@ -221,219 +236,6 @@ class Server:
             except BlockingIOError:
                 sleep(_FORK_PAUSE_SECONDS)
         _exit(0)
-
-    def answer_drop(self, names: list[str] | None) -> int:
-        """Remove names, or all of the user's; return their count."""
-        count = len(self.runner.namespace)
-        self.runner.forget(names)
-        return count - len(self.runner.namespace)
-
-    def answer_tool(self, name: str, documentation: str, takes_objects: bool = True) -> None:
-        """Bind the stub of another tool."""
-        self._unbuilt.pop(name, None)
-        self.runner.add_tools({name: documentation}, takes_objects=takes_objects)
-
-    def answer_define(self, name: str, source: str, imports: Sequence[Any] = ()) -> str | None:
-        """Bind a function or type from source; return any problem."""
-        from .values import injection
-
-        try:
-            defined = injection.define(name, source, imports, self.runner.own)
-            self._unbuilt.pop(name, None)
-            self.runner.inject(name, defined, is_own=True)
-        except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does
-            return f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]
-
-    def answer_refer(self, name: str, *standing: Any) -> None:
-        """Bind what stands for a live object of the host's."""
-        self._unbuilt.pop(name, None)
-        *said, _allowed = standing
-        self.runner.inject(name, self.runner.line.refer(*said), is_own=False)
-
-    def answer_bind(self, name: str, is_user: bool, size: int, descriptor: int) -> str | None:
-        """Bind a value from shared memory; return any error.
-
-        In a root it is bound when the root is left.
-        """
-        from .values import transfer, tree
-
-        try:
-            blob = transfer.take(descriptor, size)
-            build = functools.partial(tree.decode, blob, makes_records=False, refer=self.runner.line.refer)
-            if is_user:
-                self.runner.namespace[name] = build(self.runner.own)
-            elif self.is_root:
-                self._unbuilt.pop(name, None)  # a name that is bound anew before each block is built once, as the last
-                self._unbuilt[name] = build
-            else:
-                self.runner.inject(name, build(self.runner.own), is_own=False)
-        except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever it is
-            return _reason(error)
-
-    def answer_fetch(self, name: str) -> dict[str, Any]:
-        """Send the size of a variable's blob.
-
-        It waits until the host has made room for it.
-        """
-        if name not in self.runner.namespace:
-            return {"missing": name}
-        return self._offer(lambda: self.runner.namespace[name])
-
-    def _offer(self, find: Callable[[], Any]) -> dict[str, Any]:
-        from .values import tree as values
-
-        self._outgoing = None
-        try:
-            self._outgoing = encoded = values.encode(find())
-            return {"size": encoded.size, "libraries": encoded.libraries}
-        except (values.NotPortableError, FolderError) as error:
-            return {"error": f"{error}"[:_ERROR_LIMIT]}
-        except Exception as error:  # noqa: BLE001 - the object's own code may raise anything
-            return {"error": f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]}
-
-    def answer_fill(self, descriptor: int) -> str | None:
-        """Write the waiting blob into shared memory; return the error, if any."""
-        from .values import transfer
-
-        try:
-            transfer.fill(descriptor, self._outgoing)
-        except OSError as error:
-            return _reason(error)
-        finally:
-            close(descriptor)
-            self._outgoing = None
-
-    def answer_types(self) -> dict[str, str]:
-        """Send each user variable's type name, without running its code."""
-        values = self.runner.user_values()
-        return {name: _type_name(type(value)) for name, value in values.items()}
-
-    def answer_digests(self) -> dict[str, str]:
-        """Send a digest of the first hundreds of variables."""
-        values = self.runner.user_values()
-        try:
-            return {name: hash_state({name: values[name]}) for name in [*values][:_DIGESTS_LIMIT]}
-        except (RuntimeError, IndexError, TypeError, MemoryError):  # a thread changes values meanwhile, or no room
-            return {}
-
-    def answer_fingerprints(self) -> dict[str, str]:
-        """Send a digest of each variable's content, or its type.
-
-        The type stands for what is large or has no form to travel in.
-        """
-        values = self.runner.user_values()
-        return {name: _fingerprint(values[name]) for name in [*values][:_DIGESTS_LIMIT]}
-
-    def answer_place(self, name: str, size: int, descriptor: int) -> str | None:
-        """Put a file into the scratch folder; return any error."""
-        from .values import transfer
-
-        try:
-            self.runner.folder.place(name, bytes(transfer.take(descriptor, size)[:size]))
-        except (FolderError, OSError, MemoryError) as error:
-            return _reason(error)
-
-    def answer_read(self, name: str) -> dict[str, Any]:
-        """Send the size of a file's blob.
-
-        It waits until the host has made room for it.
-        """
-        return self._offer(lambda: self.runner.folder.get(name))
-
-    def answer_shown(self) -> dict[str, Any]:
-        """Send the size of the rich results' blob.
-
-        It waits until the host has made room for it.
-        """
-        return self._offer(lambda: self.runner.showing.results)
-
-    def answer_pack(self) -> dict[str, Any]:
-        """Send the size of the blob of all files.
-
-        It waits until the host has made room for it.
-        """
-        return self._offer(self.runner.folder.pack)
-
-    def answer_unpack(self, size: int, descriptor: int) -> str | None:
-        """Make the scratch folder what was packed; return the error, if any."""
-        from .values import transfer, tree
-
-        try:
-            self.runner.folder.unpack(tree.decode(transfer.take(descriptor, size), {}))
-        except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever it is
-            return _reason(error)
-
-    def answer_restore(self) -> str | None:
-        """Restore the scratch folder from this process's notes; return any error."""
-        try:
-            if self.is_root:
-                self._sweep()
-            self.runner.folder.restore(is_mapped=self.runner.shared.has_mappings())
-            self.runner.shared.seek()
-        except OSError as error:
-            return _reason(error)
-
-    def answer_resume(self) -> dict[str, Any]:
-        """Resume from a copy: put shared things back, report the rest."""
-        return self.runner.shared.resume(self.runner.folder.inodes())
-
-    def answer_clear(self) -> None:
-        """Empty the scratch folder where it forgets."""
-        self.runner.folder.forget()
-
-    def answer_files(self) -> dict[str, int]:
-        """Give the size of each file in the scratch folder."""
-        return self.runner.folder.sizes()
-
-    def answer_canaries(self) -> list[str | None]:
-        """Say what the namespace and the scratch folder remember."""
-        return [self.runner.canary(), self.runner.folder.canary()]
-
-    def answer_output(self, descriptor: int) -> None:
-        """Print to a file of the host's from now on."""
-        redirect_output(descriptor)
-        self.has_output = True
-
-    def answer_setup(self, tools: dict[str, str | None], folder: dict[str, Any] | None, output: int) -> None:
-        """Become an episode's, in a kernel that waited for one."""
-        redirect_output(output)
-        self.open_folder(folder)
-        self.runner.add_tools(tools)
-
-
-def _type_name(kind: type) -> str:
-    """Return a type's name with its library, against metaclass tricks.
-
-    The descriptors of `type` are read: a metaclass may bend both names.
-    """
-    name = type.__dict__["__name__"].__get__(kind)
-    module = type.__dict__["__module__"].__get__(kind)
-    library = ""
-    if type(module) is str:
-        library = module.partition(".")[0]
-    return (name if library in ("", "builtins", "__main__") else f"{library}.{name}")[:_TYPE_LIMIT]
-
-
-def _fingerprint(value: Any) -> str:
-    from .values import tree
-
-    kind = _type_name(type(value))
-    try:
-        encoded = tree.encode(value)
-        if encoded.size > _FINGERPRINT_LIMIT_BYTES:
-            return f"{kind} of {encoded.size} bytes"
-        content = memoryview(bytearray(encoded.size))
-        encoded.write(content)
-    except Exception:  # noqa: BLE001 - it does not travel, or the object's own code fails
-        return kind
-    return f"{kind} {blake2b(content, digest_size=16).hexdigest()}"
-
-
-def _reason(error: Exception) -> str:
-    """Return why a value cannot be bound or read, and the remedy."""
-    if isinstance(error, (MemoryError, OSError)):
-        return f"no room for it in the interpreter ({error}); delete what is not needed, or raise memory_limit_bytes"
-    return f"{error}"[:_ERROR_LIMIT]
 
 
 def _has_ended(process: int) -> bool:

@@ -56,14 +56,14 @@ def _warm_up(root: Server) -> None:
     root.channel = Channel(_socket.socketpair()[0])
     for _ in range(_WARM_UP_RUNS):
         ours, theirs = _socket.socketpair()
-        root.is_root = True
+        root.become_root()
         root.take_over(theirs.detach(), (os.dup(2),))
         Channel(ours).send(("run", 0, "0", "x = 1\nx"))
         root.serve_one()
         ours.close()
     root.runner.forget(None)
     root.channel.close()
-    root.is_root = True
+    root.become_root()
 
 
 def open_channel(descriptor: int) -> Channel:
