@@ -9,28 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import SecretStr
-
-from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.events import Answer, Event
 from carryover.tasks.agent.machine import EpisodeMachine
-from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.agent.protocol import ModelClient
 from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.agent.stops import RUNTIME_FAULTS
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.allowance import Allowance
+from carryover.tasks.cave.connecting import Connection
 from carryover.tasks.cave.conversation import SemanticStream
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.returns import Expected
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
-from carryover.tasks.cave.skills import SKILL_FILE, Skill, find_skills
-from carryover.tasks.cave.speaker import DEFERRED, CaveSpeaker, LoopState, question_limits
+from carryover.tasks.cave.skills import Skill, find_skills, use_skill_of
+from carryover.tasks.cave.speaker import CaveSpeaker, LoopState, question_limits
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.engine import BusyError
 from carryover.tasks.runtime.gate import By, RunsIn
-from carryover.tasks.runtime.inside.tools import ToolInvocationException
 from carryover.tasks.runtime.objects import InjectionError
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import Display
@@ -103,22 +99,24 @@ class Agent:
         self.spec = spec
         self.instructions = instructions
         self.tells_surroundings = tells_surroundings
-        connection = None
-        if endpoint is not None:
-            connection = EndpointSpec(
-                base_url=endpoint,
-                api_key_variable=api_key_variable,
-                extra_body=dict(extra_body or {}),
-                request_timeout_seconds=request_timeout_seconds,
-                max_retries=max_retries,
-            )
-        self.client = _client(model, connection, api_key, headers)
+        connection = Connection(
+            endpoint=endpoint,
+            api_key_variable=api_key_variable,
+            api_key=api_key,
+            headers=headers,
+            extra_body=extra_body,
+            request_timeout_seconds=request_timeout_seconds,
+            max_retries=max_retries,
+        )
+        self.client = connection.client(model)
         self.loop_state = LoopState(name or "agent")
         self.text = SemanticStream()
         self.skills: dict[str, Skill] = {}
         self.restored: Restored | None = None
         """After `resume`: what came back, and what did not."""
-        self._save_file = _save_file(save_to)
+        self._save_file = None
+        if save_to is not None:
+            self._save_file = SaveFile(Path(save_to))
         self.worker = runtime or open_runtime(spec.runtime.with_folder())
         salt = secrets.token_hex(8) if name is None else ""
         opened = self.worker.open_interpreter(
@@ -137,7 +135,7 @@ class Agent:
             self._closers.append(self.worker.close)
         if skills is not None:
             self.skills = find_skills(Path(skills))
-            self.inject("use_skill", self._use_skill)
+            self.inject("use_skill", use_skill_of(self.skills))
 
     def inject(
         self,
@@ -348,7 +346,9 @@ class Agent:
         saved = SavedAgent.read(Path(path))
         kept = {"spec": saved.spec, "name": saved.loop_state.name, "contract": saved.journal.contract}
         agent = cls(model, **(kept | options))
-        offered = {**(functions or {}), **({"use_skill": agent._use_skill} if agent.skills else {})}
+        offered = dict(functions or {})
+        if agent.skills:
+            offered["use_skill"] = use_skill_of(agent.skills)
         try:
             agent.restored = bring_about(saved, agent.runtime.idle, offered, types or {}, progress)
         except BaseException:
@@ -420,47 +420,9 @@ class Agent:
         other.restored = None
         return other
 
-    def _use_skill(self, name: str, file: str = SKILL_FILE) -> str:
-        """Read a skill's instructions or another file of its folder.
-
-        Its functions are there in the next block.
-        """
-        skill = self.skills.get(name)
-        if skill is None:
-            raise ToolInvocationException(f"unknown skill {name!r}; choose from {', '.join(self.skills)}")
-        if file != SKILL_FILE:
-            return skill.read(file)
-        DEFERRED.get().append(skill.inject)
-        return f"The instructions of {name} follow when this block has ended."
-
     def _checkpoint(self) -> None:
         if self._save_file is not None:
             self._save_file.write(self._saved())
 
     def _saved(self) -> SavedAgent:
-        interpreter = self.runtime.interpreter
-        return SavedAgent(
-            spec=self.spec,
-            loop_state=self.loop_state,
-            entries=tuple(self.text.entries),
-            question=self.text.question,
-            inputs=tuple(zip(interpreter.injected, interpreter.bindings, strict=True)),
-            journal=interpreter.journal(has_digests=True),
-        )
-
-
-def _save_file(path: Path | str | None) -> SaveFile | None:
-    if path is None:
-        return None
-    return SaveFile(Path(path))
-
-
-def _client(
-    model: str | ModelClient, endpoint: EndpointSpec | None, api_key: str | None, headers: Mapping[str, str] | None
-) -> ModelClient:
-    if not isinstance(model, str):
-        return model
-    if endpoint is None:
-        raise ValueError(f"model {model!r} has no endpoint; give endpoint='http://127.0.0.1:8000/v1' or a client")
-    key = None if api_key is None else SecretStr(api_key)
-    return OpenAIClient(endpoint, model, key=key, headers=headers)
+        return SavedAgent.of(self.spec, self.loop_state, self.text, self.runtime.interpreter)

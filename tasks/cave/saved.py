@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 from pydantic import TypeAdapter
 
 from carryover.tasks.cave.agent_spec import AgentSpec
-from carryover.tasks.cave.conversation import Entry
+from carryover.tasks.cave.conversation import Entry, SemanticStream
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.cave.speaker import LoopState
 from carryover.tasks.runtime.describe import Injected
@@ -44,6 +44,18 @@ class SavedAgent:
     question: str
     inputs: tuple[tuple[Injected, Binding], ...]
     journal: Journal
+
+    @classmethod
+    def of(cls, spec: AgentSpec, loop_state: LoopState, text: SemanticStream, interpreter: Interpreter) -> Self:
+        """Return the present state of an agent's parts."""
+        return cls(
+            spec=spec,
+            loop_state=loop_state,
+            entries=tuple(text.entries),
+            question=text.question,
+            inputs=tuple(zip(interpreter.injected, interpreter.bindings, strict=True)),
+            journal=interpreter.journal(has_digests=True),
+        )
 
     @classmethod
     def read(cls, path: Path) -> Self:

@@ -1,13 +1,15 @@
 """Agent Skills: folders with a `SKILL.md`, injected on request."""
 
 import ast
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.cave.prompting import fill
+from carryover.tasks.cave.speaker import DEFERRED
 from carryover.tasks.runtime.describe import Injected
-from carryover.tasks.runtime.inside.tools import ToolRuntimeException
+from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRuntimeException
 from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.services.errors import UserError
 
@@ -60,6 +62,25 @@ def find_skills(folder: Path) -> dict[str, Skill]:
         raise UserError(f"no folder of skills at {folder}; create it, or leave skills out")
     skills = [_read_skill(file) for file in folder.glob(f"*/{SKILL_FILE}")]
     return {skill.name: skill for skill in sorted(skills)}
+
+
+def use_skill_of(skills: Mapping[str, Skill]) -> Callable[..., str]:
+    """Return the function by which a block asks for a skill."""
+
+    def use_skill(name: str, file: str = SKILL_FILE) -> str:
+        """Read a skill's instructions or another file of its folder.
+
+        Its functions are there in the next block.
+        """
+        skill = skills.get(name)
+        if skill is None:
+            raise ToolInvocationException(f"unknown skill {name!r}; choose from {', '.join(skills)}")
+        if file != SKILL_FILE:
+            return skill.read(file)
+        DEFERRED.get().append(skill.inject)
+        return f"The instructions of {name} follow when this block has ended."
+
+    return use_skill
 
 
 def _read_skill(file: Path) -> Skill:
