@@ -47,6 +47,8 @@ class ModelCard(FrozenModel):
     device: str
     attention: str
     """Implementation of attention that computed it."""
+    varying_operations: tuple[str, ...] | None = None
+    """Operations on a GPU that torch cannot repeat to the bit; None on a CPU, where they are not looked for."""
     wall_seconds: float
     started_at: datetime
     metrics: tuple[TrainingMetric, ...]
@@ -92,9 +94,18 @@ def write_card(folder: Path, card: ModelCard) -> None:
         f"| validation loss | {'-' if card.validation_loss is None else format(card.validation_loss, '.4f')} |",
         f"| tensors | sha256 {card.model_digest} |",
         f"| trained on | {card.device}, {card.attention}, {card.wall_seconds:.0f} s |",
+        f"| not repeated to the bit | {_named_operations(card.varying_operations)} |",
     ]
     (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     write_whole(folder / CARD_NAME, card.model_dump_json(indent=2) + "\n")
+
+
+def _named_operations(names: tuple[str, ...] | None) -> str:
+    if names is None:
+        return "not looked for: the same processor with as many threads repeats a training"
+    if not names:
+        return "torch names no operation"
+    return ", ".join(names)
 
 
 def read_card(folder: Path) -> ModelCard:

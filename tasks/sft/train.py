@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -14,6 +15,7 @@ from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
+from carryover.tasks.sft.determinism import watched_operations
 from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
 from carryover.tasks.sft.load import load_start, quiet_libraries, save_model
 from carryover.tasks.sft.prepare import prepare_data
@@ -123,7 +125,8 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
     trainer = open_trainer(
         spec, model, processing, data, checkpoints=checkpoints, seed=job.seed, callback=callback, gpu_count=gpu_count
     )
-    with telling_of_memory(spec):
+    watched = nullcontext(None) if device == "cpu" else watched_operations()
+    with telling_of_memory(spec), watched as varying:
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     trained = cast("PreTrainedModel", trainer.model)
     if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
@@ -151,6 +154,7 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
         validation_loss=metrics[-1].validation_loss,
         device=device if gpu_count == 1 else f"{gpu_count} x {device}",
         attention=model.config._attn_implementation,
+        varying_operations=None if varying is None else tuple(varying),
         wall_seconds=metrics[-1].wall_seconds,
         started_at=started_at,
         metrics=metrics,

@@ -41,6 +41,16 @@ def test_the_card_says_contract_data_plan_and_metrics_in_words(tmp_path):
         assert words in text
 
 
+def test_the_card_names_operations_that_do_not_repeat(tmp_path):
+    for operations, said in (
+        (("index_add_cuda_", "Flash Attention"), "index_add_cuda_, Flash Attention"),
+        ((), "torch names no operation"),
+        (None, "not looked for: the same processor with as many threads repeats a training"),
+    ):
+        write_card(tmp_path, _card(varying_operations=operations))
+        assert f"| not repeated to the bit | {said} |" in (tmp_path / "README.md").read_text()
+
+
 def test_the_card_names_the_commit_of_a_pinned_base(tmp_path):
     spec = TRAINING["paper"]
     for revision, said in (
