@@ -47,6 +47,13 @@ class Limits(FrozenModel):
         default=1, ge=1, description="GPUs that share each training meant for a GPU; batch.accumulation is a multiple."
     )
 
+    trainings_at_once: int | None = Field(
+        default=None,
+        ge=1,
+        le=2,
+        description="Trainings side by side; by default two, or one where this machine's memory does not hold two.",
+    )
+
     @model_validator(mode="after")
     def _cost_needs_prices(self) -> Self:
         if self.max_cost is not None and self.prices.is_free:

@@ -85,6 +85,16 @@ def training_need(spec: TrainingSpec, gpu_count: int = 1) -> MachineNeed:
     return MachineNeed(spec.name, spec.is_for_gpu, memory)
 
 
+def holds_two(need: MachineNeed, machine: Machine) -> bool:
+    """Tell whether two trainings fit side by side.
+
+    Those for a GPU wait for a free one by themselves.
+    """
+    if need.has_gpu or need.memory_bytes is None or machine.memory_bytes is None:
+        return True
+    return 2 * need.memory_bytes <= machine.memory_bytes
+
+
 def lacks_of(needs: Sequence[MachineNeed], machines: Mapping[str, Machine | None]) -> str | None:
     """Return each machine's first unmet need; None if one suffices."""
     unmet = []
