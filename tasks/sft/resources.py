@@ -28,6 +28,10 @@ WIDE_HIDDEN_SIZE = 512
 """Hidden size from which on matrices keep a core's vector units busy."""
 WIDE_CORE_FLOPS = {"float32": 6e10, "bfloat16": 1e11}
 """The same from there on, by precision: 88 and 144 tokens of SmolLM2-135M per CPU second, on a core with AVX-512."""
+CPU_ACTIVATIONS = 2.5
+"""Bytes of a pass on a CPU per byte that it saves: 1.9 to 3.3 on SmolLM2-135M, with passes of 700 to 1,500 tokens."""
+CPU_PROCESS_BYTES = 600_000_000
+"""A training's process on a CPU before it holds a model: interpreter and libraries."""
 GPU_GIB = 80
 """Memory of the paper's GPU (appendix C.2)."""
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -43,14 +47,16 @@ class ResourceEstimate(NamedTuple):
     optimizer_bytes: int
     """Gradients and both moments of the trained parameters."""
     activation_bytes: int
-    """Saved tensors of one forward pass and the logits that are held at once."""
+    """Saved tensors of one forward pass and the logits that are held at once; on a CPU also what comes and goes."""
+    process_bytes: int
+    """Interpreter and libraries on a CPU, whose memory they share."""
     disk_bytes: int
     """Kept checkpoints and the saved model."""
 
     @property
     def memory_bytes(self) -> int:
         """Everything at once."""
-        return self.weight_bytes + self.optimizer_bytes + self.activation_bytes
+        return self.weight_bytes + self.optimizer_bytes + self.activation_bytes + self.process_bytes
 
 
 def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1) -> ResourceEstimate:
@@ -67,10 +73,12 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
         )
     adapter = 0 if spec.lora is None else shape.adapter_parameter_count(spec.lora)
     trained = adapter or shape.parameter_count
+    activations = _activation_bytes(spec, shape)
     return ResourceEstimate(
         weight_bytes=_weight_bytes(spec, shape, adapter, gpu_count),
         optimizer_bytes=trained * OPTIMIZER_BYTES // gpu_count,
-        activation_bytes=_activation_bytes(spec, shape),
+        activation_bytes=activations if spec.is_for_gpu else round(activations * CPU_ACTIVATIONS),
+        process_bytes=0 if spec.is_for_gpu else CPU_PROCESS_BYTES,
         disk_bytes=4 * trained * (1 + (spec.kept_checkpoints + 1) * 3),  # a new one is whole before the oldest goes
     )
 

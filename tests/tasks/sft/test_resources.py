@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from carryover.tasks.sft.load import choose_attention
-from carryover.tasks.sft.model_shape import KNOWN_SHAPES
+from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from carryover.tasks.sft.resources import (
     GIB,
     LOGIT_BYTES,
@@ -14,9 +14,10 @@ from carryover.tasks.sft.resources import (
     training_flops,
 )
 from carryover.tasks.sft.trainer import checkpointing_settings, keep_attention
-from carryover.tasks.sft.training_spec import TRAINING
+from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, LoraSpec
 
 QWEN3_8B = KNOWN_SHAPES["Qwen/Qwen3-8B"]
+SMOLLM2_135M = ModelShape(576, 30, 9, 3, 64, 1536, 49152, 8192, is_tied=True)
 PAPER = TRAINING["paper"]
 
 
@@ -97,6 +98,17 @@ def test_the_paper_s_weights_are_nf4_with_adapters_in_float32():
     # 6.95 G in NF4, 1.24 G of embedding and head in two bytes: 3.3 + 2.3 GiB; 174.6 M of adapter in 4 and 12 bytes
     assert 6.2 * GIB < estimate.weight_bytes < 6.4 * GIB
     assert estimate.optimizer_bytes == 174_587_904 * 12
+
+
+@pytest.mark.parametrize(
+    ("tokens", "precision", "peak_gib"), [(750, "bfloat16", 3.1), (1500, "bfloat16", 5.1), (1500, "float32", 6.1)]
+)
+def test_a_cpu_training_is_estimated_near_its_measured_peak(tokens, precision, peak_gib):
+    batch = BatchSpec(max_length=4096, packing=False, tokens=tokens)
+    lora = LoraSpec(rank=32, alpha=64)
+    changes = {"device": "cpu", "method": "lora", "batch": batch, "lora": lora, "precision": precision}
+    spec = TRAINING["pretrained"].model_copy(update=changes | {"gradient_checkpointing": False})
+    assert estimate_resources(spec, SMOLLM2_135M).memory_bytes / GIB == pytest.approx(peak_gib, rel=0.4)
 
 
 def test_gpus_of_one_training_divide_all_but_quantized_weights():
