@@ -174,7 +174,7 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
 
     with shown_progress(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
         keeper = _Keeper(run, shard, meter, batch, advance)
-        with closing(open_runtime(run.plan.runtime_under(condition.runtime_contract))) as runtime:
+        with closing(open_runtime(run.plan.runtime_under(condition.defined(condition.runtime_contract)))) as runtime:
             try:
                 asyncio.run(play())
             except Exception as error:

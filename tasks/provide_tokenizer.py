@@ -49,7 +49,7 @@ def _identify(run: Run, part: StudyPart) -> str:
     sample = instances.problems, list(instances.seeds[:SAMPLE_COUNT])
     episode = teacher.episode, prompts_of(teacher.episode)
     played = run.plan.runtime, *episode, teacher.contracts, scripted_identity(teacher)
-    return stage_digest(Stage.TOKENIZER, spec, sample, *played)
+    return stage_digest(Stage.TOKENIZER, spec, sample, *played, *part.own_among(*teacher.contracts))
 
 
 @task(task_run_name="tokenizer-{part.variant}", cache_policy=StageIdentity(identify=_identify))
@@ -113,7 +113,7 @@ def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
     family = choose_family(part.train_instances.family)
     sample = [PlannedEpisode(instance) for instance in read_instances(zone, family, ids)]
     for condition in teacher_conditions(part):
-        with closing(open_runtime(run.plan.runtime_under(condition.runtime_contract))) as runtime:
+        with closing(open_runtime(run.plan.runtime_under(part.defined(condition.runtime_contract)))) as runtime:
             recorded = asyncio.run(_play(run, part, condition, sample, runtime))
         for planned in sample:
             for turn in recorded[planned.instance.instance_id].turns:

@@ -15,18 +15,20 @@ if TYPE_CHECKING:
     from carryover.tasks.environment.block_environment import BlockEnvironment
     from carryover.tasks.families.family import Environment, Family, Lesson
     from carryover.tasks.lint.linting import lint
+    from carryover.tasks.runtime.contract import Contract
     from carryover.tasks.runtime.inside.tools import ToolRuntimeException
     from carryover.tasks.runtime.runtime_spec import RuntimeSpec
     from carryover.tasks.runtime.session import session
 
 __all__ = [
-    "Agent", "AgentSpec", "BlockEnvironment", "Environment", "Family", "Lesson", "RuntimeSpec", "ToolRuntimeException",
-    "Warehouse", "compare", "lint", "scripted", "session",
+    "Agent", "AgentSpec", "BlockEnvironment", "Contract", "Environment", "Family", "Lesson", "RuntimeSpec",
+    "ToolRuntimeException", "Warehouse", "compare", "lint", "scripted", "session",
 ]  # fmt: skip
 _PLACES = {
     "Agent": "tasks.cave.agent:Agent",
     "AgentSpec": "tasks.cave.agent_spec:AgentSpec",
     "BlockEnvironment": "tasks.environment.block_environment:BlockEnvironment",
+    "Contract": "tasks.runtime.contract:Contract",
     "Environment": "tasks.families.family:Environment",
     "Family": "tasks.families.family:Family",
     "Lesson": "tasks.families.family:Lesson",

@@ -76,15 +76,14 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
 
 def _unmeasured(plan: StudyPlan) -> Iterator[str]:
     """Yield a note per assumption that no measurement supports."""
-    if not _contracts(plan) <= set(PAPER_CONTRACTS):
-        yield "Nobody has measured injected contracts at this scale: each counts as the same without injected objects."
+    unmeasured = [name for part in plan.parts for name in part.contract_names() if name not in PAPER_CONTRACTS]
+    if unmeasured:
+        names = ", ".join(dict.fromkeys(unmeasured))
+        counted = "each counts as persistent where it keeps all names, else as stateless"
+        yield f"Nobody has measured {names} at this scale: {counted}."
     families = {part.train_instances.family for part in plan.parts} - {PAPER_FAMILY}
     if families:
         yield f"Nobody has measured {', '.join(sorted(families))} at this scale: each counts as the knapsack."
-
-
-def _contracts(plan: StudyPlan) -> set[str]:
-    return {contract for part in plan.parts for contract in part.teacher.contracts}
 
 
 def _paces(plan: StudyPlan) -> list[str]:

@@ -12,12 +12,17 @@ BROKEN = 2
 def check(
     wanted: Annotated[str, typer.Argument(metavar="FAMILY", help="MODULE:CLASS, FILE.py:CLASS, or a family's name.")],
     seeds: Annotated[int, typer.Option(min=1, help="Instances per bucket.")] = 100,
+    contracts: Annotated[
+        str, typer.Option(help="Further contracts that teachers play, e.g. recent-3,mine.yaml:NAME.")
+    ] = "",
 ) -> None:
     """Check a family without a model, on its first seeds."""
     from carryover.tasks.families.check import check_family
+    from carryover.tasks.plans.choose_contract import choose_contracts
     from carryover.tasks.services.progress import progress_bar
 
-    report = check_family(wanted, seeds, open_bar=progress_bar)
+    further = choose_contracts(name for name in contracts.split(",") if name)
+    report = check_family(wanted, seeds, contracts=further, open_bar=progress_bar)
     for fault in report.faults:
         typer.echo(f"- {fault}")
     if report.faults:

@@ -114,7 +114,11 @@ async def open_client(
         case ScriptedClientSpec():
             contract = condition.train_contract or condition.runtime_contract  # the script's own, on any runtime
             yield family.open_teacher(
-                condition.bucket, contract, count_tokens, prints_table=spec.prints_table, habits=spec.habits
+                condition.bucket,
+                condition.defined(contract),
+                count_tokens,
+                prints_table=spec.prints_table,
+                habits=spec.habits,
             )
         case EndpointClientSpec():
             cache = None if spec.cache is None else ResponseCache(spec.cache, asks_anew=spec.asks_anew)

@@ -2,9 +2,12 @@
 
 import hashlib
 
+from pydantic import Field
+
+from carryover.tasks.runtime.contract import Contract, named_contract
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.source_digest import canonical_json
-from carryover.tasks.traces.vocabulary import ContractName, Header, Purpose, Split, Visibility
+from carryover.tasks.traces.vocabulary import Header, Purpose, Split, Visibility
 
 
 class Condition(FrozenModel):
@@ -15,8 +18,8 @@ class Condition(FrozenModel):
     base: str = "teacher"
     model_name: str
     model_digest: str | None = None
-    train_contract: ContractName | None = None
-    runtime_contract: ContractName
+    train_contract: str | None = None
+    runtime_contract: str
     visibility: Visibility = "declared"
     header: Header = "names"
     bucket: str
@@ -24,13 +27,19 @@ class Condition(FrozenModel):
     split: Split
     is_out_of_distribution: bool = False
     training_seed: int | None = None
+    own_contracts: tuple[Contract, ...] = Field(default=(), exclude_if=lambda own: not own)
+    """Definitions of those contracts above that a name does not describe; no column of `EpisodeRow`."""
 
     @property
-    def shown_contract(self) -> ContractName:
+    def shown_contract(self) -> str:
         """The contract that prompt and header state to the model."""
         if self.visibility == "as_trained" and self.train_contract is not None:
             return self.train_contract
         return self.runtime_contract
+
+    def defined(self, name: str) -> Contract:
+        """Return the definition of a contract of the condition; raise `ValueError` for an unknown one."""
+        return named_contract(name, self.own_contracts)
 
 
 def episode_id(condition: Condition, instance_id: str, stage_digest: str, replicate: int = 0, attempt: int = 0) -> str:

@@ -13,6 +13,7 @@ from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.events import retryable
 from carryover.tasks.agent.family import Environment, Family, Instance, Score
 from carryover.tasks.agent.machine import EpisodeMachine, Limits
+from carryover.tasks.agent.own_contracts import own_texts
 from carryover.tasks.agent.prompt_format import PLAIN, SILENT, Opening, open_wire, prompt_digest, read_prompts
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.recorder import EpisodeRecorder, RecordedEpisode
@@ -172,7 +173,10 @@ def declare_contract(context: EpisodeContext) -> str:
 
 def _texts(context: EpisodeContext) -> Mapping[str, str]:
     prompt_set = context.spec.prompt_set
-    return read_prompts(prompt_set, context.family.prompts(prompt_set))
+    family = context.family
+    texts = read_prompts(prompt_set, family.prompts(prompt_set))
+    shown = context.condition.defined(context.condition.shown_contract)
+    return {**own_texts(shown, texts, family.known_names), **texts}
 
 
 def _name_of(context: EpisodeContext, episode: PlannedEpisode) -> str:
@@ -208,7 +212,7 @@ def _fields_of_condition(context: EpisodeContext) -> dict[str, Any]:
     """Return the fields of an episode's row that its condition decides."""
     spec = context.spec
     return {
-        **context.condition.model_dump(),
+        **context.condition.model_dump(exclude={"own_contracts"}),
         "shown_contract": context.condition.shown_contract,
         "prompt_set": spec.prompt_set,
         "tool_call_cap": spec.tool_call_cap,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.scripted import VariedModel
+from carryover.tasks.runtime.contract import Contract
 
 
 class Score(NamedTuple):
@@ -85,7 +86,7 @@ class Family(Protocol):
     def open_teacher(
         self,
         bucket: str,
-        contract: str,
+        contract: str | Contract,
         count_tokens: CountTokens | None = None,
         *,
         prints_table: bool = True,
@@ -93,6 +94,7 @@ class Family(Protocol):
     ) -> ModelClient | VariedModel:
         """Return the scripted teacher; raise `ValueError` where there is none.
 
-        `habits` are levels by habit, one of each drawn per instance; None for the fixed teacher.
+        A contract of one's own is played by the script that `script_of` names. `habits` are levels by habit, one of
+        each drawn per instance; None for the fixed teacher.
         """
         ...

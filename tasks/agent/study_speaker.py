@@ -21,8 +21,9 @@ from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.agent.speaker import Speaker
 from carryover.tasks.agent.stops import RUNTIME_FAULTS
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.runtime.contract import CONTRACTS, Contract
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.interpreter import Interpreter
+from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.services.errors import UserError
 
 _NO_BLOCK = "No code block found. Answer with a short reflection and exactly one fenced Python block."
@@ -235,14 +236,14 @@ class StudySpeaker(Speaker):
         shown = self._condition.shown_contract
         if shown == self._condition.runtime_contract:
             return self._names.active_globals
-        if shown.keeps_names:
-            return self._names.last_step_globals
-        return ()
+        if lifetime_of(self._condition.defined(shown)).keeps == "nothing":
+            return ()
+        return self._names.last_step_globals
 
 
 def contract_in_force(condition: Condition, spec: EpisodeSpec) -> Contract:
     """Return an episode's contract, with the scope of stateless bindings."""
-    contract = CONTRACTS[condition.runtime_contract]
+    contract = condition.defined(condition.runtime_contract)
     if contract.lifetime != "block":
         return contract
     return contract.model_copy(update={"scope": spec.stateless_scope})

@@ -7,11 +7,11 @@ from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.knapsack.teachers.plain import write_plain_conversation
-from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
 
 
 def write_plain_corpus(
-    path: Path, bucket: str, seeds: Iterable[int], contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
+    path: Path, bucket: str, seeds: Iterable[int], contracts: tuple[str, ...] = PAPER_CONTRACTS
 ) -> int:
     """Write a conversation per instance seed, and return the count.
 

@@ -10,17 +10,18 @@ from typing import NamedTuple
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.agent.own_contracts import script_of
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.families.choose import open_own_family
 from carryover.tasks.families.own_family import OwnFamily
 from carryover.tasks.families.problem import Problem
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.contract import CONTRACTS, Contract, named_contract
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.progress import OpenBar, no_bar
-from carryover.tasks.traces.vocabulary import ContractName, FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason
 
 TAUGHT_EPISODES = 3
 """Episodes that each teacher plays in the sandbox, per contract."""
@@ -41,14 +42,16 @@ class FamilyReport(NamedTuple):
     """What the teachers reached, one sentence per contract."""
 
 
-def check_family(wanted: str, seed_count: int = 100, *, open_bar: OpenBar = no_bar) -> FamilyReport:
+def check_family(
+    wanted: str, seed_count: int = 100, *, contracts: Sequence[Contract] = (), open_bar: OpenBar = no_bar
+) -> FamilyReport:
     """Check a family on its first seeds, per bucket, with teachers.
 
-    Raise `UserError` where there is no such family.
+    `contracts` are played besides those that the family teaches. Raise `UserError` where there is no such family.
     """
     own = open_own_family(wanted)
     problems: list[Problem] = []
-    faults = list(_faults_of_class(own))
+    faults = list(_faults_of_class(own, contracts))
     if not faults:
         faults = _check_instances(own, seed_count, problems, open_bar)
     if not faults:
@@ -56,21 +59,33 @@ def check_family(wanted: str, seed_count: int = 100, *, open_bar: OpenBar = no_b
     notes: list[str] = []
     if not faults:
         with closing(open_runtime(RuntimeSpec())) as runtime:
-            for contract in own.family.taught:
-                played = _Lessons(own, ContractName(contract), runtime)
+            for contract in _taught(own, contracts):
+                played = _Lessons(own, contract, runtime)
                 played.give(problems[:TAUGHT_EPISODES])
                 faults += played.faults
                 notes.append(played.note)
     return FamilyReport(own.name, len(problems), faults, notes)
 
 
-def _faults_of_class(own: OwnFamily) -> Iterator[str]:
+def _taught(own: OwnFamily, contracts: Sequence[Contract]) -> list[Contract]:
+    """Return the contracts to play: those that the family teaches, and further ones."""
+    taught = [named_contract(name, contracts) for name in own.family.taught]
+    return list(dict.fromkeys([*taught, *contracts]))
+
+
+def _faults_of_class(own: OwnFamily, contracts: Sequence[Contract]) -> Iterator[str]:
     family = own.family
     if not family.buckets:
         yield "buckets is empty; name one difficulty at least"
-    for contract in family.taught:
-        if contract not in CONTRACTS:
-            yield f"taught names {contract!r}; choose from {', '.join(CONTRACTS)}"
+    for name in family.taught:
+        try:
+            named_contract(name, contracts)
+        except ValueError:
+            yield f"taught names {name!r}; choose from {', '.join(CONTRACTS)}, or define it with --contracts"
+    for contract in contracts:
+        script = script_of(contract).contract
+        if not {contract.name, script} & set(family.taught):
+            yield f"no teacher for contract {contract.name!r}: taught names neither it nor {script.value!r}"
     for name in family.known:
         if not name.isidentifier():
             yield f"known names {name!r}, which is not a valid identifier"
@@ -132,7 +147,7 @@ def _faults_of_tools(own: OwnFamily, problem: Problem) -> Iterator[str]:
 class _Lessons:
     """Episodes of a family's teacher under one contract, in the sandbox."""
 
-    def __init__(self, own: OwnFamily, contract: ContractName, runtime: Runtime) -> None:
+    def __init__(self, own: OwnFamily, contract: Contract, runtime: Runtime) -> None:
         self._own = own
         self._contract = contract
         self._runtime = runtime
@@ -166,7 +181,7 @@ class _Lessons:
 
     @property
     def _who(self) -> str:
-        return f"teacher of {self._contract}"
+        return f"teacher of {self._contract.name}"
 
     def _play(self, problem: Problem) -> RecordedEpisode:
         family = self._own.family
@@ -175,7 +190,8 @@ class _Lessons:
             condition=Condition(
                 purpose="teacher",
                 model_name="scripted",
-                runtime_contract=self._contract,
+                runtime_contract=self._contract.name,
+                own_contracts=(self._contract,),
                 bucket=problem.bucket,
                 split="train",
             ),

@@ -99,18 +99,16 @@ def family_source(wanted: str) -> str | None:
 def _find_class(wanted: str, place: str, name: str) -> object:
     try:
         if place.endswith(".py"):
-            return getattr(_load(Path(place)), name)
-        folder = str(Path.cwd())
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
+            return getattr(load_file(Path(place)), name)
+        with_working_directory()
         return resolve_name(wanted)
     except (ImportError, AttributeError, OSError, SyntaxError, ValueError) as error:
         raise UserError(f"cannot import {wanted!r}: {error}; name MODULE:CLASS or FILE.py:CLASS") from error
 
 
-def _load(file: Path) -> object:
+def load_file(file: Path) -> object:
     """Return a file's module, under a name that no other module has."""
-    name = f"carryover_family_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}_{file.stem}"
+    name = f"carryover_own_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}_{file.stem}"
     spec = spec_from_file_location(name, file)
     assert spec is not None, "a file that ends with .py has a loader"
     assert spec.loader is not None
@@ -118,6 +116,13 @@ def _load(file: Path) -> object:
     sys.modules[name] = module  # dataclasses and annotations look it up
     spec.loader.exec_module(module)
     return module
+
+
+def with_working_directory() -> None:
+    """Let modules of the working directory be imported."""
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
 
 
 def _name(family: type[Family]) -> str:

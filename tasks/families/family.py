@@ -5,7 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from carryover.tasks.knapsack.teachers.small import PlayedTurn
+from carryover.tasks.knapsack.teachers.small import PlayedTurn, starts_anew
+from carryover.tasks.traces.vocabulary import ContractName
 
 Tool = Callable[..., Any]
 
@@ -62,7 +63,7 @@ class Lesson(NamedTuple):
     """A conversation that a scripted teacher continues."""
 
     contract: str
-    """Contract that the reply is written for."""
+    """Contract that the reply is written for, one of `taught`."""
     goal: str
     """Text of the goal."""
     turns: Sequence[PlayedTurn]
@@ -71,6 +72,14 @@ class Lesson(NamedTuple):
     """Choices that hold for the whole episode: equal in every turn, and under every contract."""
     chance: random.Random
     """Draws what changes from turn to turn: equal under every contract."""
+    kept_blocks: int | None = None
+    """Further blocks that a name outlives under a contract that keeps names for some; None for all or none."""
+
+    @property
+    def starts_anew(self) -> bool:
+        """Whether the block finds no name of an earlier one, or one failed: it must set up everything."""
+        keeps_nothing = self.contract in (ContractName.STATELESS, ContractName.INJECTED)
+        return keeps_nothing or starts_anew(self.turns, self.kept_blocks)
 
 
 class Family(ABC):

@@ -24,15 +24,13 @@ def lay_out(work: Work, lesson: Lesson, *, count: int, has_helper: bool) -> str:
     """Return a block that does `count` rounds.
 
     Under the persistent contract it reads the state of earlier blocks, and calls a helper that was defined once where
-    `has_helper`. Under the stateless one it brings everything about again. A block that failed is followed by a whole
-    one under both.
+    `has_helper`. Under the stateless one it brings everything about again, and so does a block that starts anew.
     """
     is_stateless = lesson.contract == ContractName.STATELESS
-    starts_anew = is_stateless or not lesson.turns or lesson.turns[-1].has_failed
-    start = work.setup if starts_anew else ""
+    start = work.setup if lesson.starts_anew else ""
     if is_stateless or not has_helper:
         return f"{start}n = {count}\n{work.body}{work.ending}"
     definition = ""
-    if starts_anew:
+    if lesson.starts_anew:
         definition = f"def {work.function}(n):\n{indent(work.body, '    ')}    return state\n"
     return f"{start}{definition}state = {work.function}({count})\n{work.ending}"

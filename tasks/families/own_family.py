@@ -8,11 +8,13 @@ from typing import Any
 
 from carryover.tasks.agent.family import Environment as PlayedEnvironment
 from carryover.tasks.agent.family import Score
+from carryover.tasks.agent.own_contracts import script_of
 from carryover.tasks.agent.protocol import CountTokens
 from carryover.tasks.agent.scripted import VariedModel
 from carryover.tasks.families.family import Environment, Family
 from carryover.tasks.families.problem import Problem
 from carryover.tasks.families.teacher import family_teacher
+from carryover.tasks.runtime.contract import Contract, as_contract
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
@@ -122,17 +124,23 @@ class OwnFamily:
     def open_teacher(
         self,
         bucket: str,
-        contract: str,
+        contract: str | Contract,
         count_tokens: CountTokens | None = None,
         *,
         prints_table: bool = True,
         habits: Mapping[str, tuple[str | int, ...]] | None = None,
     ) -> VariedModel:
-        """Return the scripted teacher, or raise `ValueError` without one."""
-        if contract not in self.family.taught:
+        """Return the scripted teacher, or raise `ValueError` without one.
+
+        That of the contract's name, where one is taught, else of its script.
+        """
+        definition = as_contract(contract)
+        script = script_of(definition)
+        lesson = definition.name if definition.name in self.family.taught else script.contract
+        if lesson not in self.family.taught:
             choices = ", ".join(self.family.taught) or "none"
-            raise ValueError(f"family {self.name} has no teacher for contract {contract!r}; it has {choices}")
-        return family_teacher(self.family, contract, count_tokens)
+            raise ValueError(f"family {self.name} has no teacher for contract {definition.name!r}; it has {choices}")
+        return family_teacher(self.family, lesson, count_tokens, kept_blocks=script.kept_blocks)
 
     @cached_property
     def _tools(self) -> Mapping[str, Callable[..., Any]]:

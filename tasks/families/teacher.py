@@ -11,7 +11,9 @@ from carryover.tasks.families.family import Family, Habits, Lesson
 from carryover.tasks.knapsack.teachers.small import read_turns
 
 
-def family_teacher(family: Family, contract: str, count_tokens: CountTokens | None = None) -> VariedModel:
+def family_teacher(
+    family: Family, contract: str, count_tokens: CountTokens | None = None, *, kept_blocks: int | None = None
+) -> VariedModel:
     """Return a family's teacher, with habits drawn per instance."""
 
     def open_for(instance_id: str) -> ScriptedModel:
@@ -19,7 +21,7 @@ def family_teacher(family: Family, contract: str, count_tokens: CountTokens | No
 
         def write(messages: Sequence[Message], seed: int) -> str:
             chance = random.Random(f"turn {seed}")
-            lesson = Lesson(contract, _goal(messages), read_turns(messages), habits, chance)
+            lesson = Lesson(contract, _goal(messages), read_turns(messages), habits, chance, kept_blocks)
             sentence, code = family.teach(lesson)
             return f"{sentence}\n```python\n{code.strip()}\n```"
 

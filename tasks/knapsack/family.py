@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from carryover.tasks.agent.own_contracts import script_of
 from carryover.tasks.agent.protocol import CountTokens, ModelClient
 from carryover.tasks.agent.scripted import VariedModel
 from carryover.tasks.knapsack.environment import KNOWN_NAMES, KnapsackEnvironment
@@ -11,6 +12,7 @@ from carryover.tasks.knapsack.instance import Instance, instance_of_row, instanc
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.knapsack.sampling import sample_instance, validate
 from carryover.tasks.knapsack.teachers.open import fixed_habits, open_teacher, open_varied_teacher
+from carryover.tasks.runtime.contract import Contract, as_contract
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY, Split
 
@@ -56,7 +58,7 @@ class Knapsack:
     def open_teacher(
         self,
         bucket: str,
-        contract: str,
+        contract: str | Contract,
         count_tokens: CountTokens | None = None,
         *,
         prints_table: bool = True,
@@ -66,12 +68,13 @@ class Knapsack:
 
         Without `prints_table` a fixed stateless teacher of the small buckets prints its table's size only.
         """
+        script = script_of(as_contract(contract))
         if habits is not None:
-            return open_varied_teacher(bucket, contract, habits, count_tokens)
+            return open_varied_teacher(bucket, script.contract, habits, count_tokens, kept_blocks=script.kept_blocks)
         if prints_table:
-            return open_teacher(bucket, contract, count_tokens)
+            return open_teacher(bucket, script.contract, count_tokens, kept_blocks=script.kept_blocks)
         sized = fixed_habits(bucket).model_copy(update={"shown": "size"})
-        return open_teacher(bucket, contract, count_tokens, habits=sized)
+        return open_teacher(bucket, script.contract, count_tokens, habits=sized, kept_blocks=script.kept_blocks)
 
 
 KNAPSACK_FAMILY = Knapsack()

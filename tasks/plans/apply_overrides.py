@@ -1,6 +1,6 @@
 """A plan with the fields that a caller changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -8,11 +8,13 @@ from pydantic import BaseModel, ValidationError
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.knapsack.teachers.habits import VARIED
+from carryover.tasks.plans.choose_contract import choose_contracts, is_described
 from carryover.tasks.plans.in_family import in_family
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_on, with_context, with_episodes
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec
 from carryover.tasks.sft.training_spec import TrainingSpec
@@ -33,11 +35,12 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
 
     Raise `UserError` if one changes nothing or makes no valid plan.
     """
+    parts = tuple(_changed_part(part, overrides) for part in _chosen_parts(plan, overrides.parts))
     changed = _with(
         plan,
-        runtime=_with(plan.runtime, backend=overrides.backend),
+        runtime=_with(_with_folder(plan.runtime, parts), backend=overrides.backend),
         serving=_changed_serving(plan.serving, overrides),
-        parts=tuple(_changed_part(part, overrides) for part in _chosen_parts(plan, overrides.parts)),
+        parts=parts,
     )
     try:
         return StudyPlan.model_validate(changed.model_dump())  # copies are held against no validator
@@ -56,6 +59,14 @@ def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> list[StudyP
         if name not in known:
             raise UserError(f"plan {plan.name} has no part {name!r}; choose from {', '.join(known)}")
     return [part for part in plan.parts if part.name in names]
+
+
+def _with_folder(runtime: RuntimeSpec, parts: Iterable[StudyPart]) -> RuntimeSpec:
+    """Return the runtime, with a scratch folder for every episode where a contract says what becomes of files."""
+    has_files = any(contract.keeps_files is not None for part in parts for contract in part.own_contracts)
+    if has_files:
+        return runtime.with_folder()
+    return runtime
 
 
 def _changed_serving(serving: ServingSpec, overrides: Overrides) -> ServingSpec:
@@ -100,7 +111,26 @@ def _refuse_of_knapsack(overrides: Overrides) -> None:
             raise UserError(f"{option} {value} is about the knapsack; leave it out with --family {overrides.family}")
 
 
+def _with_contracts(part: StudyPart, overrides: Overrides) -> StudyPart:
+    """Return the part under other contracts: of training and runtime, or of the runtime alone."""
+    of_training = overrides.contracts or ()
+    of_runtime = overrides.runtime_contracts or of_training
+    if not of_runtime:
+        return part
+    chosen = choose_contracts((*of_training, *of_runtime))
+    played = tuple(contract.name for contract in choose_contracts(of_runtime))
+    changes: dict[str, Any] = {
+        "evaluations": tuple(each.model_copy(update={"runtime_contracts": played}) for each in part.evaluations),
+        "own_contracts": tuple(contract for contract in chosen if not is_described(contract.name)),
+    }
+    if of_training:
+        trained = tuple(contract.name for contract in choose_contracts(of_training))
+        changes["teacher"] = part.teacher.model_copy(update={"contracts": trained})
+    return part.model_copy(update=changes)
+
+
 def _changed_part(part: StudyPart, overrides: Overrides) -> StudyPart:
+    part = _with_contracts(part, overrides)
     if overrides.family not in (None, PAPER_FAMILY):
         _refuse_of_knapsack(overrides)
         part = in_family(part, overrides.family, has_endpoint=overrides.teacher_url is not None)
@@ -149,7 +179,7 @@ def _changed_teacher(teacher: TeacherSpec, overrides: Overrides) -> TeacherSpec:
             teacher = teacher.model_copy(update={"habits": VARIED})
         case "fixed":
             teacher = teacher.model_copy(update={"habits": None})
-    return _with(teacher, maximum_attempts=overrides.teacher_attempts, contracts=overrides.contracts)
+    return _with(teacher, maximum_attempts=overrides.teacher_attempts)
 
 
 def _check_scripted(part: StudyPart) -> None:
@@ -174,7 +204,7 @@ def _with_instances(part: StudyPart, overrides: Overrides) -> StudyPart:
     evaluations = []
     for each in part.evaluations:
         instances = _with(each.instances, count=overrides.evaluation_count, first_seed=overrides.evaluation_first_seed)
-        evaluations.append(_with(each, instances=instances, runtime_contracts=overrides.contracts))
+        evaluations.append(_with(each, instances=instances))
     trained = _with(part.train_instances, count=overrides.train_count)
     return _with(part, train_instances=trained, evaluations=tuple(evaluations))
 

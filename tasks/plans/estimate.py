@@ -11,13 +11,14 @@ from carryover.tasks.agent.episode_spec import PromptSet
 from carryover.tasks.analysis.published_tables import published_table
 from carryover.tasks.plans.models import cells, script_conditions
 from carryover.tasks.plans.study_plan import EvaluationSpec, OwnBaseSpec, StudyPart, StudyPlan
+from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.limits import Prices, Spent
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape, shape_of
 from carryover.tasks.sft.prepare import held_out_count
 from carryover.tasks.sft.resources import PEAK_FLOPS, core_flops, estimate_resources, training_flops
 from carryover.tasks.sft.training_spec import TrainingSpec
-from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName, Scale
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, Scale
 
 LAPTOP = "means of an earlier laptop run"
 LAPTOP_CORES = 2
@@ -35,10 +36,8 @@ P, S = PAPER_CONTRACTS
 TRACE_TOKENS = {P: 1_049, S: 2_181}
 PLAIN_TOKENS = 263
 """Mean tokens of the scripted teachers' traces and of the `plain` corpus in a laptop run, chat template included."""
-Cell = tuple[ContractName | None, ContractName]
+Cell = tuple[str | None, str]
 """Train contract and runtime contract; None for the base."""
-MEASURED = {contract: P if contract.keeps_names else S for contract in ContractName}
-"""Contract whose figures stand in for each: the same without injected objects."""
 
 
 SCRIPTED = "the scripted teachers' tokens with SmolLM2's tokenizer"
@@ -53,13 +52,13 @@ class ScriptedCost(NamedTuple):
     """Prompt and reply of the last turn: what a training reads, and what a server with a cache computes."""
 
 
-SCRIPTED_COSTS: dict[tuple[str, PromptSet], dict[ContractName, ScriptedCost]] = {
+SCRIPTED_COSTS: dict[tuple[str, PromptSet], dict[str, ScriptedCost]] = {
     # over 12 instances; SmolLM2's tokenizer
     ("small", "compact"): {P: ScriptedCost(3_206, 424, 756), S: ScriptedCost(7_198, 1_019, 2_104)},
     ("small", "full"): {P: ScriptedCost(18_266, 424, 2_953), S: ScriptedCost(23_184, 1_019, 4_430)},
     ("easy", "full"): {P: ScriptedCost(7_396, 493, 3_450), S: ScriptedCost(7_611, 1_192, 4_226)},
 }
-VARIED_COSTS: dict[tuple[str, PromptSet], dict[ContractName, ScriptedCost]] = {
+VARIED_COSTS: dict[tuple[str, PromptSet], dict[str, ScriptedCost]] = {
     # of the varied teachers, over 10 instances
     ("small", "compact"): {P: ScriptedCost(7_328, 847, 1_641), S: ScriptedCost(7_535, 1_166, 1_802)},
     ("small", "full"): {P: ScriptedCost(23_299, 847, 3_919), S: ScriptedCost(24_299, 1_166, 4_174)},
@@ -77,7 +76,7 @@ class EpisodeMean(NamedTuple):
 
 
 SCRIPTED_MEAN = EpisodeMean(0, 0, 0.1)
-LAPTOP_MEANS: dict[tuple[ContractName | None, ContractName], EpisodeMean] = {
+LAPTOP_MEANS: dict[Cell, EpisodeMean] = {
     # (train contract, runtime contract), None for the untrained base, which writes two turns of noise
     (P, P): EpisodeMean(3_840, 410, 0.2),
     (P, S): EpisodeMean(10_500, 1_250, 0.5),
@@ -150,16 +149,23 @@ def _part_rows(
         yield (part.name, place), row
 
 
-def _teacher_row(stage: str, part: StudyPart, contract: ContractName, prices: Prices) -> StageEstimate:
+def _teacher_row(stage: str, part: StudyPart, contract: str, prices: Prices) -> StageEstimate:
     mean = SCRIPTED_MEAN
     pace = LAPTOP_CORES
     endpoint = part.teacher.endpoint
     if endpoint is not None:
-        known = MEASURED[contract]
+        known = measured_as(part, contract)
         pace = endpoint.concurrency
         total = _published("table_1", metric="avg_total_tokens_per_episode")[known]
         mean = _published_mean("easy", known, known, total)
     return _row(f"{stage}: teacher, {contract}", part.train_instances.count, mean, prices, pace)
+
+
+def measured_as(part: StudyPart, contract: str) -> str:
+    """Return the contract whose figures stand in for another: by whether all names are kept."""
+    if lifetime_of(part.defined(contract)).keeps == "all":
+        return P
+    return S
 
 
 def _base_corpus(own_base: OwnBaseSpec, arms: Iterable[tuple[int, float]]) -> tuple[int, float]:
@@ -181,14 +187,14 @@ def _script_row(title: str, condition: Condition, evaluation: EvaluationSpec) ->
     return _row(f"{title}{condition.variant}: {cell}", count, SCRIPTED_MEAN, Prices(), LAPTOP_CORES)
 
 
-def arm_examples(scale: Scale, part: StudyPart, contract: ContractName) -> tuple[int, float]:
+def arm_examples(scale: Scale, part: StudyPart, contract: str) -> tuple[int, float]:
     """Return an arm's kept examples and tokens.
 
     Table 5's (section C.1), or a laptop's.
     """
     means = _trace_tokens(scale, part)
     count = min(part.dataset.maximum_kept, part.train_instances.count)
-    mean = means[MEASURED[contract]]
+    mean = means[measured_as(part, contract)]
     if part.dataset.matching == "tokens":  # the arm with the longer examples keeps fewer of them
         count = max(1, round(count * min(means[P], means[S]) / mean))
     return count, count * mean
@@ -211,7 +217,7 @@ def _trace_tokens(scale: Scale, part: StudyPart) -> Mapping[Any, float]:
             return dict(TRACE_TOKENS)
 
 
-def _scripted_costs(part: StudyPart, bucket: str, prompt_set: PromptSet) -> dict[ContractName, ScriptedCost]:
+def _scripted_costs(part: StudyPart, bucket: str, prompt_set: PromptSet) -> dict[str, ScriptedCost]:
     """Return costs of a bucket's scripts.
 
     An endpoint's teacher counts as the scripted one on Easy.
@@ -245,7 +251,7 @@ def _cell_rows(plan: StudyPlan, part: StudyPart, title: str, prices: Prices, pac
         count = evaluation.instances.count * evaluation.replicates
         shown = ", shown as trained" if evaluation.visibility == "as_trained" else ""
         for train, runtime in cells(part, evaluation):
-            cell = train and MEASURED[train], MEASURED[runtime]
+            cell = train and measured_as(part, train), measured_as(part, runtime)
             mean = _cell_mean(plan.scale, part, evaluation, cell)
             played = count * (len(part.training_seeds) if train else 1)
             named = f"{stage}: {train or 'base'} -> {runtime}, {bucket}{shown}"
@@ -296,7 +302,7 @@ def _training_row(
     )
 
 
-def _published_mean(split: str, train: ContractName | None, runtime: ContractName, total: float = 0) -> EpisodeMean:
+def _published_mean(split: str, train: str | None, runtime: str, total: float = 0) -> EpisodeMean:
     row = _published("table_2", split=split, train_semantics=train, runtime_semantics=runtime)
     basis = "Table 1's tokens, Table 2's time" if total else "Table 2's tokens and time"
     tokens = total or row["mean_total_tokens"]

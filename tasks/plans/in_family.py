@@ -3,6 +3,7 @@
 from typing import Any
 
 from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.agent.own_contracts import script_of
 from carryover.tasks.families.choose import family_source, open_own_family
 from carryover.tasks.families.family import Family
 from carryover.tasks.knapsack.teachers.habits import VARIED
@@ -28,7 +29,7 @@ def in_family(part: StudyPart, wanted: str, *, has_endpoint: bool = False) -> St
         if is_harder and len(family.buckets) == 1:
             continue
         bucket = family.buckets[-1] if is_harder else family.buckets[0]
-        evaluations.append(_evaluation(each, _with_family(each.instances, wanted, bucket), family))
+        evaluations.append(_evaluation(part, each, _with_family(each.instances, wanted, bucket), family))
     own_rules = {"episode": _episode(part.teacher.episode, family), "habits": None}
     teacher = part.teacher.model_copy(update=own_rules)
     changes = {"train_instances": trained, "teacher": teacher, "evaluations": tuple(evaluations)}
@@ -46,7 +47,7 @@ def _check(part: StudyPart, wanted: str, family: Family, *, has_endpoint: bool) 
         raise UserError(
             f"part {part.name!r} sets a habit of the knapsack's teachers; choose another plan or other --parts"
         )
-    untaught = [contract for contract in part.teacher.contracts if contract not in family.taught]
+    untaught = _untaught(part, family)
     if is_scripted and untaught:
         raise UserError(
             f"family {wanted} has no scripted teacher for contract {untaught[0]}; "
@@ -54,12 +55,22 @@ def _check(part: StudyPart, wanted: str, family: Family, *, has_endpoint: bool) 
         )
 
 
-def _evaluation(evaluation: EvaluationSpec, instances: InstanceSetSpec, family: Family) -> EvaluationSpec:
-    is_taught = set(evaluation.runtime_contracts) <= set(family.taught)
+def _untaught(part: StudyPart, family: Family) -> list[str]:
+    """Return the contracts of training that neither the family nor their script's teacher plays."""
+    return [
+        name
+        for name in part.teacher.contracts
+        if name not in family.taught and script_of(part.defined(name)).contract not in family.taught
+    ]
+
+
+def _evaluation(
+    part: StudyPart, evaluation: EvaluationSpec, instances: InstanceSetSpec, family: Family
+) -> EvaluationSpec:
     changes: dict[str, Any] = {
         "instances": instances,
         "episode": _episode(evaluation.episode, family),
-        "has_scripted_rows": evaluation.has_scripted_rows and is_taught,
+        "has_scripted_rows": evaluation.has_scripted_rows and not _untaught(part, family),
     }
     return evaluation.model_copy(update=changes)
 

@@ -13,7 +13,6 @@ from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPla
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.serving.serving_spec import ServedModels
-from carryover.tasks.traces.vocabulary import ContractName
 
 BASE_NAME = "base"
 
@@ -41,9 +40,7 @@ class ChosenCells(FrozenModel):
     """Cells of a study to evaluate again; by default all of them."""
 
     model: str | None = Field(default=None, description="Name of one model, e.g. persistent-0; all models without it.")
-    runtime_contract: ContractName | None = Field(
-        default=None, description="Contract of the runtime; all contracts without it."
-    )
+    runtime_contract: str | None = Field(default=None, description="Contract of the runtime; all contracts without it.")
     is_cross_evaluation: bool = Field(default=False, description="Allow a contract that the model was not trained on.")
 
     @property
@@ -115,9 +112,10 @@ def script_conditions(part: StudyPart, evaluation: EvaluationSpec) -> Iterator[C
             yield _condition(part, evaluation, runtime, **who)
 
 
-def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[ContractName | None, ContractName]]:
+def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[str | None, str]]:
     """Return an evaluation's (train, runtime) contracts; the base trains None."""
-    trained = part.teacher.contracts * evaluation.has_trained_rows + (None,) * evaluation.has_base_rows
+    trained: list[str | None] = [*part.teacher.contracts * evaluation.has_trained_rows]
+    trained += [None] * evaluation.has_base_rows
     return [(train, runtime) for train in trained for runtime in evaluation.runtime_contracts]
 
 
@@ -134,7 +132,7 @@ def planned_groups(plan: StudyPlan) -> dict[tuple[str, ...], PlannedGroup]:
     return groups
 
 
-def _condition(part: StudyPart, evaluation: EvaluationSpec, runtime_contract: ContractName, **who: Any) -> Condition:
+def _condition(part: StudyPart, evaluation: EvaluationSpec, runtime_contract: str, **who: Any) -> Condition:
     return Condition(
         purpose="evaluation",
         variant=evaluation.variant or part.variant,
@@ -144,5 +142,6 @@ def _condition(part: StudyPart, evaluation: EvaluationSpec, runtime_contract: Co
         bucket=evaluation.instances.bucket,
         split="evaluation",
         is_out_of_distribution=evaluation.instances.bucket != part.train_instances.bucket,
+        own_contracts=part.own_among(who["train_contract"], runtime_contract),
         **who,
     )

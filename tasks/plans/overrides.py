@@ -12,7 +12,7 @@ from carryover.tasks.runtime.contract import Scope
 from carryover.tasks.services.frozen_model import FrozenModel, needs
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.sft.training_spec import Attention, Device
-from carryover.tasks.traces.vocabulary import Backend, ContractName, Matching, Retention, TextFormat
+from carryover.tasks.traces.vocabulary import Backend, Matching, Retention, TextFormat
 
 
 def _name_known_parts(schema: dict[str, Any]) -> None:
@@ -44,10 +44,14 @@ class Overrides(FrozenModel):
     training_seeds: tuple[int, ...] | None = Field(
         default=None, min_length=1, description="One model per contract and seed."
     )
-    contracts: tuple[ContractName, ...] | None = Field(
+    contracts: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Contracts that models are trained on and play under, e.g. persistent alone for a trial.",
+        description="Contracts that models are trained on and play under: persistent, stateless, injected, "
+        "injected+persistent, recent-K (names for K blocks), functions, or your own as FILE.py:NAME or FILE.yaml:NAME.",
+    )
+    runtime_contracts: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="Contracts that models play under, where not those of training."
     )
     tool_call_caps: tuple[ToolCallCap, ...] | None = Field(
         default=None,
@@ -158,7 +162,7 @@ class Overrides(FrozenModel):
         default=None, description="Environment variable with its key, or secret/NAME for a Secret block."
     )
 
-    @field_validator("parts", "training_seeds", "contracts", "tool_call_caps", "stateless_scopes")
+    @field_validator("parts", "training_seeds", "contracts", "runtime_contracts", "tool_call_caps", "stateless_scopes")
     @classmethod
     def _values_differ(cls, values: tuple[int | str, ...] | None) -> tuple[int | str, ...] | None:
         if values is not None and (repeated := [value for value in values if values.count(value) > 1]):

@@ -11,7 +11,7 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
-from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.contract import Contract, named_contract
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.source_digest import canonical_json
@@ -21,7 +21,6 @@ from carryover.tasks.traces.vocabulary import (
     PAPER_CONTRACTS,
     PAPER_FAMILY,
     BaseName,
-    ContractName,
     Header,
     Purpose,
     Scale,
@@ -69,7 +68,7 @@ class TeacherSpec(FrozenModel):
     endpoint: EndpointSpec | None = None
     """Where the teacher is reached, for `endpoint`."""
     model_name: str = "scripted"
-    contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
+    contracts: tuple[str, ...] = PAPER_CONTRACTS
     """Contracts that traces are played under, and that models are trained on: one model each."""
     prints_table: bool = True
     """Whether a scripted stateless teacher of the small buckets prints the table that it rebuilds."""
@@ -91,12 +90,8 @@ class TeacherSpec(FrozenModel):
 
     @model_validator(mode="after")
     def _habits_belong_to_a_script(self) -> Self:
-        if self.habits is None:
-            return self
-        if self.kind != "scripted":
+        if self.habits is not None and self.kind != "scripted":
             raise ValueError("a teacher behind an endpoint has habits of its own; leave habits out")
-        if not set(self.contracts) <= set(PAPER_CONTRACTS):
-            raise ValueError(f"habits vary under {' and '.join(PAPER_CONTRACTS)} alone; leave habits out")
         return self
 
 
@@ -114,7 +109,7 @@ class EvaluationSpec(FrozenModel):
     has_scripted_rows: bool = False
     """Whether each contract's scripted teacher plays the instances too, under every runtime: the script control."""
     replicates: int = 1
-    runtime_contracts: tuple[ContractName, ...] = Field(
+    runtime_contracts: tuple[str, ...] = Field(
         default=PAPER_CONTRACTS, exclude_if=lambda contracts: contracts == PAPER_CONTRACTS
     )
     """Contracts that every model plays under; the default is excluded from the dump, so that digests stay stable."""
@@ -161,6 +156,18 @@ class StudyPart(FrozenModel):
     training: TrainingSpec
     training_seeds: tuple[int, ...]
     evaluations: tuple[EvaluationSpec, ...]
+    own_contracts: tuple[Contract, ...] = Field(default=(), exclude_if=lambda own: not own)
+    """Definitions of contracts that a name does not describe; none is excluded from the dump, so that digests stay
+    stable."""
+
+    @model_validator(mode="after")
+    def _contracts_are_known(self) -> Self:
+        for name in self.contract_names():
+            named_contract(name, self.own_contracts)
+        injecting = [name for name in self.teacher.contracts if self.defined(name).binds != "nothing"]
+        if self.teacher.habits is not None and injecting:
+            raise ValueError(f"habits vary where nothing is injected, not under {injecting[0]!r}; leave habits out")
+        return self
 
     @model_validator(mode="after")
     def _fields_fit_together(self) -> Self:
@@ -181,6 +188,21 @@ class StudyPart(FrozenModel):
         """Yield the variants that the part's episodes land under, the teacher's first."""
         yield self.variant
         yield from (evaluation.variant for evaluation in self.evaluations if evaluation.variant is not None)
+
+    def contract_names(self) -> list[str]:
+        """Return the contracts of training and evaluation, once each."""
+        names = [*self.teacher.contracts]
+        for evaluation in self.evaluations:
+            names += evaluation.runtime_contracts
+        return list(dict.fromkeys(names))
+
+    def defined(self, name: str) -> Contract:
+        """Return the definition of one of the part's contracts."""
+        return named_contract(name, self.own_contracts)
+
+    def own_among(self, *names: str | None) -> tuple[Contract, ...]:
+        """Return the definitions among these contracts that a name does not describe."""
+        return tuple(contract for contract in self.own_contracts if contract.name in names)
 
 
 _PACE: Any = {"serving": {"max_concurrent"}, "parts": {"__all__": {"teacher": {"endpoint": {"concurrency"}}}}}
@@ -228,12 +250,12 @@ class StudyPlan(FrozenModel):
         """Digest of every field but those of pace, source included."""
         return hashlib.sha256(canonical_json(self.model_dump(mode="json", exclude=_PACE)).encode()).hexdigest()[:16]
 
-    def runtime_under(self, contract: ContractName) -> RuntimeSpec:
+    def runtime_under(self, contract: Contract) -> RuntimeSpec:
         """Return the runtime of a contract's episodes.
 
         Where frames are injected, no block waits for pandas.
         """
-        if CONTRACTS[contract].binds == "nothing":
+        if contract.binds == "nothing":
             return self.runtime
         return self.runtime.model_copy(update={"preload": (*self.runtime.preload, *FRAME_MODULES)})
 
@@ -281,4 +303,5 @@ def teacher_conditions(part: StudyPart) -> Iterator[Condition]:
             runtime_contract=contract,
             bucket=part.train_instances.bucket,
             split="train",
+            own_contracts=part.own_among(contract),
         )

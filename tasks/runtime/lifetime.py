@@ -33,15 +33,17 @@ class Lifetime:
     """Whether the files of a scratch folder, where there is one, outlive a block."""
 
     step_count: int | None = None
-    """In between: how many steps a binding outlives, that of its block included."""
+    """In between: how many steps a binding outlives, that of its block included; None keeps definitions alone."""
 
     def survives(self, bound: Bound, step: int) -> bool:
         """Tell whether a bound name outlives a step.
 
         `bound` is exact where some names are kept.
         """
-        if self.step_count is None:
+        if self.keeps != "some":
             return self.keeps == "all"
+        if self.step_count is None:
+            return bound.is_definition
         return step - bound.step < self.step_count
 
 
@@ -58,7 +60,9 @@ def lifetime_of(contract: Contract) -> Lifetime:
             return Lifetime("fresh" if contract.scope == "process" else "live", "nothing", keeps_files)
         case "recent" if count.isdecimal() and int(count) > 0:
             return Lifetime("live", "some", keeps_files, int(count))
-    raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K")
+        case "functions" if not count:
+            return Lifetime("live", "some", keeps_files)
+    raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K, functions")
 
 
 def names_bound_by(code: str, step: int) -> dict[str, Bound]:

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from carryover.tasks.runtime.contract import CONTRACTS, Contract
+from carryover.tasks.runtime.contract import Contract, as_contract
 from carryover.tasks.runtime.interpreter import Interpreter
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -24,7 +24,7 @@ def session(
     """Open a sandboxed interpreter, for a `with` statement.
 
     Args:
-        contract: The name of one (`ContractName`), or a `Contract` of one's own.
+        contract: A name (`persistent`, `stateless`, `recent-3`, ...), or a `Contract` of one's own.
         tools: Functions that blocks call and this process runs, as a list or by name.
         spec: Backend, sandbox level and limits.
         seed: Seeds `random` and NumPy, together with the number of the block.
@@ -35,9 +35,7 @@ def session(
         ValueError: No contract has that name, a tool has none, or two tools have the same.
         SandboxUnavailableError: The machine does not reach the sandbox level that the spec asks for.
     """
-    chosen = CONTRACTS.get(contract) if isinstance(contract, str) else contract
-    if chosen is None:
-        raise ValueError(f"unknown contract {contract!r}; choose from {', '.join(CONTRACTS)}")
+    chosen = as_contract(contract)
     named = _by_name(tools)
     with contextlib.ExitStack() as opened:
         runtime = open_runtime((spec or RuntimeSpec()).with_folder())

@@ -11,6 +11,7 @@ import polars as pl
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import fetch_files, keep_file
+from carryover.tasks.agent.own_contracts import script_of
 from carryover.tasks.checks.suites import FailedChecksError
 from carryover.tasks.datasets.dataset import prepare_dataset
 from carryover.tasks.datasets.plain_corpus import write_plain_corpus
@@ -170,7 +171,8 @@ def write_base_corpus(run: Run, part: StudyPart, own_base: OwnBaseSpec) -> Path:
     path = run.folders.datasets / f"{run.plan.digest}-{part.variant}-{part.base}-base.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     if own_base.instances is not None:
-        write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds, part.teacher.contracts)
+        scripts = dict.fromkeys(script_of(part.defined(name)).contract for name in part.teacher.contracts)
+        write_plain_corpus(path, own_base.instances.bucket, own_base.instances.seeds, tuple(scripts))
     else:
         data = read_training_data(run, part)
         write_whole(path, b"".join(data.paths[contract].read_bytes() for contract in sorted(data.paths)))

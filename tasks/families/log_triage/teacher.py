@@ -5,7 +5,6 @@ It adds the value with the highest share of failures until most events fail.
 
 from carryover.tasks.families.family import Lesson
 from carryover.tasks.families.idiom import Work, lay_out
-from carryover.tasks.traces.vocabulary import ContractName
 
 _SENTENCES = {
     "start": (
@@ -64,7 +63,6 @@ def write_block(lesson: Lesson) -> tuple[str, str]:
         ending=ending.format(**names),
     )
     has_failed = bool(lesson.turns) and lesson.turns[-1].has_failed
-    does_all = has_failed or lesson.contract == ContractName.STATELESS
-    count = per_block * (len(lesson.turns) + 1) if does_all else per_block
+    count = per_block * (len(lesson.turns) + 1) if lesson.starts_anew else per_block
     action = "repair" if has_failed else "go_on" if lesson.turns else "start"
     return lesson.chance.choice(_SENTENCES[action]), lay_out(work, lesson, count=count, has_helper=has_helper)

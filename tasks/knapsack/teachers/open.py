@@ -9,7 +9,7 @@ from carryover.tasks.knapsack.teachers.density import write_density_reply
 from carryover.tasks.knapsack.teachers.habits import FIXED, FIXED_ON_EASY, Habits, draw_habits
 from carryover.tasks.knapsack.teachers.injected import INJECTING, write_injected_reply
 from carryover.tasks.knapsack.teachers.small import write_small_reply
-from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
+from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
 
 CAPPED = ("easy", "hard")
 SMALL = ("small", "small_large", "small_costly")
@@ -17,15 +17,22 @@ NAME = "scripted"
 
 
 def open_teacher(
-    bucket: str, contract: str, count_tokens: CountTokens | None = None, *, habits: Habits | None = None
+    bucket: str,
+    contract: str,
+    count_tokens: CountTokens | None = None,
+    *,
+    habits: Habits | None = None,
+    kept_blocks: int | None = None,
 ) -> ScriptedModel:
     """Return a bucket's teacher; raise `ValueError` where there is none.
 
-    Without `habits` it has the bucket's fixed ones; contracts with injection have no others.
+    Without `habits` it has the bucket's fixed ones; contracts with injection have no others. With `kept_blocks` the
+    persistent one of a small bucket counts on a name for that many blocks; on Easy and Hard the stateless one plays.
     """
     if bucket not in (*CAPPED, *SMALL):
         raise ValueError(f"no teacher plays bucket {bucket!r}; choose from {', '.join((*CAPPED, *SMALL))}")
-    return ScriptedModel(NAME, _writer(bucket, contract, habits or fixed_habits(bucket)), count_tokens)
+    writer = _writer(bucket, contract, habits or fixed_habits(bucket), kept_blocks)
+    return ScriptedModel(NAME, writer, count_tokens)
 
 
 def open_varied_teacher(
@@ -33,6 +40,8 @@ def open_varied_teacher(
     contract: str,
     levels: Mapping[str, tuple[str | int, ...]],
     count_tokens: CountTokens | None = None,
+    *,
+    kept_blocks: int | None = None,
 ) -> VariedModel:
     """Return a bucket's teacher with habits drawn per instance; raise `ValueError` as `open_teacher`."""
     if contract in INJECTING:
@@ -42,7 +51,8 @@ def open_varied_teacher(
 
     def open_for(instance_id: str) -> ScriptedModel:
         habits = draw_habits(levels, instance_id, fixed)
-        return ScriptedModel(NAME, _writer(bucket, contract, habits), count_tokens, habits.model_dump())
+        writer = _writer(bucket, contract, habits, kept_blocks)
+        return ScriptedModel(NAME, writer, count_tokens, habits.model_dump())
 
     return VariedModel(NAME, open_for)
 
@@ -54,9 +64,11 @@ def fixed_habits(bucket: str) -> Habits:
     return FIXED
 
 
-def _writer(bucket: str, contract: str, habits: Habits) -> WriteReply:
+def _writer(bucket: str, contract: str, habits: Habits, kept_blocks: int | None) -> WriteReply:
     if contract in INJECTING:
         return partial(write_injected_reply, contract, is_capped=bucket in CAPPED)
     if bucket in CAPPED:
-        return partial(write_density_reply, contract, habits=habits)
-    return partial(write_small_reply, contract, habits=habits, is_careful=bucket == "small_costly")
+        played = contract if kept_blocks is None else ContractName.STATELESS
+        return partial(write_density_reply, played, habits=habits)
+    is_careful = bucket == "small_costly"
+    return partial(write_small_reply, contract, habits=habits, is_careful=is_careful, kept_blocks=kept_blocks)

@@ -116,9 +116,7 @@ _WHOLE_SENTENCES = ("I do it in one block.", "This needs one block.", "I solve i
 _CALL_SENTENCES = ("I call a tool.", "I use one tool.", "I look at this.", "I go on.")
 
 
-def write_plain_conversation(
-    instance: Instance, contracts: tuple[ContractName, ...] = PAPER_CONTRACTS
-) -> tuple[Message, ...]:
+def write_plain_conversation(instance: Instance, contracts: tuple[str, ...] = PAPER_CONTRACTS) -> tuple[Message, ...]:
     """Return an instance's conversation; words to repeat are those of `contracts`."""
     draw = random.Random(f"plain {instance.seed}")
     system, task = _SILENT_WIRE.opening_messages(_opening(instance), None)
@@ -145,7 +143,7 @@ def _opening(instance: Instance) -> Opening:
 
 
 @cache
-def _pieces(contracts: tuple[ContractName, ...]) -> tuple[str, ...]:
+def _pieces(contracts: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words and signs of what the teachers of the contracts write, sorted."""
     texts = [text for said in SENTENCES.values() for text in said]
     texts += [text for contract in contracts for text in (*wordings(contract, KNOWN_NAMES), *_TEACHER_BLOCKS[contract])]

@@ -45,12 +45,19 @@ class PlayedTurn(NamedTuple):
 
 
 def write_small_reply(
-    contract: str, messages: Sequence[Message], seed: int, *, habits: Habits = FIXED, is_careful: bool = False
+    contract: str,
+    messages: Sequence[Message],
+    seed: int,
+    *,
+    habits: Habits = FIXED,
+    is_careful: bool = False,
+    kept_blocks: int | None = None,
 ) -> str:
     """Return the next reply: a sentence and one block.
 
     `seed` chooses the sentence equally under both contracts. With `is_careful` no class is tried that was refused
-    before, as where mistakes cost score.
+    before, as where mistakes cost score. With `kept_blocks` the persistent blocks set up everything again when names
+    have ended.
     """
     if contract not in PAPER_CONTRACTS:
         raise ValueError(f"no small teacher plays contract {contract!r}; choose from {', '.join(PAPER_CONTRACTS)}")
@@ -58,7 +65,8 @@ def write_small_reply(
     refused = None
     if is_careful:
         refused = _read_refused(turns)
-    action, code = _next_block(SmallBlocks(contract, habits), turns, refused)
+    is_anew = kept_blocks is not None and starts_anew(turns, kept_blocks)
+    action, code = _next_block(SmallBlocks(contract, habits), turns, refused, is_anew=is_anew)
     sentences = SENTENCES.get(action, END_SENTENCES)
     sentence = random.Random(f"sentence {seed}").choice(sentences)
     return f"{sentence}\n```python\n{code}\n```"
@@ -81,14 +89,28 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
     return turns
 
 
+def starts_anew(turns: Sequence[PlayedTurn], kept_blocks: int | None = None) -> bool:
+    """Tell whether the next block must set up everything: the first, after a failure, or where names have ended.
+
+    `kept_blocks` are those that a name outlives, beside the one that bound it; None stands for all.
+    """
+    has_failed = True
+    age = 0
+    for turn in turns:
+        is_anew = has_failed or age == kept_blocks
+        age = 0 if is_anew else age + 1
+        has_failed = turn.has_failed
+    return has_failed or age == kept_blocks
+
+
 def _read_refused(turns: list[PlayedTurn]) -> str:
     """Return the refused classes as the last block that told them printed them."""
     printed = (_REFUSED.match(turn.output) for turn in reversed(turns))
     return next((match.group(1) for match in printed if match), "[]")
 
 
-def _next_block(blocks: SmallBlocks, turns: list[PlayedTurn], refused: str | None) -> tuple[str, str]:
-    """Return what the next block does, and the block."""
+def _next_block(blocks: SmallBlocks, turns: list[PlayedTurn], refused: str | None, *, is_anew: bool) -> tuple[str, str]:
+    """Return what the next block does, and the block; `is_anew` where no name of an earlier one is left."""
     if not turns:
         return "list", blocks.look(1)
     last = turns[-1]
@@ -96,8 +118,11 @@ def _next_block(blocks: SmallBlocks, turns: list[PlayedTurn], refused: str | Non
         return "repair", blocks.repair(refused)
     if last.output.startswith("done"):
         return "end", FINISH
-    if blocks.is_taking(last.code):
-        return "more", blocks.take(refused)
-    if last.output.startswith("more"):
-        return "look", blocks.look(len(turns) + 1)  # a failure is followed by taking, so all turns so far inspected
-    return "grab", blocks.take(refused, is_first=True)
+    is_looking = last.output.startswith("more") and not blocks.is_taking(last.code)
+    if is_looking:
+        part = len(turns) + 1  # a failure is followed by taking, so all turns so far inspected
+        return "look", blocks.relook(part) if is_anew else blocks.look(part)
+    action = "more" if blocks.is_taking(last.code) else "grab"
+    if is_anew:
+        return action, blocks.repair(refused)
+    return action, blocks.take(refused, is_first=action == "grab")

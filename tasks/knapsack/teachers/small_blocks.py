@@ -93,6 +93,15 @@ class SmallBlocks:
             return self._named(f"{self._setup()}{self._rebuilding_call(part)}{self._shown_look()}")
         return self._named(self._rebuilding_look(part))
 
+    def relook(self, part: int) -> str:
+        """Return the persistent block that sets up everything again and inspects on, as the `part`-th of its kind."""
+        if self._uses_functions:
+            inspected = self._rebuilding_call(part)
+        else:
+            inspected = f"part = {part}\nn = {self.habits.inspected_per_turn} * part\n{_LOOK_INLINE}"
+        seen = _when(self._shown == "changes", f"old = {self._portions_before()}\n")
+        return self._named(f"{self._setup()}{inspected}{seen}{self._shown_look()}")
+
     def take(self, refused: str | None = None, *, is_first: bool = False) -> str:
         """Return the block that takes the next items; the first one defines what later ones read."""
         if not self._keeps_names:
@@ -175,6 +184,10 @@ class SmallBlocks:
             return "old"
         if self._looks_at_all:
             return ""
+        return self._portions_before()
+
+    def _portions_before(self) -> str:
+        """Return the expression of the number of items that earlier portions hold."""
         count = self.habits.inspected_per_turn
         return f"{count} * part - {count}"
 

@@ -3,10 +3,12 @@
 import pytest
 
 from carryover.tasks.families.check import check_family
+from carryover.tasks.runtime.contract import Contract, named_contract
 from tests.tasks.families.written import written
 
 SAMPLE = 'draw = random.Random(f"{bucket} {seed}")'
 SCORE = "return self._coins.get(self._chosen, 0) / max(self._coins.values())"
+MINE = Contract(name="mine", lifetime="functions")
 NO_TEACHER = {'taught = ("persistent", "stateless")': "taught = ()"}
 
 
@@ -45,13 +47,34 @@ def test_a_fault_is_named_with_its_way_out(tmp_path, old, new, fault):
     assert any(fault in each for each in found), found
 
 
+def test_a_contract_of_ones_own_is_played_by_its_script(tmp_path):
+    report = check_family(written(tmp_path), 3, contracts=(named_contract("recent-1"), MINE))
+    assert report.faults == []
+    assert report.notes[2:] == [
+        "teacher of recent-1: mean score 1.00 in 3.3 turns",
+        "teacher of mine: mean score 1.00 in 3.3 turns",
+    ]
+
+
+def test_a_contract_without_a_teacher_is_a_fault(tmp_path):
+    wanted = written(tmp_path, NO_TEACHER)
+    (fault,) = check_family(wanted, 3, contracts=(MINE,)).faults
+    assert fault == "no teacher for contract 'mine': taught names neither it nor 'stateless'"
+
+
+def test_a_teacher_that_trusts_ended_names_is_a_fault(tmp_path):
+    changed = {"if lesson.starts_anew:": "if not turns or lesson.contract == 'stateless':"}
+    report = check_family(written(tmp_path, changed), 3, contracts=(named_contract("recent-1"),))
+    assert any("teacher of recent-1" in each and "NameError" in each for each in report.faults)
+
+
 def test_a_teacher_that_does_not_finish_is_a_fault(tmp_path):
     found = check_family(written(tmp_path, {"    finish()\\n": "    pass\\n"}), 3).faults
     assert "teacher of persistent: an episode ended with max_turns, not with finish()" in found
 
 
 def test_a_teacher_that_misses_a_name_is_a_fault(tmp_path):
-    found = check_family(written(tmp_path, {'is_fresh = lesson.contract == "stateless" or': "is_fresh ="}), 3).faults
+    found = check_family(written(tmp_path, {"if lesson.starts_anew:": "if not turns:"}), 3).faults
     assert any("teacher of stateless" in each and "NameError" in each for each in found)
 
 

@@ -90,3 +90,10 @@ def test_an_episode_records_its_teachers_habits(runtime, boxes):
 def test_a_contract_without_teacher_is_refused(boxes):
     with pytest.raises(ValueError, match="family boxes has no teacher for contract 'injected'"):
         boxes.open_teacher("few", "injected")
+
+
+def test_a_contract_of_ones_own_needs_its_scripts_teacher(tmp_path):
+    less = opened(tmp_path / "less", {'taught = ("persistent", "stateless")': 'taught = ("stateless",)'})
+    assert less.open_teacher("few", "functions").model_name == "scripted"
+    with pytest.raises(ValueError, match="family boxes has no teacher for contract 'recent-2'; it has stateless"):
+        less.open_teacher("few", "recent-2")

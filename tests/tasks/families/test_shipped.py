@@ -43,12 +43,13 @@ def test_contracts_share_the_episodes_sentence_and_names(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_both_contracts_reach_the_same_score(runtime, name):
+@pytest.mark.parametrize("others", [("stateless",), ("recent-1", "recent-3")])
+def test_contracts_reach_the_persistent_score(runtime, name, others):
     own = open_own_family(name)
     for seed in range(3):
         problem = own.sample(own.family.buckets[0], seed)
         scores = set()
-        for contract in ("persistent", "stateless"):
+        for contract in ("persistent", *others):
             teacher = own.open_teacher(problem.bucket, contract)
             recorded = play(runtime, own, problem, teacher, contract)
             assert recorded.episode.finish_reason == "finish_tool"

@@ -9,6 +9,7 @@ from carryover.tasks.plans.laptop_full import FOUR_CONTRACTS, laptop_full_parts,
 from carryover.tasks.plans.models import evaluation_conditions
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import teacher_conditions
+from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.services.limits import Prices
 from carryover.tasks.traces.vocabulary import LETTERS, PAPER_CONTRACTS, ContractName
 from tests.tasks.plans.test_models import make_model
@@ -62,9 +63,11 @@ def test_the_other_plans_have_two_contracts(name):
 
 def test_pandas_is_imported_beforehand_only_where_frames_are_injected():
     plan = resolve_plan("laptop_injected")
-    assert all(plan.runtime_under(contract) == resolve_plan("laptop").runtime for contract in PAPER_CONTRACTS)
+    assert all(
+        plan.runtime_under(CONTRACTS[contract]) == resolve_plan("laptop").runtime for contract in PAPER_CONTRACTS
+    )
     for contract in (ContractName.INJECTED, ContractName.INJECTED_PERSISTENT):
-        assert {"pandas", "pyarrow"} <= set(plan.runtime_under(contract).preload)
+        assert {"pandas", "pyarrow"} <= set(plan.runtime_under(CONTRACTS[contract]).preload)
 
 
 @pytest.mark.parametrize("name", ["laptop_injected", "paper_injected"])

@@ -197,37 +197,18 @@ def test_recent_lifetime_counts_what_a_match_captures(open_one, code):
     assert interpreter.run_block("'bound' in globals()").result == "True"
 
 
-@dataclass(frozen=True)
-class FunctionsOnly(Lifetime):
-    """A lifetime of one's own."""
-
-    runs_in: Literal["live", "fresh"] = "live"
-    keeps: Literal["all", "some", "nothing"] = "some"
-
-    def survives(self, bound: Bound, step: int) -> bool:
-        return bound.is_definition
-
-
-def test_third_lifetime_is_one_small_class(runtime):
-    lifetime = FunctionsOnly()
-    engine = runtime.open_engine(lifetime, {})
-    state = EpisodeState(lifetime, engine, WholeOutput())
-
-    def run(step: int, code: str) -> str | None:
-        return state.run(Block(step, "0", code), lambda *_call: ("value", None), tuple).report.result
-
-    run(1, "x = 1\ndef double(number): return 2 * number\nclass Kept: pass")
-    assert state.active == ("Kept", "double")
-    assert state.is_as_promised()
-    assert run(2, "double(4), 'x' in globals()") == "(8, False)"
-    run(3, "double = 5")
-    assert state.active == ("Kept",)
-    engine.close()
+def test_functions_lifetime_keeps_definitions_alone(open_one):
+    interpreter = open_one(Contract(name="functions", lifetime="functions"))
+    result = interpreter.run_block("x = 1\ndef double(number): return 2 * number\nclass Kept: pass")
+    assert result.active_globals == ("Kept", "double")
+    assert interpreter.run_block("double(4), 'x' in globals()").result == "(8, False)"
+    assert interpreter.run_block("double = 5").active_globals == ("Kept",)
+    assert interpreter.verify_contract()
 
 
 @pytest.mark.parametrize("word", ["forever", "episode:3", "block:1", "recent", "recent:", "recent:²", "recent:0"])
 def test_unknown_lifetime_is_refused(word):
-    with pytest.raises(ValueError, match=f"unknown lifetime '{word}'; choose from episode, block, recent:K"):
+    with pytest.raises(ValueError, match=f"unknown lifetime '{word}'; choose from episode, block, recent:K, functions"):
         lifetime_of(Contract(name="odd", lifetime=word))
 
 

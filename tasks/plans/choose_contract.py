@@ -1,0 +1,100 @@
+"""The contract that a name or a definition of one's own means."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from pydantic import ValidationError
+
+from carryover.tasks.families.choose import load_file, with_working_directory
+from carryover.tasks.runtime.contract import Contract, named_contract
+from carryover.tasks.runtime.lifetime import lifetime_of
+from carryover.tasks.services.errors import UserError
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
+"""Names that rows, folders and served models can bear."""
+
+
+def choose_contracts(wanted: Iterable[str]) -> tuple[Contract, ...]:
+    """Return contracts by name, or of `MODULE:NAME`, `FILE.py:NAME` or `FILE.yaml:NAME`.
+
+    Raise `UserError` for an unknown or invalid one, and for two of one name.
+    """
+    chosen: dict[str, Contract] = {}
+    for each in wanted:
+        contract = choose_contract(each)
+        if chosen.setdefault(contract.name, contract) != contract:
+            raise UserError(f"two contracts are named {contract.name!r}; rename one")
+    return tuple(chosen.values())
+
+
+def choose_contract(wanted: str) -> Contract:
+    """Return a contract by name, or as a file defines it; raise `UserError` for an unknown or invalid one."""
+    place, _, name = wanted.rpartition(":")
+    if not place:
+        return _by_name(wanted)
+    contract = _read(wanted, place, name)
+    if not _NAME.fullmatch(contract.name):
+        raise UserError(
+            f"{wanted!r}: invalid name {contract.name!r}; use lower-case letters, digits and single hyphens"
+        )
+    try:
+        lifetime_of(contract)
+    except ValueError as error:
+        raise UserError(f"{wanted!r}: {error}") from error
+    if is_described(contract.name) and named_contract(contract.name) != contract:
+        raise UserError(f"{wanted!r}: the name {contract.name!r} means another contract; choose another name")
+    return contract
+
+
+def is_described(name: str) -> bool:
+    """Tell whether a name describes its contract whole, so that no definition is needed."""
+    try:
+        named_contract(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _by_name(name: str) -> Contract:
+    try:
+        return named_contract(name)
+    except ValueError as error:
+        raise UserError(f"{error}; or name FILE.py:NAME or FILE.yaml:NAME") from error
+
+
+def _read(wanted: str, place: str, name: str) -> Contract:
+    try:
+        if place.endswith((".yaml", ".yml")):
+            return Contract.model_validate({"name": name, **_defined_in(Path(place))[name]})
+        if place.endswith(".py"):
+            found = getattr(load_file(Path(place)), name)
+        else:
+            with_working_directory()
+            found = resolve_name(wanted)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise UserError(f"{wanted!r}: {field}: {first['msg']}") from error
+    except KeyError as error:
+        raise UserError(f"{place} defines no contract {name!r}") from error
+    except (ImportError, AttributeError, OSError, SyntaxError, TypeError, ValueError) as error:
+        raise UserError(f"cannot read contract {wanted!r}: {error}") from error
+    if not isinstance(found, Contract):
+        raise UserError(f"{wanted!r} is no carryover.Contract; write NAME = carryover.Contract(name=..., lifetime=...)")
+    return found
+
+
+def _defined_in(file: Path) -> dict[str, Any]:
+    """Return a YAML file's contracts by name; raise `ValueError` where it holds no mapping."""
+    import yaml  # of the extra `study`
+
+    try:
+        defined = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"invalid YAML: {error}") from error
+    if not isinstance(defined, dict):
+        raise ValueError("the file maps no names to contracts")
+    return defined
