@@ -69,7 +69,7 @@ start_server() {
     # The UI asks the server that it came from, whatever name a browser has for it.
     start server env PREFECT_UI_API_URL=/api "$BIN/prefect" server start --host "$PREFECT_HOST" --port "$PREFECT_PORT"
     tries=0
-    until "$BIN/python" -m carryover.flows.cli.prefect_server 2>"$state/lack"; do
+    until "$BIN/python" -m carryover.flows.cli.machine.prefect_server 2>"$state/lack"; do
         is_running server && [ $((tries += 1)) -lt 60 ] || fail "$(cat "$state/lack"); see $state/server.log"
         sleep 1
     done

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import polars as pl
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
-from carryover.flows.cli.documents import table_reader, write_report
-from carryover.flows.cli.tables import plan_tables, read_table
+from carryover.flows.cli.results.documents import table_reader, write_report
+from carryover.flows.cli.results.tables import plan_tables, read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.drawings import draw_cells
 from carryover.tasks.analysis.queries import command_sql, table_query

@@ -14,8 +14,8 @@ from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 from prefect.states import Cancelling
 
+from carryover.flows.cli.machine.worker import GPU_POOL
 from carryover.flows.cli.messages import say, warn
-from carryover.flows.cli.worker import GPU_POOL
 from carryover.flows.stage_flows import STOPPED
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import DEPLOYED_VARIABLE, Folders

@@ -5,7 +5,7 @@ import re
 from prefect.blocks.system import Secret
 from pydantic import BaseModel
 
-from carryover.flows.cli.prefect_server import unavailable_server
+from carryover.flows.cli.machine.prefect_server import unavailable_server
 from carryover.tasks.agent.credentials import BLOCK_PREFIX, hold_key
 from carryover.tasks.services.errors import UserError
 

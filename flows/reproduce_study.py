@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_study
-from carryover.flows.cli.answers import print_estimate, print_study
+from carryover.flows.cli.results.answers import print_estimate, print_study
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.evaluate_models import evaluate_models
 from carryover.flows.generate_instances import generate_instances

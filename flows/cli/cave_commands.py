@@ -18,7 +18,7 @@ def cave_tables(
     plan: Comparison = None,
 ) -> None:
     """Print the tables of CaveAgent's studies: ours beside the published values."""
-    from carryover.flows.cli.tables import choose_comparison, print_tables
+    from carryover.flows.cli.results.tables import choose_comparison, print_tables
 
     names = [name] if name else table_names(is_cave=True)
     with open_warehouse(home) as warehouse:
@@ -27,7 +27,7 @@ def cave_tables(
 
 def rewards(file: Path, home: Home = None) -> None:
     """Write each episode of CaveAgent's suites as JSON, with rewards per turn."""
-    from carryover.flows.cli.exchange import write_rewards
+    from carryover.flows.cli.traces.exchange import write_rewards
 
     with open_warehouse(home) as warehouse:
         typer.echo(f"{write_rewards(warehouse, file)} episodes in {file}")
@@ -38,7 +38,7 @@ def costs(folder: Path, home: Home = None, plan: Comparison = None) -> None:
 
     The files are cave_costs.svg and cave_costs.md.
     """
-    from carryover.flows.cli.tables import choose_comparison, read_table
+    from carryover.flows.cli.results.tables import choose_comparison, read_table
     from carryover.tasks.cave.arms.costs import cost_page, draw_costs
 
     with open_warehouse(home) as warehouse:

@@ -19,8 +19,8 @@ from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
 from carryover.flows.cli.errors import OneLineCommand, StoppedError, one_line
+from carryover.flows.cli.machine.prefect_server import prefect_server
 from carryover.flows.cli.messages import keep_logs_off_terminal, silence_exit
-from carryover.flows.cli.prefect_server import prefect_server
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import use_home
 

@@ -27,7 +27,7 @@ def serve(
     threads: Annotated[int, typer.Option(help="Threads of a CPU server.")] = 1,
 ) -> None:
     """Serve a model and its adapters by OpenAI's API until stopped."""
-    from carryover.flows.cli.serve import start_server
+    from carryover.flows.cli.machine.serve import start_server
 
     start_server(
         model,
@@ -61,7 +61,7 @@ def worker(
     home: Home = None,
 ) -> None:
     """Start a Prefect worker that is named after its GPU and memory."""
-    from carryover.flows.cli.worker import start_worker
+    from carryover.flows.cli.machine.worker import start_worker
 
     start_worker(pool, name, home)
 
@@ -71,7 +71,7 @@ def doctor(
     verify: Annotated[bool, typer.Option("--verify", help="Compare every landed file with its checksum.")] = False,
 ) -> None:
     """Report installation, sandbox level, warehouse, and a configured server's runs."""
-    from carryover.flows.cli.doctor import print_damage, print_health
+    from carryover.flows.cli.machine.doctor import print_damage, print_health
 
     print_health(home)
     if verify:

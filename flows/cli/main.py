@@ -8,7 +8,14 @@ Commands import what they need when they are called: a core installation has no 
 
 import typer
 
-from carryover.flows.cli import cave_commands, family, flow_commands, machine_commands, table_commands, trace_commands
+from carryover.flows.cli import (
+    cave_commands,
+    family_commands,
+    flow_commands,
+    machine_commands,
+    table_commands,
+    trace_commands,
+)
 from carryover.flows.cli.errors import OneLineGroup
 
 app = typer.Typer(
@@ -52,7 +59,7 @@ cave.command()(cave_commands.costs)
 app.add_typer(cave, name="cave")
 
 families = typer.Typer(help="Task families: problems of one's own.", no_args_is_help=True, rich_markup_mode=None)
-families.command("check")(family.check)
-families.command("new")(family.new)
+families.command("check")(family_commands.check)
+families.command("new")(family_commands.new)
 app.add_typer(families, name="family")
 app.add_typer(flow_commands.stages, name="stage")

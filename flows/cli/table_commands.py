@@ -49,7 +49,7 @@ def tables(
     results: Results = None,
 ) -> None:
     """Print the study's tables: ours beside the published values."""
-    from carryover.flows.cli.tables import plan_tables, print_tables
+    from carryover.flows.cli.results.tables import plan_tables, print_tables
 
     with open_warehouse(home, results) as warehouse:
         digest = choose_plan(warehouse, plan)
@@ -62,7 +62,7 @@ def tables(
 
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:
     """Print each claim of the study with measurement and verdict."""
-    from carryover.flows.cli.tables import print_verdicts
+    from carryover.flows.cli.results.tables import print_verdicts
 
     with open_warehouse(home, results) as warehouse:
         print_verdicts(warehouse, choose_plan(warehouse, plan), format)
@@ -107,7 +107,7 @@ def questions(
     results: Results = None,
 ) -> None:
     """Ask the ten questions of sql/questions.md, with query and answer."""
-    from carryover.flows.cli.tables import print_questions, write_answers
+    from carryover.flows.cli.results.tables import print_questions, write_answers
     from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 
     with open_warehouse(home, results) as warehouse:
@@ -128,7 +128,7 @@ def figures(
     results: Results = None,
 ) -> None:
     """Draw the 2x2 and Figures 2 and 3 as captioned SVG."""
-    from carryover.flows.cli.documents import write_figures
+    from carryover.flows.cli.results.documents import write_figures
 
     target = folder or find_folders(home).documents / "figures"
     with open_warehouse(home, results) as warehouse:
@@ -148,7 +148,7 @@ def report(
     results: Results = None,
 ) -> None:
     """Write one self-contained HTML page: tables, figures, claims, plan and environment."""
-    from carryover.flows.cli.documents import write_report
+    from carryover.flows.cli.results.documents import write_report
 
     target = path or find_folders(home).documents / "report.html"
     with open_warehouse(home, results) as warehouse:

@@ -24,7 +24,7 @@ def episode(
     pair: Annotated[bool, typer.Option("--pair", help="Print the same instance under another cell beside it.")] = False,
 ) -> None:
     """Replay an episode turn by turn, or with --pair two."""
-    from carryover.flows.cli.pair import Asked, print_asked
+    from carryover.flows.cli.traces.pair import Asked, print_asked
 
     with open_warehouse(home) as warehouse:
         print_asked(warehouse, plan, Asked(episode_id, cell, instance), is_pair=pair)
@@ -49,7 +49,7 @@ def view(
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
 ) -> None:
     """Look at the study and its traces in a browser."""
-    from carryover.flows.cli.view import open_viewed, serve_viewer, write_viewer
+    from carryover.flows.cli.traces.view import open_viewed, serve_viewer, write_viewer
 
     with open_viewed(traces, home, contract) as warehouse:
         if out is None:
@@ -60,7 +60,7 @@ def view(
 
 def diff(first_run: str, second_run: str, home: Home = None) -> None:
     """Compare two runs: plan, source, environment, servers."""
-    from carryover.flows.cli.replay import describe_run
+    from carryover.flows.cli.traces.replay import describe_run
     from carryover.tasks.plans.difference import describe_difference
 
     with open_warehouse(home) as warehouse:
@@ -96,7 +96,7 @@ def lint(
 
     Tokens are words and symbols of the code; foreign traces name no tokenizer.
     """
-    from carryover.flows.cli import lint as linting
+    from carryover.flows.cli.traces import lint as linting
     from carryover.tasks.readers.tally import Tally
 
     tally = Tally()
@@ -135,7 +135,7 @@ def probe(
     format: Annotated[ProbeFormat, typer.Option("--format", help="How the report is printed.")] = "rich",
 ) -> None:
     """Measure what a Python runtime keeps after blocks, errors and resets."""
-    from carryover.flows.cli.probe import ProbeRequest, report_probe
+    from carryover.flows.cli.traces.probe import ProbeRequest, report_probe
 
     raise typer.Exit(report_probe(ProbeRequest(runtime, claims, python, tool, hostile, channel or ()), format))
 
@@ -148,7 +148,7 @@ def paired(
     format: Format = "rich",
 ) -> None:
     """Compare two imported runs by instance, with tests and intervals."""
-    from carryover.flows.cli.paired import print_paired
+    from carryover.flows.cli.traces.paired import print_paired
 
     print_paired(a, b, home, where, format)
 
@@ -161,7 +161,7 @@ def export_traces(
     plan: Plan = None,
 ) -> None:
     """Export finished episodes: the authors' JSON, chat lines, Parquet, or ATIF."""
-    from carryover.flows.cli.exchange import export_episodes
+    from carryover.flows.cli.traces.exchange import export_episodes
 
     with open_warehouse(home) as warehouse:
         typer.echo(f"{export_episodes(warehouse, folder, to, where, plan)} episodes in {folder}")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from carryover.flows.cli.prefect_server import own_server
+from carryover.flows.cli.machine.prefect_server import own_server
 from carryover.tasks.runtime.process.descendants import descendants
 from tests.flows.deploying import started_server
 from tests.flows.flow_process import run_flow

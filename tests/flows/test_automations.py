@@ -11,7 +11,7 @@ import yaml
 from prefect.client.schemas.objects import StateType
 from prefect.server.events.schemas.automations import EventTrigger, Posture
 
-from carryover.flows.cli.automations import declare_automation
+from carryover.flows.cli.machine.automations import declare_automation
 from carryover.flows.reevaluate_model import JUDGED, REGRESSED
 from carryover.tasks.judge import REGRESSION_EVENT
 

@@ -11,8 +11,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from carryover.flows.cli.automations import declare_automation
-from carryover.flows.cli.server_health import server_lines
+from carryover.flows.cli.machine.automations import declare_automation
+from carryover.flows.cli.machine.server_health import server_lines
 from tests.flows.deploying import deploy, prefect, wait_until, worker
 from tests.flows.flow_process import ROOT
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from carryover.flows.cli.tables import plan_tables, print_tables
+from carryover.flows.cli.results.tables import plan_tables, print_tables
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import table_names

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from carryover.flows.cli.prefect_server import prefect_server
+from carryover.flows.cli.machine.prefect_server import prefect_server
 from carryover.flows.evaluate_models import evaluate_models
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.episode_spec import EpisodeSpec

@@ -174,7 +174,7 @@ def test_doctor_tells_of_a_broken_sandbox_and_goes_on(home, monkeypatch, error):
     def fail(spec):
         raise error(BROKEN_SANDBOXES[error])
 
-    monkeypatch.setattr("carryover.flows.cli.doctor.open_runtime", fail)
+    monkeypatch.setattr("carryover.flows.cli.machine.doctor.open_runtime", fail)
     said = " ".join(run("doctor", "--home", home).split())
     assert f"sandbox broken: {BROKEN_SANDBOXES[error]}" in said
     assert "episodes 1" in said

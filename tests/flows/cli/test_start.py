@@ -25,7 +25,7 @@ run()
 """
 
 
-@pytest.mark.parametrize("moment", ["carryover.flows.cli.main", "carryover.flows.cli.doctor"])
+@pytest.mark.parametrize("moment", ["carryover.flows.cli.main", "carryover.flows.cli.machine.doctor"])
 def test_an_interrupt_while_loading_or_at_work_is_one_line(moment):
     with subprocess.Popen(
         [sys.executable, "-c", STOPPING_AT, moment],

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from carryover.flows.cli.doctor import print_damage
+from carryover.flows.cli.machine.doctor import print_damage
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.services.errors import UserError

@@ -5,10 +5,10 @@ import json
 import polars as pl
 import pytest
 
-from carryover.flows.cli.exchange import export_episodes
 from carryover.flows.cli.folders import open_warehouse
-from carryover.flows.cli.lint import lint_warehouse
-from carryover.flows.cli.replay import print_episode
+from carryover.flows.cli.traces.exchange import export_episodes
+from carryover.flows.cli.traces.lint import lint_warehouse
+from carryover.flows.cli.traces.replay import print_episode
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.cave.scripted import block

@@ -186,7 +186,7 @@ def test_libraries_and_figures_are_probed():
 
 def test_the_probe_loads_no_library_of_an_extra():
     code = (
-        "import sys, carryover.flows.cli.probe, carryover.tasks.probe.connectors.own,"
+        "import sys, carryover.flows.cli.traces.probe, carryover.tasks.probe.connectors.own,"
         " carryover.tasks.probe.connectors.kernel, carryover.tasks.probe.contract\n"
         "print({'duckdb', 'numpy', 'polars', 'prefect', 'torch'} & set(sys.modules))"
     )

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import typer
 
 from carryover.flows.cli.folders import HOW_TO_FILL, find_folders
+from carryover.flows.cli.machine.server_health import server_lines
 from carryover.flows.cli.screen import screen
-from carryover.flows.cli.server_health import server_lines
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import has_current_copy
 from carryover.storage.zone.bundles import manifest_path

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from carryover.flows.cli.answers import UNKNOWN_SHAPE, print_estimate, print_study
+from carryover.flows.cli.results.answers import UNKNOWN_SHAPE, print_estimate, print_study
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.overrides import Overrides

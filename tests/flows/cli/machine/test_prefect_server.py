@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-from carryover.flows.cli.prefect_server import own_server, prefect_server, unavailable_server
+from carryover.flows.cli.machine.prefect_server import own_server, prefect_server, unavailable_server
 from carryover.flows.gpu_pool import gpu_pool_lacks
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving import process

@@ -1,6 +1,6 @@
 import pytest
 
-from carryover.flows.cli.tables import print_verdicts, read_verdicts
+from carryover.flows.cli.results.tables import print_verdicts, read_verdicts
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from carryover.flows.cli.serve import read_adapters
+from carryover.flows.cli.machine.serve import read_adapters
 from carryover.tasks.services.errors import UserError
 from tests.tiny_bases import ARCHITECTURES, save_tiny_base
 
@@ -100,6 +100,6 @@ def test_malformed_adapters_are_named(words, said):
 
 def test_a_missing_base_is_one_line():
     command = [sys.executable, "-m", "carryover.flows.cli.start", "serve", "/no/where"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3])
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[4])
     assert finished.returncode == 1
     assert finished.stderr == "carryover: /no/where is not a folder; name one that a training or a download has saved\n"

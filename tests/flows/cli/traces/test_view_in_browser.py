@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 import uvicorn
 
-from carryover.flows.cli.view import warehouse_answer
+from carryover.flows.cli.traces.view import warehouse_answer
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.viewer.server import viewer_app
 from tests.flows.cli.axe_core import AXE

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import typer
 
+from carryover.flows.cli.results.tables import read_table
 from carryover.flows.cli.screen import screen
-from carryover.flows.cli.tables import read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import command_sql, table_query

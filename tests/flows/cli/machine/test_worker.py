@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from carryover.flows.cli.worker import worker_command
+from carryover.flows.cli.machine.worker import worker_command
 from carryover.tasks.sft.machine import read_name, this_machine
 
 HIDDEN = {"CUDA_VISIBLE_DEVICES": ""}

@@ -20,7 +20,7 @@ from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL
 
-from carryover.flows.cli.prefect_server import unavailable_server
+from carryover.flows.cli.machine.prefect_server import unavailable_server
 
 FAILURES_SINCE = timedelta(days=1)
 """How long a failed run is shown."""

@@ -9,7 +9,7 @@ from prefect.client.schemas.responses import DeploymentResponse
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import AwaitingConcurrencySlot, Cancelling, Crashed, Failed, Late, Pending, Running, Scheduled
 
-from carryover.flows.cli.server_health import (
+from carryover.flows.cli.machine.server_health import (
     SHOWN,
     Pool,
     RunLine,

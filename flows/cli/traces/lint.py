@@ -58,7 +58,7 @@ def lint_warehouse(warehouse: "Warehouse", plan: str | None) -> Iterator[TraceLi
     """Yield the findings about a plan's counted episodes, as they are exported."""
     import polars as pl
 
-    from carryover.flows.cli.exchange import default_plan
+    from carryover.flows.cli.traces.exchange import default_plan
     from carryover.tasks.analysis.queries import command_sql
     from carryover.tasks.readers.own_rows import traces_of_rows
 

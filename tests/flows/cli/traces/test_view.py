@@ -7,7 +7,7 @@ import sys
 import httpx
 import pytest
 
-from carryover.flows.cli.view import warehouse_answer
+from carryover.flows.cli.traces.view import warehouse_answer
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.services.errors import UserError
 from tests.flows.cli.calling import refused
