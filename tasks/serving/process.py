@@ -18,10 +18,16 @@ from carryover.tasks.serving import supervisor
 
 POLL_SECONDS = 0.2
 """Time between two looks at a server that starts."""
+MAX_LOG_LINES = 10_000
+"""Last lines of an ended server's log that tell how it ended."""
 SIGNALLED = 128
 """Exit status of a shell, and of our supervisor, before the number of the signal that ended the command."""
-KILLED_ENGINE = re.compile(r"Failed core proc\(s\): \{[^}]*: -\d+")
-"""vLLM's report on an engine process that a signal ended while it loaded; the server then exits with status 1."""
+KILLED_CHILD = re.compile(r"Failed core proc\(s\): \{[^}]*: -\d+|Worker proc \S+ died unexpectedly")
+"""vLLM's report on an engine that a signal ended while it loaded, or on a worker that died once it had loaded."""
+LOST_WORKER = "WorkerProc initialization failed"
+"""vLLM's report on a worker of a tensor-parallel engine that ended while it loaded, for whatever reason."""
+FAILED_WORKER = "WorkerProc failed to start"
+"""What a worker logs of its own error, and a killed one does not."""
 TRIES = 3
 """Ports that a server is started on before it is given up."""
 
@@ -100,12 +106,11 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
         """Raise the last log lines when the server has ended.
 
         A status beyond 128 is the signal that ended the server, a negative one the signal that ended its supervisor.
-        vLLM loads its model in a child; where that was killed, the server reports it and exits by itself.
+        vLLM loads its model in children; where one was killed, the server reports it and exits by itself.
         """
         if (status := self._process.poll()) is not None:
             was_killed = status < 0 or status > SIGNALLED
-            has_killed_engine = KILLED_ENGINE.search(self.log_tail()) is not None
-            kind = DeadServerError if was_killed or has_killed_engine else error
+            kind = DeadServerError if was_killed or self._has_lost_child() else error
             raise kind(self._describe(f"server ended with status {status}"))
 
     def check_survived(self) -> None:
@@ -130,6 +135,13 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
         with self.log_path.open("rb") as log:
             log.seek(self._log_start)
             return b"".join(deque(log, maxlen=line_count)).decode(errors="replace").rstrip("\n")
+
+    def _has_lost_child(self) -> bool:
+        """Tell whether the log reports a killed engine or worker of vLLM."""
+        log = self.log_tail(MAX_LOG_LINES)
+        if KILLED_CHILD.search(log) is not None:
+            return True
+        return LOST_WORKER in log and FAILED_WORKER not in log
 
     def _describe(self, what: str) -> str:
         return f"{what}: {shlex.join(self.command)}\nlast lines of {self.log_path}:\n{self.log_tail()}"

@@ -120,6 +120,46 @@ def test_server_whose_loading_engine_was_killed_counts_as_dead(tmp_path, fate, k
     assert "server ended with status 1" in str(caught.value)
 
 
+PARALLEL_PARENT = """
+import multiprocessing, os, sys
+
+def load_shard(ready):
+    try:
+        {fate}
+    except Exception as error:
+        print("ERROR WorkerProc failed to start.", repr(error), *["  File"] * 50, sep="\\n", flush=True)
+
+context = multiprocessing.get_context("fork")
+reader, writer = context.Pipe(duplex=False)
+worker = context.Process(target=load_shard, args=(writer,), name="VllmWorker-1")
+worker.start()
+writer.close()
+try:
+    reader.recv()
+    worker.join()
+    print("ERROR Worker proc VllmWorker-1 died unexpectedly, shutting down executor.")
+except EOFError:
+    print("ERROR Exception: WorkerProc initialization failed due to an exception in a background process.")
+sys.exit("RuntimeError: Engine core initialization failed. Failed core proc(s): {{'EngineCore_DP0': 1}}")
+"""
+"""A server whose tensor-parallel worker ends while it loads, or once it has; its engine then fails by itself."""
+
+
+@pytest.mark.parametrize(
+    ("fate", "kind"),
+    [
+        ("os.kill(os.getpid(), 9)", DeadServerError),
+        ("ready.send(1); os.kill(os.getpid(), 9)", DeadServerError),
+        ("raise ValueError('no such layer')", ServerError),
+    ],
+)
+def test_server_whose_tensor_parallel_worker_was_killed_counts_as_dead(tmp_path, fate, kind):
+    with start(tmp_path, PARALLEL_PARENT.format(fate=fate)) as server, pytest.raises(ServerError) as caught:
+        server.wait_until_healthy(30)
+    assert caught.type is kind
+    assert "server ended with status 1" in str(caught.value)
+
+
 def test_lines_of_an_earlier_server_are_not_quoted(tmp_path):
     for word in ("earlier", "later"):
         with start(tmp_path, f"raise SystemExit('{word}')") as server, pytest.raises(ServerError) as caught:
