@@ -19,8 +19,9 @@ select
     replicate,
     count(distinct instance_id) as played_count,
     -- a failed episode counts as played: Table 6 shows it, and the next start plays it again
-    count(*) filter (finish_reason <> 'error') as ended_count
+    count(*) filter (is_last_attempt and finish_reason <> 'error') as ended_count
 from staging.plan_episodes
+inner join staging.attempts using (plan_digest, episode_id)
 group by all
 """
 _CONDITION = {

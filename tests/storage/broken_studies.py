@@ -93,9 +93,16 @@ PLAN_BREAKS = [
     ),
     (
         played_as_planned()
-        + "insert into episodes select * replace ('e-3' as episode_id, 1 as attempt) "
+        + "insert into episodes select * replace ('e-3' as episode_id, 'another' as model_name) "
         + "from episodes where episode_id = 'e-stateless'",
         [_unplayed("stateless", "stateless", (1, 1, 2))],
+    ),
+    (
+        # a refreshed stage plays its episodes again
+        played_as_planned()
+        + "insert into episodes select * replace ('e-3' as episode_id, 1 as attempt) "
+        + "from episodes where episode_id = 'e-stateless'",
+        [],
     ),
     (
         played_as_planned() + "update episodes set training_seed = 7 where episode_id = 'e-stateless'",
