@@ -18,7 +18,7 @@ LAPTOP = "laptop"
 """Model name of the small models trained here, one per arm."""
 SUITE: SuiteName = "multi_variable"
 LEARNING_ARMS: tuple[ArmName, ...] = ("persistent_code", "stateless_code")
-TIERS = ("05", "10", "15")
+TIERS = (5, 10, 15)
 """Tiers of the cases that are learnt; larger ones take longer to learn than a laptop should work."""
 SEED_COUNT = 40
 TURN_COUNT = 6
@@ -68,9 +68,12 @@ def drill(random_source: random.Random) -> Conversation:
     return Conversation.model_validate({"messages": messages})
 
 
-def lessons(arm_name: ArmName, held_out_seed: int) -> list[Conversation]:
+def lessons(
+    arm_name: ArmName, held_out_seed: int, *, seed_count: int = SEED_COUNT, drill_count: int = DRILL_COUNT
+) -> list[Conversation]:
     """Return an arm's training data: drills, and cases of other seeds."""
     random_source = random.Random(held_out_seed)
-    seeds = range(held_out_seed + 1, held_out_seed + 1 + SEED_COUNT)
-    cases = (case for seed in seeds for case in multi_variable_cases(seed, TURN_COUNT) if case.tier in TIERS)
-    return [*(drill(random_source) for _ in range(DRILL_COUNT)), *(lesson(case, arm_name) for case in cases)]
+    learnt = [drill(random_source) for _ in range(drill_count)]
+    for seed in range(held_out_seed + 1, held_out_seed + 1 + seed_count):
+        learnt += [lesson(case, arm_name) for case in multi_variable_cases(seed, TURN_COUNT, TIERS)]
+    return learnt

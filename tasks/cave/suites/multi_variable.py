@@ -15,9 +15,9 @@ NAMES = tuple(f"{owner}_{thing}" for owner in WORDS for thing in _THINGS)
 """Every name that a variable may have."""
 
 
-def multi_variable_cases(seed: int, turn_count: int = TURN_COUNT) -> list[Case]:
+def multi_variable_cases(seed: int, turn_count: int = TURN_COUNT, tiers: Sequence[int] = TIERS) -> list[Case]:
     """Return 15 turns per tier, each on one variable in five."""
-    return [_case(count, number, seed, turn_count) for count in TIERS for number in range(CASES_PER_TIER)]
+    return [_case(count, number, seed, turn_count) for count in tiers for number in range(CASES_PER_TIER)]
 
 
 def _case(count: int, number: int, seed: int, turn_count: int) -> Case:

@@ -9,10 +9,14 @@ import pytest
 
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS
-from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, SUITE, drill, lesson, lessons
+from carryover.tasks.cave.arms.lessons import LEARNING_ARMS, SUITE, TURN_COUNT, drill, lesson, lessons
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.suites.catalogue import suite_cases
+from carryover.tasks.cave.suites.multi_variable import CASES_PER_TIER
+
+
+FEW = {"seed_count": 2, "drill_count": 20}
 
 
 @pytest.mark.parametrize("arm", LEARNING_ARMS)
@@ -28,7 +32,7 @@ def test_a_lesson_is_the_oracles_episode(arm, fork_tree):
 
 def test_lessons_hold_no_tested_case():
     tested = {lesson(case, "persistent_code").messages for case in suite_cases(SUITE, 3)}
-    assert tested.isdisjoint(each.messages for each in lessons("persistent_code", 3))
+    assert tested.isdisjoint(each.messages for each in lessons("persistent_code", 3, **FEW))
 
 
 def test_drills_have_every_listed_name_written_down_in_order():
@@ -40,5 +44,12 @@ def test_drills_have_every_listed_name_written_down_in_order():
 
 @pytest.mark.parametrize("arm", LEARNING_ARMS)
 def test_lessons_are_equal_whenever_they_are_drawn(arm):
-    assert lessons(arm, 3) == lessons(arm, 3)
-    assert lessons(arm, 3) != lessons(arm, 4)
+    drawn = lessons(arm, 3, **FEW)
+    assert drawn == lessons(arm, 3, **FEW)
+    assert drawn != lessons(arm, 4, **FEW)
+
+
+def test_lessons_are_drills_and_cases_of_three_tiers():
+    learnt = lessons("persistent_code", 3, **FEW)
+    assert len(learnt) == 20 + 2 * 3 * CASES_PER_TIER
+    assert [len(each.messages) for each in learnt] == [16] * 20 + [1 + 4 * TURN_COUNT] * 30
