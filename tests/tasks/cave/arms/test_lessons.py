@@ -15,7 +15,6 @@ from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.suites.catalogue import suite_cases
 from carryover.tasks.cave.suites.multi_variable import CASES_PER_TIER
 
-
 FEW = {"seed_count": 2, "drill_count": 20}
 
 
