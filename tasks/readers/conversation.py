@@ -1,5 +1,6 @@
 """Replies in chat messages: OpenAI's, Anthropic's, ShareGPT's and alike."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -164,13 +165,22 @@ def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
 
 
 def read_call(call: Any) -> ToolCall:
-    """Return a call's name and arguments, or neither."""
+    """Return a call's name and arguments, or neither; it may be JSON."""
+    if isinstance(call, str) and call.startswith("{"):
+        call = _parsed(call)
     if not isinstance(call, Mapping):
         return ToolCall("", None)
     named = call.get("function")
     held = named if isinstance(named, Mapping) else call
     name = held.get("name") or held.get("function_name") or named
     return ToolCall(name if isinstance(name, str) else "", _first(held, _ARGUMENT_KEYS), _identifier(call))
+
+
+def _parsed(call: str) -> Any:
+    try:
+        return json.loads(call)
+    except ValueError:
+        return None
 
 
 def _identifier(held: Mapping[str, Any]) -> str:

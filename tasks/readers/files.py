@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"
 _ARROW_STREAM = b"\xff\xff\xff\xff"
+_SPACE = re.compile(r"\s*")
 _BATCH_ROWS = 256
 _NO_ZSTANDARD = "Zstandard needs pyarrow; install carryover with pyarrow"
 
@@ -138,8 +140,8 @@ def _text_records(stream: IO[bytes], file: Any, tally: Tally, *, is_named: bool)
         content = json.loads(text.decode("utf-8-sig"), strict=False)
     except UnicodeDecodeError:
         tally.skip("neither JSON nor text in UTF-8", str(file))
-    except ValueError as error:
-        yield from _plain_text(text.decode("utf-8-sig"), error, file, tally, is_named=is_named)
+    except ValueError:
+        yield from _plain_text(text.decode("utf-8-sig"), file, tally, is_named=is_named)
     else:
         yield from _spread(content, file, stem)
 
@@ -168,14 +170,31 @@ def _spread(content: Any, file: Any, stem: str) -> Iterator[Record]:
         yield Record(element, f"element {number} of {file}", f"{stem}-{number}", file)
 
 
-def _plain_text(text: str, error: ValueError, file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:
+def _plain_text(text: str, file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:
     looks_like_json = text.lstrip()[:1] in ("{", "[")
     if looks_like_json:
-        tally.skip("not JSON in UTF-8", f"{file}: {error}")
+        yield from _json_documents(text, file, tally)
     elif is_named:
         yield Record(text, str(file), Path(file.name).stem, file)
     else:
         tally.skip("plain text beside traces; name it itself to read it as a transcript", str(file))
+
+
+def _json_documents(text: str, file: Any, tally: Tally) -> Iterator[Record]:
+    """Yield JSON documents that follow one another, as consoles print spans."""
+    decoder = json.JSONDecoder(strict=False)
+    number = 0
+    at = _SPACE.match(text).end()
+    while at < len(text):
+        number += 1
+        place = f"document {number} of {file}"
+        try:
+            content, end = decoder.raw_decode(text, at)
+        except ValueError as error:
+            tally.skip("not JSON in UTF-8", f"{place}: {error}")
+            return
+        yield Record(content, place, f"{Path(file.name).stem}-{number}", file)
+        at = _SPACE.match(text, end).end()
 
 
 def _is_one_json_value(line: bytes) -> bool:

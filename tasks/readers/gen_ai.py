@@ -4,21 +4,26 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from carryover.tasks.readers.conversation import calls_of
-from carryover.tasks.readers.spans import Turn, flattened_messages, join_turns
+from carryover.tasks.readers.spans import (
+    Turn,
+    call_messages,
+    flattened_messages,
+    held_under,
+    join_turns,
+    with_code,
+)
 
 _IN = "gen_ai.input.messages"
 _OUT = "gen_ai.output.messages"
 _TOOL = "gen_ai.tool.name"
+_CALL = "gen_ai.tool.call"
 
 
 def conversation_of(held: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the conversation in spans: messages, else executed tools."""
     spoken = join_turns([turn for each in held for turn in _turns(each)])
-    if any(calls_of(message) for message in spoken):
-        return spoken
     executed = [message for each in held if _TOOL in each for message in _executed(each)]
-    return executed or spoken
+    return with_code(spoken, executed)
 
 
 def _turns(attributes: Mapping[str, Any]) -> Iterator[Turn]:
@@ -36,10 +41,9 @@ def _messages(held: Any) -> list[dict[str, Any]]:
 
 
 def _executed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    call_id = str(attributes.get("gen_ai.tool.call.id") or "")
-    call = {"name": attributes[_TOOL], "arguments": attributes.get("gen_ai.tool.call.arguments"), "id": call_id}
-    result = attributes.get("gen_ai.tool.call.result")
-    messages: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": [call]}]
-    if result is None:
-        return messages
-    return [*messages, {"role": "tool", "tool_call_id": call_id, "content": result}]
+    return call_messages(
+        attributes[_TOOL],
+        held_under(attributes, f"{_CALL}.arguments"),
+        held_under(attributes, f"{_CALL}.result"),
+        str(attributes.get(f"{_CALL}.id") or ""),
+    )

@@ -8,27 +8,36 @@ from typing import Any, NamedTuple
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _ERROR_LINE = re.compile(
     r"^[^\w\n]*(?:(?:Output|Observation|Result|Error|ERROR|Execution (?:error|failed)|stderr|E)[:\]]\s*)*"
-    r"(?P<error>(?:[A-Za-z_]\w*\.)*(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Died|Timeout))"
+    r"(?P<error>(?:[A-Za-z_]\w*\.)*(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Died|Timeout)|StopIteration|ExceptionGroup)"
     r"(?::\s*(?P<message>.*))?)$",
     re.MULTILINE,
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _FAILED_LINE = re.compile(r"^.*\bdue to:\s*(?P<error>[A-Z]\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
 """smolagents: `Code execution failed at line '...' due to: InterpreterError: ...`."""
-_TIMED_OUT = re.compile(r"^.*(?:\btimed? ?out\b (?:after|\()|[Ee]xecution timed out).*$", re.MULTILINE)
+_TIMED_OUT = re.compile(
+    r"^.*(?:\btimed? ?out\b (?:after|\()|\b(?:execution|command|code|cell|process) timed out).*$",
+    re.MULTILINE | re.IGNORECASE,
+)
 _EXIT_CODE = re.compile(r"(?:<returncode>|\bexit(?:ed with)?(?: code| status)?[ :]+)(?P<code>-?\d+)", re.IGNORECASE)
 _MISSING_NAME = re.compile(
     r"name ['`]?(?P<plain>\w+)['`]? is not defined|[Vv]ariable ['`](?P<variable>\w+)['`] is not defined"
     r"|(?:local|free) variable ['`](?P<local>\w+)['`]"
 )
+_UNDEFINED = re.compile(r"\b(?:name|variable) ['`]\w+['`] is not defined")
+"""What stays of a `NameError` where a harness words it anew."""
 _BLOCK_LINE = re.compile(
     r'(?:File "<[^>\n]*>", line |Cell In ?\[\d+\], line |<cell line: |^-+> ?)(?P<line>\d+)', re.MULTILINE
 )
 _MODULE_LINE = re.compile(r'File "[^"\n]*", line (?P<line>\d+), in <module>')
-_ERROR_KEYS = ("error", "exception", "traceback")
+_ERROR_KEYS = ("error", "exception", "traceback", "error_code")
 _OUTPUT_KEYS = ("output", "stdout", "logs", "content", "text")
 _EXIT_KEYS = ("return_code", "returncode", "exit_code", "exitCode")
 _OUTCOME_KEYS = {*_ERROR_KEYS, *_OUTPUT_KEYS, *_EXIT_KEYS, "stderr", "result", "outputs"}
+
+
+_FAILURES = (("status", "error"), ("status", "failed"), ("success", False), ("isError", True), ("is_error", True))
+"""Flags of an outcome that failed."""
 
 
 class Outcome(NamedTuple):
@@ -84,7 +93,7 @@ def find_error(text: str) -> str | None:
         return found[-1]
     failed = _FAILED_LINE.search(plain) or _TIMED_OUT.search(plain)
     if failed is None:
-        return _failed_exit(plain)
+        return _undefined_name(plain) or _failed_exit(plain)
     if "error" in failed.groupdict():
         return failed["error"]
     return f"TimeoutError: {failed[0].strip()}"
@@ -123,6 +132,13 @@ def _is_at_an_end(error: str, text: str) -> bool:
     return any(error.partition("\n")[0] in line for line in (lines[0], lines[-1]))
 
 
+def _undefined_name(text: str) -> str | None:
+    """Return the `NameError` that an output's first or last line tells."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [_UNDEFINED.search(line) for line in (*lines[:1], *lines[-1:])]
+    return next((f"NameError: {match[0]}" for match in found if match), None)
+
+
 def _failed_exit(text: str) -> str | None:
     """Return a nonzero exit status as an error, else null."""
     codes = [found["code"] for found in _EXIT_CODE.finditer(text)]
@@ -147,13 +163,30 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
     nested = held.get("observation")
     if isinstance(nested, Mapping):
         held = nested
+    streams = held.get("logs")
+    if isinstance(streams, Mapping):
+        held = {**held, **streams}
     if not _OUTCOME_KEYS & held.keys():
         return Outcome(text, find_error(text))
-    stderr = str(held.get("stderr") or "")
+    stderr = text_of_parts(held.get("stderr"))
     output = "\n".join(filter(None, [*(text_of_parts(held.get(key)) for key in _OUTPUT_KEYS), stderr]))
+    return Outcome(output, _error_of(held, output, stderr), _as_text(held.get("result")))
+
+
+def _error_of(held: Mapping[str, Any], output: str, stderr: str) -> str | None:
+    """Return the error that an outcome names, prints or flags."""
     given = next((held[key] for key in _ERROR_KEYS if held.get(key)), None)
-    error = _read_error(given) if given is not None else find_error(output) or _exit_error(held, stderr)
-    return Outcome(output, error, _as_text(held.get("result")))
+    if given is not None:
+        return _read_error(given)
+    return find_error(output) or _exit_error(held, stderr) or _flagged_error(held, output)
+
+
+def _flagged_error(held: Mapping[str, Any], output: str) -> str | None:
+    if not any(item in _FAILURES for item in held.items()):
+        return None
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    said = held.get("evalue") or held.get("message") or (lines or ["no output"])[-1]
+    return find_error(str(said)) or f"{held.get('ename') or 'ToolError'}: {said}"
 
 
 def _as_text(result: Any) -> str | None:

@@ -15,8 +15,14 @@ _BLOCK = re.compile(
     r"|<(?P<tag>execute(?:_(?:i?python|bash))?|code|python|tool_code)>(?P<tagged>.*?)</(?P=tag)>",
     re.DOTALL | re.MULTILINE,
 )
+_CUT_BLOCK = re.compile(
+    r"<(?P<tag>execute(?:_(?:i?python|bash))?|code(?=>[ \t]*\n))>(?P<tagged>.*)"
+    r"|^[ \t]*(?P<fence>```+|~~~+)(?P<language>[ \t]*\{?[.\w]+[^\n`]*)\n(?P<fenced>.*)",
+    re.DOTALL | re.MULTILINE,
+)
+"""A block without an end: stop sequences cut the end of a tag, limits of tokens cut a fence."""
 _WRITTEN_CALL = re.compile(r"<function=|<invoke |_call>")
-_WRITTEN_BLOCK = re.compile(r"```|~~~|</")
+_WRITTEN_BLOCK = re.compile(r"```|~~~|</|<execute|<code>")
 _XML_CALL = re.compile(r"<function=(?P<name>[^>\s]+)>(?P<body>.*?)(?:</function>|\Z)", re.DOTALL)
 _XML_PARAMETER = re.compile(r"<parameter=(?P<key>[^>\s]+)>\n?(?P<value>.*?)\n?</parameter>", re.DOTALL)
 _INVOKE = re.compile(r'<invoke name="(?P<name>[^"]+)">(?P<body>.*?)</invoke>', re.DOTALL)
@@ -40,7 +46,11 @@ _OTHER_CODE = (
 """Languages that an interpreter of an agent may run and that the lint does not read."""
 _SOURCE_KEYS = ("code", "source", "python", "script", "python_code", "cell", "program", "snippet")
 _SHELL_KEYS = ("command", "cmd", "commands", "bash_command", "keystrokes")
-_PYTHON_TOOL = re.compile(r"python|jupyter|interpreter|notebook|\brepl\b|execut|run_code|run_cell", re.IGNORECASE)
+_WORD_KEYS = ("command", "cmd")
+"""Keys under which a list is the words of one command; others list lines."""
+_PYTHON_TOOL = re.compile(
+    r"python|jupyter|interpreter|notebook|\brepl\b|execut|run_code|run_cell|code_?exec", re.IGNORECASE
+)
 _SHELL_TOOL = re.compile(r"bash|shell|terminal|exec_command|run_command|run_cmd|^exec$", re.IGNORECASE)
 _FILE_KEYS = ("path", "file_path", "filename", "old_str", "new_str", "file_text", "view_range")
 _ENDING_TOOLS = ("final_answer", "submit", "finish", "complete", "attempt_completion", "task_complete", "done")
@@ -72,13 +82,31 @@ def code_in_text(text: str) -> FoundCode:
         calls = list(_calls_in_text(text))
     if calls:
         return code_in_calls(calls)
-    found = []
-    if _WRITTEN_BLOCK.search(text):
-        found = list(_BLOCK.finditer(text))
+    if not _WRITTEN_BLOCK.search(text):
+        return FoundCode()
+    found = list(_BLOCK.finditer(text))
+    read_to = found[-1].end() if found else 0
+    cut = _cut_block(text[read_to:])
     blocks = [_block_in_text(each) for each in found]
     languages = map(_language_of_block, found)
     unread = [f"a block of {language}" for language in languages if language in _OTHER_CODE]
-    return FoundCode(tuple(block for block in blocks if block is not None), tuple(unread))
+    return FoundCode((*(block for block in blocks if block is not None), *cut.blocks), (*unread, *cut.unread))
+
+
+def _cut_block(rest: str) -> FoundCode:
+    """Return the block at a text's end whose end is missing.
+
+    A cut tag ran, as frameworks stop there; whether a cut fence ran is unknown.
+    """
+    found = _CUT_BLOCK.search(rest)
+    if found is None or not (found["tagged"] or found["fenced"] or "").strip():
+        return FoundCode()
+    language = _language_of_block(found)
+    if found["tag"]:
+        return FoundCode((Block(_outdent(found["tagged"]), language="shell" if language == "bash" else "python"),))
+    if language in (*_PYTHON_TAGS, *_SHELL_TAGS):
+        return FoundCode(unread=(f"a block of {language} without an end",))
+    return FoundCode()
 
 
 def _block_in_text(found: re.Match[str]) -> Block | None:
@@ -205,7 +233,7 @@ def _first_source(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str | 
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
         if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
-            return _joined(value, is_command=keys is _SHELL_KEYS)
+            return _joined(value, is_command=key in _WORD_KEYS)
     return None
 
 

@@ -4,6 +4,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from carryover.tasks.readers.conversation import replies_of
+
+_ASSISTANT = "assistant"
+_DETAILS = "gen_ai.client.inference.operation.details"
+"""Event of a span that holds its messages, where a producer keeps them out of its attributes."""
 _LOOKED_AT = 50
 """Spans of an export that are looked at to tell its layout."""
 _NESTING = ("message", "tool_call", "function", "message_content")
@@ -55,6 +60,39 @@ def attributes_of(span: Mapping[str, Any]) -> dict[str, Any]:
     return _flat(held)
 
 
+def with_details(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a span's attributes, and those of its events that hold messages."""
+    attributes = attributes_of(span)
+    for event in span.get("events") or ():
+        if event.get("name") == _DETAILS:
+            attributes |= attributes_of(event)
+    return attributes
+
+
+def held_under(attributes: Mapping[str, Any], key: str) -> Any:
+    """Return an attribute; an object as its flattened fields."""
+    if key in attributes:
+        return attributes[key]
+    prefix = f"{key}."
+    return {name.removeprefix(prefix): value for name, value in attributes.items() if name.startswith(prefix)} or None
+
+
+def call_messages(name: str, arguments: Any, result: Any, call_id: str = "") -> list[dict[str, Any]]:
+    """Return an executed tool as the call and its result."""
+    call = {"name": name, "arguments": arguments, "id": call_id}
+    messages: list[dict[str, Any]] = [{"role": "assistant", "content": "", "tool_calls": [call]}]
+    if result is None:
+        return messages
+    return [*messages, {"role": "tool", "tool_call_id": call_id, "content": result}]
+
+
+def with_code(spoken: list[dict[str, Any]], executed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the models' conversation, or the executed tools where it shows no code."""
+    if executed and not any(reply.blocks or reply.unread for reply in replies_of(spoken)):
+        return executed
+    return spoken
+
+
 def flattened_messages(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     """Return the messages of attributes such as `PREFIX.0.message.tool_calls.0.tool_call.function.arguments`."""
     messages: dict[int, dict[str, Any]] = {}
@@ -84,19 +122,24 @@ def _with_calls(message: dict[str, Any]) -> dict[str, Any]:
 def join_turns(turns: Iterable[Turn]) -> list[dict[str, Any]]:
     """Return one conversation from a model's calls.
 
-    Each call repeats the messages before it.
+    Each call repeats the messages before it. It may repeat the answer in other words: a harness closes a tag that a
+    stop sequence cut.
     """
     messages: list[dict[str, Any]] = []
     for sent, answered in turns:
         seen = [_identity(message) for message in messages]
         kept = next((len(sent) - index for index in range(len(sent)) if _identity(sent[-1 - index]) in seen), 0)
-        messages += sent[kept:]
+        fresh = sent[kept:]
+        repeats_answer = bool(kept) and bool(fresh) and fresh[0].get("role") == _ASSISTANT
+        if repeats_answer and messages[-1].get("role") == _ASSISTANT:
+            messages.pop()
+        messages += fresh
         messages += answered
     return messages
 
 
 def _identity(message: Mapping[str, Any]) -> str:
-    parts = [message.get(key) for key in ("role", "content", "parts", "tool_call_id")]
+    parts = [message.get(key) or None for key in ("role", "content", "parts", "tool_call_id")]
     calls = message.get("tool_calls") or ()
     return json.dumps([parts, [call.get("arguments") for call in calls]], default=str, sort_keys=True)
 

@@ -21,11 +21,12 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield a trajectory, then those of its subagents."""
+    """Yield a trajectory, then those of its subagents and of theirs."""
     for record in records:
         yield _trace(record.content, record.name)
-        for number, inner in enumerate(record.content.get("subagent_trajectories") or (), start=1):
-            yield _trace(inner, f"{record.name}-subagent-{number}")
+        subagents = record.content.get("subagent_trajectories") or ()
+        for number, inner in enumerate(subagents, start=1):
+            yield from read([record._replace(content=inner, name=f"{record.name}-subagent-{number}")])
 
 
 def _trace(document: Mapping[str, Any], name: str) -> Trace:

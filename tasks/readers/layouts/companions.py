@@ -16,7 +16,6 @@ _KINDS = (
     {"eval", "plan", "status"},  # header.json of an Inspect log
     {"eval", "plan", "version"},
     {"id", "epoch", "target", "completed"},  # its summaries of samples
-    {"scorer", "samples", "reducer"},  # its reductions.json
     {"model_name_or_path", "instance_id", "model_patch"},  # predictions of SWE-agent
     {"env_id", "num_examples", "rollouts_per_example"},  # metadata.json of verifiers
     {"env_args", "env_id", "model"},
@@ -30,8 +29,8 @@ def detect(record: Any) -> bool:
     if set(record) == {"splits"}:  # dataset_dict.json
         return True
     holds_traces = any(field in record for field in ("messages", "samples", "events", "steps", "trajectory"))
-    is_reduction = {"scorer", "reducer"} <= record.keys()
-    return (not holds_traces or is_reduction) and any(kind <= record.keys() for kind in _KINDS)
+    is_reduction = {"scorer", "samples"} <= record.keys()  # of an Inspect log's reductions.json
+    return is_reduction or (not holds_traces and any(kind <= record.keys() for kind in _KINDS))
 
 
 def read(records: Sequence[Record]) -> Iterator[Any]:

@@ -29,8 +29,8 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 
 def _language(notebook: Mapping[str, Any]) -> str:
-    kernel = (notebook.get("metadata") or {}).get("kernelspec") or {}
-    return str(kernel.get("language") or "python").lower()
+    described = {"language_info": {}, "kernelspec": {}} | (notebook.get("metadata") or {})
+    return str(described["kernelspec"].get("language") or described["language_info"].get("name") or "python").lower()
 
 
 def _reply(cell: Mapping[str, Any]) -> Reply:

@@ -6,7 +6,7 @@ from typing import Any
 from carryover.tasks.readers.described import chat_trace
 from carryover.tasks.readers.gen_ai import conversation_of
 from carryover.tasks.readers.reader import Record, shared_name
-from carryover.tasks.readers.spans import attributes_of, has_attribute, traces_of_spans
+from carryover.tasks.readers.spans import has_attribute, traces_of_spans, with_details
 from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "OpenTelemetry spans"
@@ -23,7 +23,7 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield a trace per trace of spans: messages, else tools."""
     name = shared_name(records)
     for trace_id, spans in traces_of_spans([record.content for record in records]).by_trace().items():
-        held = [attributes_of(span) for span in spans]
+        held = [with_details(span) for span in spans]
         messages = conversation_of(held)
         if messages:
             model = next((str(each[_MODEL]) for each in held if _MODEL in each), None)

@@ -30,14 +30,23 @@ def _is_item(record: Mapping[str, Any]) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield a trace of bare items, or one per record."""
+    """Yield a trace of bare items, or one per chain of responses."""
     if not _lists(records[0].content):
         items = [item.get("payload") or item for item in (record.content for record in records)]
         yield chat_trace({}, messages_of_items(items), shared_name(records))
         return
+    for chain in _chains(records):
+        items = [item for record in chain for listed in reversed(_lists(record.content)) for item in listed]
+        yield chat_trace(chain[0].content, messages_of_items(items), chain[0].name)
+
+
+def _chains(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """Yield the records that continue one another, by `previous_response_id`."""
+    chains: dict[str, list[Record]] = {}
     for record in records:
-        items = [item for listed in reversed(_lists(record.content)) for item in listed]
-        yield chat_trace(record.content, messages_of_items(items), record.name)
+        earlier = chains.pop(str(record.content.get("previous_response_id")), [])
+        chains[str(record.content.get("id") or record.place)] = [*earlier, record]
+    yield from chains.values()
 
 
 def _lists(record: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:

@@ -36,7 +36,8 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 def _trace(run: list[Mapping[str, Any]], name: str) -> Trace:
     iterations = [line for line in run if "code_blocks" in line]
-    model = next((line["root_model"] for line in run if line.get("root_model")), None)
+    described = [line.get("run_metadata") or line for line in run]
+    model = next((line["root_model"] for line in described if line.get("root_model")), None)
     has_answer = bool(iterations) and iterations[-1].get("final_answer") is not None
     return Trace(
         trace_id=name,

@@ -1,7 +1,4 @@
-"""Traces of verifiers 1: a graph of messages under `nodes`.
-
-Older lines are prompt and completion.
-"""
+"""Traces of verifiers 1, bare or of an episode: a graph of messages under `nodes`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,36 +12,49 @@ JOINS_RECORDS = False
 
 
 def detect(record: Any) -> bool:
-    """Tell whether a record has nodes that hold messages."""
-    nodes = None
-    if isinstance(record, Mapping):
-        nodes = record.get("nodes")
-    return isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], Mapping) and "message" in nodes[0]
+    """Tell whether a record is a trace with nodes, or an episode of such."""
+    if not isinstance(record, Mapping):
+        return False
+    return {"env", "task", "traces"} <= record.keys() or _has_nodes(record)
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield one trace per record: the path to its last node."""
+    """Yield one trace per branch: the path to a node that nothing follows."""
     for record in records:
-        content = record.content
-        messages = [node["message"] for node in _path(content["nodes"])]
-        task = content.get("task") or {}
-        instance_id = str(task.get("key") or task.get("hash") or "") or None
-        yield chat_trace(content, messages, record.name, instance_id=instance_id, score=_score(content))
+        for held in record.content.get("traces", [record.content]):
+            for number, path in enumerate(_branches(held["nodes"]), start=1):
+                name = str(held.get("id") or record.name)
+                yield _trace(held, path, name if number == 1 else f"{name}-branch-{number}")
 
 
-def _score(content: Mapping[str, Any]) -> float | None:
-    rewards = [each for each in (content.get("rewards") or {}).values() if isinstance(each, Mapping)]
-    if rewards:
-        return sum(each["score"] * each.get("weight", 1.0) for each in rewards)
-    return None
+def _has_nodes(record: Mapping[str, Any]) -> bool:
+    nodes = record.get("nodes")
+    return isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], Mapping) and "message" in nodes[0]
 
 
-def _path(nodes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    if not any("parent" in node for node in nodes):
-        return nodes
+def _trace(held: Mapping[str, Any], path: list[Mapping[str, Any]], name: str) -> Trace:
+    task = held.get("task") or {}
+    config = (held.get("agent") or {}).get("config") or {}
+    rewards = [each["score"] * each.get("weight", 1.0) for each in (held.get("rewards") or {}).values() if each]
+    score = sum(rewards) if rewards else None
+    described = {"instance_id": task.get("key") or task.get("hash"), "model_name": config.get("model"), "score": score}
+    return chat_trace(held, [node["message"] for node in path], name, trace_id=name, **described)
+
+
+def _branches(nodes: list[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    parents = {node.get("parent") for node in nodes}
+    if parents == {None}:
+        yield nodes
+        return
+    for leaf in range(len(nodes)):
+        if leaf not in parents:
+            yield _path(nodes, leaf)
+
+
+def _path(nodes: list[Mapping[str, Any]], leaf: int) -> list[Mapping[str, Any]]:
     path: list[Mapping[str, Any]] = []
-    at: Any = len(nodes) - 1
-    while isinstance(at, int) and len(path) <= len(nodes):
+    at: Any = leaf
+    while isinstance(at, int) and len(path) < len(nodes):
         path.append(nodes[at])
         at = nodes[at].get("parent")
     return path[::-1]

@@ -104,6 +104,34 @@ def responses():
     return document({"id": "resp", "object": "response", "output": [*items, answer]})
 
 
+def responses_chain():
+    """Three responses, each a continuation of the one before, and other kinds of calls."""
+    code, output = BLOCKS[0]
+    ran = {"type": "code_interpreter_call", "id": "ci", "code": code, "outputs": [{"type": "logs", "logs": output}]}
+    code, output = BLOCKS[1]
+    called = {"type": "mcp_call", "id": "m", "name": "run_python", "server_label": "s", "error": None,
+              "arguments": json.dumps({"code": code}), "output": output}  # fmt: skip
+    code, output = BLOCKS[2]
+    custom = {"type": "custom_tool_call", "call_id": "c", "name": "code_exec", "input": code}
+    answered = {"type": "custom_tool_call_output", "call_id": "c", "output": output}
+    searched = {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search"}}
+    return lines(
+        [{"id": "r1", "object": "response", "previous_response_id": None, "output": [searched, ran]},
+         {"id": "r2", "object": "response", "previous_response_id": "r1", "output": [called, custom]},
+         {"id": "r3", "object": "response", "previous_response_id": "r2", "input": [answered], "output": []}]
+    )  # fmt: skip
+
+
+def responses_shell():
+    items: list[Any] = []
+    for number, (command, output) in enumerate(COMMANDS):
+        exit_code = int(output.startswith("exit"))
+        held = {"stdout": output, "stderr": "", "outcome": {"type": "exit", "exit_code": exit_code}}
+        items.append({"type": "shell_call", "call_id": f"c{number}", "action": {"commands": [command]}})
+        items.append({"type": "shell_call_output", "call_id": f"c{number}", "output": [held]})
+    return document({"object": "response", "output": items})
+
+
 def swe_agent():
     steps: list[Any] = [
         {"response": f"Next.\n```\n{command}\n```", "thought": "Next.", "action": command, "observation": output,
@@ -251,7 +279,7 @@ def inspect_eval():
         archive.writestr("samples/squares_epoch_1.json", json.dumps(inspect_sample()))
         summary = {"id": "squares", "epoch": 1, "input": QUESTION, "target": "14", "completed": True}
         archive.writestr("summaries.json", json.dumps([summary]))
-        archive.writestr("reductions.json", json.dumps([{"scorer": "match", "reducer": None, "samples": []}]))
+        archive.writestr("reductions.json", json.dumps([{"scorer": "match", "samples": [{"value": 1.0}]}]))
     return held.getvalue()
 
 
@@ -333,6 +361,66 @@ def opentelemetry_tools():
     return lines(spans)
 
 
+def opentelemetry_events():
+    """Spans whose messages stand in an event, and executed tools with an object as arguments."""
+    told: list[Any] = [{"role": "user", "parts": [{"type": "text", "content": QUESTION}]}]
+    spans: list[Any] = []
+    for number, (code, output) in enumerate(BLOCKS):
+        call = {"type": "tool_call", "id": f"c{number}", "name": "python", "arguments": {"code": code}}
+        reply = {"role": "assistant", "parts": [call]}
+        held = {"gen_ai.input.messages": told, "gen_ai.output.messages": [reply]}
+        details = {"name": "gen_ai.client.inference.operation.details", "attributes": held}
+        operation = {"gen_ai.operation.name": "chat"}
+        spans.append({"trace_id": "t", "start_time": number, "attributes": operation, "events": [details]})
+        told = [*told, reply, {"role": "tool", "parts": [{"type": "tool_call_response", "id": f"c{number}",
+                                                          "response": output}]}]  # fmt: skip
+    last = {"gen_ai.input.messages": told, "gen_ai.output.messages": [{"role": "assistant", "parts": []}]}
+    return lines([*spans, {"trace_id": "t", "start_time": 9, "attributes": last}])
+
+
+def opentelemetry_objects():
+    spans: list[Any] = []
+    for number, (code, output) in enumerate(BLOCKS):
+        call = {"arguments": {"code": code}, "result": output, "id": str(number)}
+        held = {"gen_ai.tool.name": "python", "gen_ai.tool.call": call}
+        spans.append({"trace_id": "t", "start_time": number, "attributes": held})
+    return lines(spans)
+
+
+def openinference_tools():
+    """Executed tools, below an agent whose model's messages nobody recorded."""
+    spans: list[Any] = [{"trace_id": "t", "start_time": 0, "attributes": {"openinference.span.kind": "AGENT"}}]
+    for number, (code, output) in enumerate(BLOCKS, start=1):
+        held = {"openinference.span.kind": "TOOL", "tool.name": "python", "input.value": json.dumps({"code": code}),
+                "output.value": output}  # fmt: skip
+        spans.append({"trace_id": "t", "start_time": number, "attributes": held})
+    return lines(spans)
+
+
+def printed_spans():
+    """Spans as a console prints them: documents of several lines."""
+    return b"\n".join(json.dumps(json.loads(line), indent=4).encode() for line in openinference().splitlines())
+
+
+def openinference_cut():
+    """Replies that a stop sequence cut, and that the harness repeats with their end."""
+    told: list[Any] = [{"role": "user", "content": QUESTION}]
+    spans: list[Any] = []
+    for number, (code, output) in enumerate(BLOCKS):
+        attributes: dict[str, Any] = {"openinference.span.kind": "LLM"}
+        for index, message in enumerate(told):
+            attributes |= flattened(f"llm.input_messages.{index}", message)
+        attributes |= flattened("llm.output_messages.0", {"role": "assistant", "content": f"<code>\n{code}\n"})
+        spans.append({"context": {"trace_id": "t"}, "start_time": f"2026-01-0{number + 1}", "attributes": attributes})
+        whole = {"role": "assistant", "content": f"<code>\n{code}\n</code>"}
+        told += [whole, {"role": "user", "content": f"Observation: {output}"}]
+    last: dict[str, Any] = {"openinference.span.kind": "LLM"}
+    for index, message in enumerate(told):
+        last |= flattened(f"llm.input_messages.{index}", message)
+    last |= flattened("llm.output_messages.0", {"role": "assistant", "content": ANSWER})
+    return lines([*spans, {"context": {"trace_id": "t"}, "start_time": "2026-01-09", "attributes": last}])
+
+
 def openllmetry():
     """Spans with the messages of each call in flattened attributes."""
     spans: list[Any] = []
@@ -380,6 +468,21 @@ def verifiers_trace():
     rewards = {"right": {"score": 1.0, "weight": 0.5}}
     return lines([{"version": 1, "id": "v", "task": {"type": "T", "data": {}, "key": "squares"}, "agent": {},
                    "nodes": nodes, "rewards": rewards}])  # fmt: skip
+
+
+def verifiers_json_calls():
+    """Lines whose calls are JSON in a text, as data sets of verifiers keep them."""
+    prompt, *completion = chat(openai_call)
+    for message in completion:
+        if message.get("tool_calls"):
+            message["tool_calls"] = [json.dumps(call) for call in message["tool_calls"]]
+    return lines([{"example_id": 3, "prompt": [prompt], "completion": completion, "reward": 0.5}])
+
+
+def verifiers_episode():
+    trace = json.loads(verifiers_trace())
+    trace["agent"] = {"config": {"model": "m"}}
+    return lines([{"id": "e", "env": {"id": "squares"}, "task": trace["task"], "ok": True, "traces": [trace]}])
 
 
 def prompt_completion():
@@ -435,6 +538,7 @@ PYTHON_LAYOUTS = {
     "ShareGPT": ("a chat data set", share_gpt()),
     "bare messages": ("a list of messages", document(chat(openai_call))),
     "Responses": ("items of the Responses API", responses()),
+    "Responses chain": ("items of the Responses API", responses_chain()),
     "OpenHands events": ("events of OpenHands", document(openhands_events())),
     "OpenHands output": ("events of OpenHands", lines([{"instance_id": "a", "history": openhands_events()}])),
     "smolagents": ("smolagents' memory", smolagents()),
@@ -444,19 +548,29 @@ PYTHON_LAYOUTS = {
     "Inspect JSON": ("an Inspect log", inspect_json()),
     "Inspect eval": ("an Inspect log", inspect_eval()),
     "ATIF 1.5": ("an ATIF trajectory", atif("ATIF-v1.5")),
+    "ATIF 1.6": ("an ATIF trajectory", atif("ATIF-v1.6")),
+    "ATIF 1.7": ("an ATIF trajectory", atif("ATIF-v1.7")),
     "ATIF 1.8": ("an ATIF trajectory", atif("ATIF-v1.8")),
     "OpenInference": ("OpenInference spans", openinference()),
     "OpenInference table": ("OpenInference spans", phoenix_rows()),
+    "OpenInference tools": ("OpenInference spans", openinference_tools()),
+    "OpenInference printed": ("OpenInference spans", printed_spans()),
+    "OpenInference cut": ("OpenInference spans", openinference_cut()),
     "OpenTelemetry": ("OpenTelemetry spans", opentelemetry()),
     "OpenLLMetry": ("OpenTelemetry spans", openllmetry()),
     "OpenTelemetry tools": ("OpenTelemetry spans", opentelemetry_tools()),
+    "OpenTelemetry events": ("OpenTelemetry spans", opentelemetry_events()),
+    "OpenTelemetry objects": ("OpenTelemetry spans", opentelemetry_objects()),
     "verifiers lines": ("prompt and completion", verifiers_lines()),
     "verifiers trace": ("a trace of verifiers", verifiers_trace()),
+    "verifiers calls as JSON": ("prompt and completion", verifiers_json_calls()),
+    "verifiers episode": ("a trace of verifiers", verifiers_episode()),
     "notebook": ("a Jupyter notebook", notebook()),
     "authors": ("the repository of arXiv 2603.01209", authors()),
 }
 """Layouts of agents that run Python, with what their reader calls them."""
 SHELL_LAYOUTS = {
+    "Responses shell": ("items of the Responses API", responses_shell()),
     "SWE-agent": ("a trajectory of SWE-agent", swe_agent()),
     "mini-swe-agent": ("a trajectory of mini-swe-agent", mini_swe_agent()),
     "OpenHands typed events": ("events of OpenHands", openhands_typed_events()),

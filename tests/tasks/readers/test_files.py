@@ -194,3 +194,13 @@ def test_bytes_that_were_passed_are_the_size_of_the_files(tmp_path):
     tally = Tally(show_bytes=passed.append)
     list(read_traces(tmp_path, tally))
     assert sum(passed) == sum(file.stat().st_size for file in tmp_path.iterdir())
+
+
+def test_documents_after_one_another_are_read_until_damage(tmp_path):
+    document = json.dumps(json.loads(LINE), indent=2)
+    path = tmp_path / "printed"
+    path.write_text(f"{document}\n{document}\n{{broken", encoding="utf-8")
+    tally = Tally()
+    traces = list(read_traces(path, tally))
+    assert [trace.place for trace in traces] == [f"document 1 of {path}", f"document 2 of {path}"]
+    assert tally.sentences()[0].startswith(f"1 unread: not JSON in UTF-8 (first: document 3 of {path}")

@@ -102,9 +102,48 @@ def test_rewards_of_verifiers_are_scores(tmp_path):
     assert read(tmp_path, PYTHON_LAYOUTS["verifiers trace"][1])[0][0].score == 0.5
 
 
+def test_each_branch_of_a_verifiers_trace_is_a_trace(tmp_path):
+    trace = json.loads(PYTHON_LAYOUTS["verifiers trace"][1])
+    trace["nodes"].append({"message": {"role": "assistant", "content": "```\nprint(2)\n```"}})  # a summary began anew
+    (first, second), _ = read(tmp_path, json.dumps(trace).encode())
+    assert (first.trace_id, len(first.blocks)) == ("v", 3)
+    assert (second.trace_id, [block.code for block in second.blocks]) == ("v-branch-2", ["print(2)"])
+
+
+def test_an_episode_that_failed_without_a_trace_is_counted(tmp_path):
+    traces, tally = read(tmp_path, b'{"id": "e", "env": {}, "task": {}, "traces": []}')
+    assert (traces, dict(tally.unread)) == ([], {"no reply of an agent in a trace of verifiers": 1})
+
+
+def test_calls_that_run_no_code_are_counted(tmp_path):
+    _, tally = read(tmp_path, PYTHON_LAYOUTS["Responses chain"][1])
+    assert dict(tally.other_calls) == {"web_search": 1}
+
+
+def test_unavailable_code_of_a_code_interpreter_is_unread(tmp_path):
+    item = {"type": "code_interpreter_call", "id": "a", "code": None, "status": "completed", "outputs": None}
+    (trace,), tally = read(tmp_path, json.dumps({"object": "response", "output": [item]}).encode())
+    assert (trace.blocks, tally.unread_code.total()) == ((), 1)
+
+
+def test_a_notebook_tells_its_language_in_either_field(tmp_path):
+    cell = {"cell_type": "code", "source": "x = 1", "outputs": []}
+    for metadata in ({"kernelspec": {"language": "julia"}}, {"language_info": {"name": "julia"}}):
+        document = {"nbformat": 4, "metadata": metadata, "cells": [cell]}
+        (trace,), tally = read(tmp_path, json.dumps(document).encode())
+        assert (trace.blocks, dict(tally.unread_code)) == ((), {"a cell of julia": 1})
+
+
 def test_an_other_branch_of_a_chat_is_left_out(tmp_path):
     (trace,), _ = read(tmp_path, PYTHON_LAYOUTS["ChatGPT export"][1])
     assert "x" not in [block.code for block in trace.blocks]
+
+
+def test_the_model_of_an_rlm_run_stands_in_either_place(tmp_path):
+    first, *iterations = map(json.loads, PYTHON_LAYOUTS["RLM"][1].splitlines())
+    run = {"run_metadata": first, "iterations": iterations}
+    assert read(tmp_path, json.dumps(run).encode())[0][0].model_name == first["root_model"]
+    assert read(tmp_path, PYTHON_LAYOUTS["RLM"][1])[0][0].model_name == first["root_model"]
 
 
 def test_answers_end_a_run(tmp_path):
@@ -130,8 +169,9 @@ def test_several_sessions_of_a_file_are_several_traces(tmp_path):
 def test_subagents_of_a_trajectory_are_traces(tmp_path):
     document = json.loads(PYTHON_LAYOUTS["ATIF 1.8"][1])
     inner = {**document, "session_id": "inner"}
-    traces, _ = read(tmp_path, json.dumps({**document, "subagent_trajectories": [inner]}).encode())
-    assert [trace.trace_id for trace in traces] == ["s", "inner"]
+    outer = {**document, "session_id": "outer", "subagent_trajectories": [inner]}
+    traces, _ = read(tmp_path, json.dumps({**document, "subagent_trajectories": [outer]}).encode())
+    assert [trace.trace_id for trace in traces] == ["s", "outer", "inner"]
 
 
 def test_a_reader_is_at_most_sixty_lines():

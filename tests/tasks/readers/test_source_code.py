@@ -44,6 +44,13 @@ def called(name, arguments):
          ["x"]),
         ({"tool_calls": {"function": "python", "arguments": "x = 1"}}, ["x = 1"]),
         ({"content": ["```\nx = 1\n", {"type": "text", "text": "```"}]}, ["x = 1"]),
+        (called("code_exec", "print(1)"), ["print(1)"]),
+        (called("shell", {"commands": ["ls -l", "pwd"]}), ["ls -l\npwd"]),
+        ({"tool_calls": ['{"function": {"name": "python", "arguments": "x = 1"}}']}, ["x = 1"]),
+        ({"content": "Go. <execute>x = 1"}, ["x = 1"]),
+        ({"content": "<execute_bash>ls"}, ["ls"]),
+        ({"content": "<code>\nx = 1\n</code>\n<code>\ny = 2\n"}, ["x = 1", "y = 2"]),
+        ({"content": "Use the <code> tag."}, []),
         ({"content": "Inline `x = 1` only."}, []),
         ({"content": None}, []),
     ],
@@ -64,6 +71,9 @@ def test_code_in_every_form_is_read(message, codes):
         (called("execute", {"code": "x <- 1", "language": "R"}), ("call of execute without source code",), ()),
         ({"function_call": "auto"}, ("call of a tool without a name without source code",), ()),
         ({"content": "```r\nx <- 1\n```"}, ("a block of r",), ()),
+        ({"content": "```python\nx = 1"}, ("a block of python without an end",), ()),
+        ({"content": "```json\n{}"}, (), ()),
+        ({"tool_calls": ["{broken"]}, ("call of a tool without a name without source code",), ()),
     ],
 )
 def test_what_is_no_code_and_what_is_unread_are_told_apart(message, unread, others):
