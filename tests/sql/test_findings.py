@@ -14,7 +14,7 @@ from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.stages.results import EPISODES, STATISTICS, open_results, read_plans
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_full"))
-PAGE = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+PAGE = "\n".join((FOLDER.parent / name).read_text(encoding="utf-8") for name in ("README.md", "settings.md"))
 FINDINGS = " ".join(PAGE.split())
 README = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").split())
 CELLS = ["P->P", "P->S", "S->S", "S->P"]

@@ -17,7 +17,7 @@ from tests.tasks.viewer.bundle_parts import parts_of
 RESULTS = Path(str(files("carryover.sql") / "results"))
 KEPT = sorted(entry for entry in RESULTS.iterdir() if entry.is_dir())
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-FINDINGS = (RESULTS / "README.md").read_text(encoding="utf-8")
+FINDINGS = "\n".join((RESULTS / name).read_text(encoding="utf-8") for name in ("README.md", "settings.md"))
 FOUR_CONTRACTS = (RESULTS / "four_contracts.md").read_text(encoding="utf-8")
 SIDE_BY_SIDE = (RESULTS / "side_by_side.md").read_text(encoding="utf-8")
 MEGABYTE = 1_000_000

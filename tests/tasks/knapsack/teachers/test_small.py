@@ -22,7 +22,7 @@ from tests.tasks.knapsack.teachers.playing import Namespace
 OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]
 
 
-FINDINGS = " ".join((Path(__file__).parents[4] / "sql" / "results" / "README.md").read_text(encoding="utf-8").split())
+FINDINGS = " ".join((Path(__file__).parents[4] / "sql" / "results" / "settings.md").read_text(encoding="utf-8").split())
 write_careful_reply = functools.partial(write_small_reply, is_careful=True)
 WRITERS = {"small_costly": write_careful_reply}
 
