@@ -8,7 +8,7 @@
 select *
 from (
     values
-        -- the paper's formulas are lost: gap 2 and + 1 are inferred from its Tables 9 and 10 (sql/README.md)
+        -- the paper's formulas are lost: gap 2 and + 1 are inferred from its Tables 9 and 10 (sql/definitions.md)
         ('appendix_f', 2, 1, 'all', false, 'sites', true, true),
         ('next_step_counts', 1, 1, 'all', false, 'sites', true, false),
         ('lifespan_without_one', 2, 0, 'all', false, 'sites', true, false),

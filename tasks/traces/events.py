@@ -41,7 +41,7 @@ def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
         parsed = walk_block(code, tools)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # null bytes and absurd nesting are no Python either
         parsed = NOT_PARSED
-    # Table 1's "tool calls", see `sql/README.md`
+    # Table 1's "tool calls", see `sql/definitions.md`
     call_sites = ()
     if tools:
         call_sites = re.findall(rf"\b(?:{'|'.join(map(re.escape, tools))})\s*\(", code)
