@@ -2,12 +2,18 @@
 with rewarded_turns as (
     select
         episode_id,
+        any_value(suite) as suite,
+        any_value(tier) as tier,
         any_value(case_id) as case_id,
         any_value(arm) as arm,
         any_value(model_name) as model_name,
         any_value(replicate) as replicate,
-        list({ question: question, last_reply: first_reply + reply_count - 1, reward: reward } order by question)
-            as rewards
+        list({
+            question: question,
+            last_reply: first_reply + reply_count - 1,
+            reward: reward,
+            components: { state: is_state_right::double, calls: has_required_calls::double },
+        } order by question) as rewards
     from staging.counted_cave_turns
     group by episode_id
 ),
@@ -21,7 +27,10 @@ told_turns as (
     group by episode_id
 )
 
-select *
+select
+    rewarded_turns.*,
+    agent, contract_json, opening, replies
 from rewarded_turns
 inner join told_turns using (episode_id)
+inner join main.episodes using (episode_id)
 order by case_id, arm, replicate, episode_id

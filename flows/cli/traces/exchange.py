@@ -6,7 +6,7 @@ from pathlib import Path
 from carryover.flows.cli.folders import choose_plan
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import command_sql
-from carryover.tasks.interchange.chat import conversation
+from carryover.tasks.cave.arms.rewards import reward_record
 from carryover.tasks.interchange.formats import export_traces
 from carryover.tasks.interchange.recorded import recorded_traces
 from carryover.tasks.services.errors import UserError
@@ -46,7 +46,5 @@ def write_rewards(warehouse: Warehouse, file: Path) -> int:
     rows = warehouse.sql(command_sql("cave_rewards")).arrow().to_pylist()
     with written_whole(file) as unfinished, unfinished.open("w", encoding="utf-8") as lines:
         for row in rows:
-            replies = [(reply["assistant_text"], reply["observation"]) for reply in row.pop("replies")]
-            messages = conversation(json.loads(row.pop("opening")), replies)
-            lines.write(json.dumps({**row, "messages": messages}) + "\n")
+            lines.write(json.dumps(reward_record(row)) + "\n")
     return len(rows)

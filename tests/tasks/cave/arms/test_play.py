@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 
+from carryover.flows.cli.exchange import write_rewards
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
@@ -15,6 +16,7 @@ from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.plan import SuitePlan
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, episode_id, play
+from carryover.tasks.cave.arms.rewards import split_of
 from carryover.tasks.cave.arms.tokens import count_text
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import Call, Case, Turn, World
@@ -283,6 +285,31 @@ def test_rows_pass_the_checks_of_every_warehouse(run, arm, tmp_path):
     with Warehouse.open(tmp_path / "warehouse.duckdb") as warehouse:
         episode_checks = [check for check in check_files() if check.name.startswith("episode_")]
         assert {check.name: rows for check in episode_checks if (rows := warehouse.sql(check.query).rows())} == {}
+
+
+def test_calls_are_exported_with_their_tools_and_rewards(run, tmp_path):
+    landing = LandingZone(tmp_path / "landing")
+    for arm in ("json", "persistent_code"):
+        landing.write(run(COUNTER, arm).rows, "run")
+    merge(landing, tmp_path / "warehouse.duckdb")
+    with Warehouse.open(tmp_path / "warehouse.duckdb") as warehouse:
+        assert write_rewards(warehouse, tmp_path / "rewards.jsonl") == 2
+    lines = [json.loads(line) for line in (tmp_path / "rewards.jsonl").read_text().splitlines()]
+    by_arm = {line["arm"]: line for line in lines}
+    calling = by_arm["json"]
+    assert [tool["function"]["name"] for tool in calling["tools"]] == ["read_variable", "write_variable"]
+    first = calling["messages"][2]
+    assert [call["function"] for call in first["tool_calls"]] == [
+        {"name": "read_variable", "arguments": '{"name": "total"}'}
+    ]
+    assert calling["messages"][3] == {"role": "tool", "content": "1", "tool_call_id": first["tool_calls"][0]["id"]}
+    replies = sum(message["role"] == "assistant" for message in calling["messages"])
+    assert calling["rewards"][-1] == {
+        "question": 3, "last_reply": replies, "reward": 1.0, "components": {"state": 1.0, "calls": 1.0},
+    }  # fmt: skip
+    assert by_arm["persistent_code"]["tools"] == []
+    (place,) = {(line["suite"], line["tier"], line["split"]) for line in lines}
+    assert place == ("made", "counter", split_of(COUNTER.case_id))
 
 
 def test_an_episode_has_one_id_in_every_run():
