@@ -3,15 +3,16 @@
 import asyncio
 import queue
 import threading
+from collections.abc import Iterable
 from concurrent.futures import Future
 from functools import cache
 from typing import Any, NamedTuple
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
+from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, open_speaker, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.family import Environment
-from carryover.tasks.agent.protocol import Completion, CompletionRequest, ModelError
+from carryover.tasks.agent.protocol import Completion, CompletionRequest, Message, ModelError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.families.choose import StudyFamily, choose_family, open_own_family
 from carryover.tasks.runtime.backend import Runtime
@@ -70,7 +71,8 @@ class BlockEnvironment:
         self.family_name = family
         """The family, for a trainer's metadata."""
         self._family: Any = _Watched(choose_family(family))
-        self._bucket = bucket or _first_bucket(family)
+        self.bucket = bucket or _first_bucket(family)
+        """Difficulty of the instances."""
         self._is_shaped = is_shaped
         self._max_turns = max_turns
         self._prompt_set = prompt_set
@@ -79,50 +81,34 @@ class BlockEnvironment:
         self._played: _Played | None = None
         self._score = 0.0
 
+    def opening(self, seed: int = 0) -> list[ChatMessage]:
+        """Return a seed's opening messages, without beginning an episode; `close` afterwards."""
+        instance = self._family.sample(self.bucket, seed)
+        context = self._context(_Player(), instance)
+        speaker = open_speaker(context, PlannedEpisode(instance), self._family.open(instance))
+        return _chat(speaker.messages)
+
     def reset(self, seed: int = 0) -> list[ChatMessage]:
         """Begin an episode on a seed's instance, and return its opening messages."""
         self._end()
-        instance = self._family.sample(self._bucket, seed)
+        instance = self._family.sample(self.bucket, seed)
         player = _Player()
-        context = EpisodeContext(
-            family=self._family,
-            condition=Condition(
-                purpose="evaluation",
-                model_name="trained",
-                runtime_contract=self.contract,
-                bucket=self._bucket,
-                split="train",
-            ),
-            client=player,
-            runtime=self._runtime(),
-            spec=EpisodeSpec.model_validate(
-                {
-                    "prompt_set": self._prompt_set,
-                    "max_turns": self._max_turns,
-                    "timeout_seconds": PATIENCE_SECONDS,
-                    "tool_call_cap": self._family.usual_tool_call_cap(instance),
-                }
-            ),
-            run_id="environment",
-            plan_digest="environment",
-            stage_digest="environment",
-            scale="laptop",
-        )
-        self._played = _Played(context, PlannedEpisode(instance), player)
+        self._played = _Played(self._context(player, instance), PlannedEpisode(instance), player)
         self._score = 0.0
         request = self._played.next_request()
         assert request is not None, "the machine asks for a first reply"
-        return [{"role": message.role, "content": message.content} for message in request.messages]
+        return _chat(request.messages)
 
-    def step(self, reply: str) -> Step:
+    def step(self, reply: str, *, is_cut_off: bool = False) -> Step:
         """Let a model's reply act; its first fenced Python block runs.
 
+        `is_cut_off` tells that a limit of tokens has ended the reply: nothing of it runs, and the model is told so.
         Raise `RuntimeError` where no episode is under way.
         """
         if self._played is None or self._played.is_over:
             raise RuntimeError("no episode is under way; call reset()")
         before = self._score
-        request = self._played.answer(reply)
+        request = self._played.answer(_Reply(reply, "length" if is_cut_off else "stop"))
         self._score = self._family.environment.score().score
         if request is None:
             return Step(None, is_over=True, reward=self._score - before if self._is_shaped else self._score)
@@ -151,12 +137,43 @@ class BlockEnvironment:
         assert self._played is not None, "no episode has been played"
         return self._played.recorded()
 
+    @property
+    def missed_names(self) -> int:
+        """How often a block of the ended episode met a missing name."""
+        return sum(error.is_missing_name for error in self.recorded.errors)
+
     def close(self) -> None:
         """End the episode, and the runtime if it is not shared."""
         self._end()
         if self._own is not None:
             self._own.close()
             self._own = None
+
+    def _context(self, player: "_Player", instance: Any) -> EpisodeContext:
+        return EpisodeContext(
+            family=self._family,
+            condition=Condition(
+                purpose="evaluation",
+                model_name="trained",
+                runtime_contract=self.contract,
+                bucket=self.bucket,
+                split="train",
+            ),
+            client=player,
+            runtime=self._runtime(),
+            spec=EpisodeSpec.model_validate(
+                {
+                    "prompt_set": self._prompt_set,
+                    "max_turns": self._max_turns,
+                    "timeout_seconds": PATIENCE_SECONDS,
+                    "tool_call_cap": self._family.usual_tool_call_cap(instance),
+                }
+            ),
+            run_id="environment",
+            plan_digest="environment",
+            stage_digest="environment",
+            scale="laptop",
+        )
 
     def _end(self) -> None:
         if self._played is not None:
@@ -169,6 +186,10 @@ class BlockEnvironment:
         if self._own is None:
             self._own = open_runtime(RuntimeSpec())
         return self._own
+
+
+def _chat(messages: Iterable[Message]) -> list[ChatMessage]:
+    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 def _first_bucket(family: str) -> str:
@@ -198,6 +219,13 @@ class _Watched:
         return getattr(self._family, name)
 
 
+class _Reply(NamedTuple):
+    """A reply of the trainer's model."""
+
+    text: str
+    finish_reason: str
+
+
 class _Player:
     """A client whose replies come from outside the machine."""
 
@@ -206,7 +234,7 @@ class _Player:
 
     def __init__(self) -> None:
         self.requests: queue.Queue[CompletionRequest | None] = queue.Queue()
-        self.replies: asyncio.Queue[str | None] = asyncio.Queue()
+        self.replies: asyncio.Queue[_Reply | None] = asyncio.Queue()
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Hand out a request and wait for its reply.
@@ -217,7 +245,7 @@ class _Player:
         reply = await self.replies.get()
         if reply is None:
             raise ModelError("the trainer has left the episode")
-        return Completion(reply, "stop", 0, 0, 0, 0.0)
+        return Completion(reply.text, reply.finish_reason, 0, 0, 0, 0.0)
 
 
 class _Played:
@@ -243,7 +271,7 @@ class _Played:
             self._episode.result()
         return request
 
-    def answer(self, reply: str) -> CompletionRequest | None:
+    def answer(self, reply: _Reply) -> CompletionRequest | None:
         """Give the reply to the last request, and return the next one."""
         self._loop.call_soon_threadsafe(self._player.replies.put_nowait, reply)
         return self.next_request()

@@ -22,6 +22,8 @@ class Generated(NamedTuple):
 
     ids: list[int]
     log_probabilities: list[float]
+    is_cut_off: bool = False
+    """Whether the limit of tokens has ended the reply."""
 
 
 Generate = Callable[[list[int]], Generated]
@@ -135,7 +137,7 @@ def play_tokens(
         log_probabilities += reply.log_probabilities
         mask += [1] * len(reply.ids)
         text = tokenizer.decode(reply.ids, skip_special_tokens=True)
-        step = environment.step(str(text))
+        step = environment.step(str(text), is_cut_off=reply.is_cut_off)
         if step.is_over or step.observation is None:
             return TokenEpisode(prompt, completion, log_probabilities, mask, environment.get_reward())
         between = bridge_ids(tokenizer, step.observation, last_id=completion[-1] if completion else None)
@@ -166,6 +168,7 @@ def _sampler(
         new = made.sequences[0, len(ids) :].tolist()
         logits = torch.stack(made.logits)[:, 0, :].float() / temperature
         chosen = torch.log_softmax(logits, dim=-1)[range(len(new)), new]
-        return Generated(new, chosen.tolist())
+        is_cut_off = len(new) == max_new_tokens and new[-1] != tokenizer.eos_token_id
+        return Generated(new, chosen.tolist(), is_cut_off)
 
     return generate

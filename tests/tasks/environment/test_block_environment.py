@@ -4,54 +4,28 @@ import asyncio
 import json
 import os
 import threading
+import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.protocol import CompletionRequest, Message
 from carryover.tasks.environment.block_environment import BlockEnvironment
 from carryover.tasks.families.choose import choose_family
 from carryover.tasks.runtime.process.descendants import descendants
 from tests.tasks.agent.playing import make_condition, make_context
-
-FAMILIES = {"knapsack": "small", "log_triage": "calm", "map_exploration": "near"}
-
-
-def teacher_of(family, contract, instance_id) -> Any:
-    teacher = choose_family(family).open_teacher(FAMILIES[family], contract)
-    return getattr(teacher, "open_for", lambda _: teacher)(instance_id)
+from tests.tasks.environment.scripted_policy import BUCKETS, open_policy, open_teacher, play
 
 
-def ask(player, messages):
-    told = tuple(Message(**message) for message in messages)
-    return asyncio.run(player.complete(CompletionRequest(told, seed=3, episode_id="any"))).text
-
-
-def play(environment, player, seed):
-    """Play an episode with a scripted policy; return the conversation and the rewards."""
-    messages = environment.reset(seed=seed)
-    rewards = []
-    while True:
-        reply = ask(player, messages)
-        step = environment.step(reply)
-        rewards.append(step.reward)
-        messages.append({"role": "assistant", "content": reply})
-        if step.is_over:
-            return messages, rewards
-        messages.append({"role": "user", "content": step.observation})
-
-
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", BUCKETS)
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
 def test_conversation_and_score_are_the_machines(runtime, family, contract):
     found = choose_family(family)
-    instance = found.sample(FAMILIES[family], 5)
-    player = teacher_of(family, contract, instance.instance_id)
+    instance = found.sample(BUCKETS[family], 5)
+    player = open_teacher(family, contract, 5)
     environment = BlockEnvironment(family, contract, runtime=runtime)
-    messages, rewards = play(environment, player, 5)
+    messages, rewards = play(environment, open_policy(family, contract, 5), 5)
 
     class Fixed:
         """The same policy with the seed that the environment's caller used."""
@@ -62,7 +36,7 @@ def test_conversation_and_score_are_the_machines(runtime, family, contract):
         async def complete(self, request):
             return await player.complete(request._replace(seed=3))
 
-    condition = make_condition(contract, bucket=FAMILIES[family])
+    condition = make_condition(contract, bucket=BUCKETS[family])
     cap = found.usual_tool_call_cap(instance)
     spec = EpisodeSpec(prompt_set="compact", max_turns=24, tool_call_cap=cap)
     context = make_context(runtime, Fixed(), condition, family=found, spec=spec)
@@ -80,8 +54,7 @@ def test_conversation_and_score_are_the_machines(runtime, family, contract):
 
 def test_shaped_rewards_add_up_to_the_score(runtime):
     environment = BlockEnvironment("map_exploration", runtime=runtime, is_shaped=True)
-    instance = choose_family("map_exploration").sample("near", 5)
-    _, rewards = play(environment, teacher_of("map_exploration", "persistent", instance.instance_id), 5)
+    _, rewards = play(environment, open_policy("map_exploration", "persistent", 5), 5)
     assert len([reward for reward in rewards if reward > 0]) >= 2
     assert sum(rewards) == pytest.approx(environment.get_reward())
 
@@ -102,6 +75,21 @@ def test_a_claim_in_the_text_earns_nothing(runtime):
     assert (step.is_over, step.reward, environment.get_reward()) == (True, 0.0, 0.0)
 
 
+def test_nothing_of_a_cut_off_reply_runs(runtime):
+    environment = BlockEnvironment("knapsack", runtime=runtime)
+    environment.reset(seed=1)
+    step = environment.step("I bind.\n```python\nkept = 7\n```", is_cut_off=True)
+    assert "length" in (step.observation or "")
+    assert "NameError" in environment.run_block("print(kept)")
+    environment.run_block("finish()")
+    assert environment.missed_names == 1
+
+
+def test_opening_messages_are_those_of_reset(runtime):
+    environment = BlockEnvironment("log_triage", "stateless", runtime=runtime)
+    assert environment.opening(seed=4) == environment.reset(seed=4)
+
+
 def test_an_ended_episode_takes_no_reply(runtime):
     environment = BlockEnvironment("knapsack", runtime=runtime)
     with pytest.raises(RuntimeError, match=r"call reset\(\)"):
@@ -120,6 +108,59 @@ def test_the_contract_decides_what_a_block_finds(runtime):
         environment.run_block("kept = 7")
         assert ("7" in json.loads(environment.run_block("print(kept)"))["output"]) == found
         environment.close()
+
+
+LEAVE = """
+import os, string, threading, time
+def kept(): return 1
+string.kept = 1
+os.environ["KEPT"] = "1"
+threading.Thread(target=time.sleep, args=(600,), name="kept", daemon=True).start()
+child = os.fork()
+if child == 0:
+    time.sleep(600)
+print("child", child > 0)
+"""
+WRITE = """
+try:
+    open("kept.txt", "w")
+except OSError as refused:
+    print(refused)
+"""
+LOOK = """
+import os, string, threading
+print({
+    "function": "kept" in globals(),
+    "module attribute": hasattr(string, "kept"),
+    "file": os.path.exists("kept.txt"),
+    "variable": "KEPT" in os.environ,
+    "thread": any(thread.name == "kept" for thread in threading.enumerate()),
+})
+"""
+HELD = {"function": True, "module attribute": True, "file": False, "variable": True, "thread": True}
+NOTHING = dict.fromkeys(HELD, False)
+
+
+def outputs(environment, *blocks):
+    return [json.loads(environment.run_block(block))["output"] for block in blocks]
+
+
+@pytest.mark.parametrize("ends", ["reset", "close"])
+def test_nothing_of_an_episode_is_left(runtime, ends):
+    environment = BlockEnvironment("knapsack", "persistent", runtime=runtime)
+    environment.reset(seed=1)
+    processes = set(descendants(os.getpid()))
+    child, refusal, held = outputs(environment, LEAVE, WRITE, LOOK)
+    assert (child, held) == ("child True", str(HELD))
+    assert "Read-only" in refusal
+    left = set(descendants(os.getpid())) - processes
+    if ends == "close":
+        environment.close()
+    environment.reset(seed=1)
+    assert outputs(environment, LOOK) == [str(NOTHING)]
+    while not left.isdisjoint(descendants(os.getpid())):
+        time.sleep(0.01)  # a process ends when its channel has closed; the test's time limit is the patience
+    environment.close()
 
 
 def test_close_leaves_no_process_thread_or_file():

@@ -1,47 +1,38 @@
-"""OpenEnv's own server and client play what the environment plays."""
+"""OpenEnv's own server and client play what the environment plays, and its validator passes the package."""
 
 import json
-import socket
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from carryover.tasks.environment.block_environment import BlockEnvironment
-from tests.tasks.environment.openenv_session import REPLIES
-from tests.tasks.probe.foreign_environments import checkout_variables, provide_runtime
+from tests.tasks.environment.foreign_trainers import run_session
+from tests.tasks.environment.scripted_policy import BUCKETS, open_policy, play
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
-SESSION = Path(__file__).with_name("openenv_session.py")
+FAMILY, CONTRACT = "map_exploration", "stateless"
 
 
 @pytest.fixture(scope="module")
-def foreign_runtime(tmp_path_factory):
-    """A Python that has OpenEnv, and the environment variables under which it imports the checkout."""
-    return provide_runtime("openenv") / "python", checkout_variables(tmp_path_factory.mktemp("links"))
+def session():
+    return run_session("openenv", FAMILY, CONTRACT, 2)
 
 
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
+def test_a_session_gives_the_environments_messages_and_rewards(session, runtime):
+    environment = BlockEnvironment(FAMILY, CONTRACT, bucket=BUCKETS[FAMILY], runtime=runtime)
+    for seed, told in enumerate(session[:2]):
+        messages, rewards = play(environment, open_policy(FAMILY, CONTRACT, seed), seed)
+        assert (told["messages"], told["reward"]) == (messages, rewards[-1])
+        assert told["metadata"] == {"contract": CONTRACT, "family": FAMILY}
 
 
-@pytest.mark.parametrize(("family", "contract"), [("knapsack", "persistent"), ("map_exploration", "stateless")])
-def test_a_session_gives_the_environments_messages_and_rewards(foreign_runtime, runtime, family, contract):
-    python, variables = foreign_runtime
-    command = [str(python), str(SESSION), family, contract, str(free_port()), "3", "4"]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    played = [json.loads(line) for line in done.stdout.splitlines()]
-    environment = BlockEnvironment(family, contract, runtime=runtime)
-    for seed, session in zip((3, 4), played, strict=True):
-        messages = environment.reset(seed=seed)
-        step = environment.step(REPLIES[0])
-        messages.append({"role": "user", "content": step.observation or ""})
-        step = environment.step(REPLIES[1])
-        if step.observation is not None:
-            messages.append({"role": "user", "content": step.observation})
-        assert session["messages"] == messages
-        assert (session["reward"], session["done"]) == (step.reward, step.is_over)
-        assert session["metadata"] == {"contract": contract, "family": family}
+def test_concurrent_sessions_share_no_name():
+    *_, seen, _running, _static = run_session("openenv", "knapsack", "persistent", 0)
+    assert json.loads(seen[0])["output"] == "7"
+    assert "NameError" in json.loads(seen[1])["error"]
+
+
+def test_openenv_validates_the_server_and_the_package(session):
+    *_, running, static = session
+    assert (running["exit"], running["report"]["passed"]) == (0, True)
+    assert running["report"]["summary"]["failed_criteria"] == []
+    assert (static["exit"], static["report"]["verdict"]) == (0, "pass")

@@ -18,6 +18,7 @@ REQUIREMENTS = {
     "openenv": ("openenv==0.10.0", "smolagents==1.26.0"),
     "pydantic-monty": ("pydantic-monty==1.4.0",),
     "rlms": ("rlms==0.1.3",),
+    "verifiers": ("verifiers==0.4.0",),
     "mcp-python": ("mcp-python==0.1.4", "mcp<2"),
     "mcp": ("mcp==2.3.0", *CORE),
     "mcp-1": ("mcp==1.30.0", *CORE),

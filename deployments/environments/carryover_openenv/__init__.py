@@ -1,0 +1,1 @@
+"""Carryover's environment for OpenEnv: its client, and the server's application."""
