@@ -1,6 +1,6 @@
 """The published table: what known runtimes keep, from the reports in `reports/`.
 
-`python -m carryover.tasks.probe.published` prints it as it stands in the README.
+`python -m carryover.tasks.probe.published` prints it as it stands in `published.md`.
 """
 
 from collections.abc import Sequence
