@@ -11,7 +11,7 @@ with latest_comparison as (
 select
     suite, tier, case_id, question, arm, instruction, model_name, is_oracle, replicate, size, reply_count, call_count,
     golden_call_count, prompt_tokens, completion_tokens, finish_reason, is_state_right, has_required_calls, is_passed,
-    wrong_json, answer, episode_id
+    wrong_json, state_json, answer, episode_id
 from cave_turns
 semi join latest_comparison on cave_turns.plan_digest = latest_comparison.plan_digest
 order by suite, tier, case_id, question, instruction, model_name, arm, replicate, attempt

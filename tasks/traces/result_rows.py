@@ -215,3 +215,6 @@ class CaveTurnRow(Row, table="cave_turns", key=("episode_id", "question")):
     """Names whose state is wrong and calls that are missing, as JSON."""
     answer: str
     """The final text of the turn."""
+    state_json: str | None = None
+    """Checked state as JSON: `expected` and `found` by name; `found` is null for an unreadable one. Null where it was
+    not kept."""

@@ -11,7 +11,8 @@ from carryover.tasks.viewer.episode_columns import episode_columns
 from carryover.tasks.viewer.episode_page import episode_page
 from carryover.tasks.viewer.study_page import run_page, study_page
 from carryover.tasks.viewer.study_tables import figures_page, tables_page
-from carryover.tasks.viewer.training_page import suites_page, training_page
+from carryover.tasks.viewer.suites_page import suites_page
+from carryover.tasks.viewer.training_page import training_page
 from carryover.tasks.viewer.warehouse_rows import Ask
 
 PAGES: dict[str, Callable[[Ask, str], dict[str, Any]]] = {

@@ -1,4 +1,4 @@
-"""The pages of trainings and suites."""
+"""The page of trainings."""
 
 from typing import Any
 
@@ -16,8 +16,3 @@ def training_page(ask: Ask, plan_digest: str) -> dict[str, Any]:
         for name, value in metric.items():
             curve.setdefault(name, []).append(value)
     return {"runs": runs, "curves": curves, "examples": rows(ask, "training_examples", plan_digest=plan_digest)}
-
-
-def suites_page(ask: Ask, plan_digest: str) -> dict[str, Any]:
-    """Return the turns of a comparison's cases."""
-    return {"turns": rows(ask, "suite_turns", plan_digest=plan_digest)}

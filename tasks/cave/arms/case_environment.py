@@ -34,6 +34,8 @@ _FILES = (
 )
 _READ_TEXT = "Return a variable of the task as JSON: arrays and sets as lists, frames by column, objects by field."
 _WRITE_TEXT = "Replace a variable of the task; give its new value in the form in which it is read."
+LONGEST_VALUE = 20_000
+"""Characters of a value's JSON that a row keeps."""
 _JSON_BLOCK = re.compile(r"^```json\s*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -105,6 +107,14 @@ class CaseEnvironment:
         except Exception as error:  # noqa: BLE001 - an answer of an odd type is a wrong one
             return [f"unreadable state: {type(error).__name__}: {error}"]
 
+    def state_json(self, expected: Expected) -> str:
+        """Return the checked state as JSON, expected beside found."""
+        try:
+            found = {name: _shortened(value) for name, value in self.world.state().items()}
+        except Exception:  # noqa: BLE001 - an answer of an odd type has no state to show
+            found = None
+        return json.dumps({"expected": expected.state, "found": found})
+
     def missing_calls(self, expected: Expected, calls: list[Call]) -> list[str]:
         """Return the required calls that were not made, as text."""
         made = list(calls)
@@ -145,6 +155,14 @@ class CaseEnvironment:
         if name not in self._first:
             raise ToolRuntimeException(f"no variable {name!r}; choose from {', '.join(self._first)}")
         return name
+
+
+def _shortened(value: Json) -> Json:
+    """Return a value, or its length where a model made it huge."""
+    length = len(json.dumps(value))
+    if length <= LONGEST_VALUE:
+        return value
+    return f"<{length:,} characters of JSON>"
 
 
 def source_of(kind: type) -> str:

@@ -181,6 +181,7 @@ class _Player:
             judged_reward=heard.judged_reward,
             wrong_json=json.dumps([*wrong, *missing, *untold]),
             answer=answer.text,
+            state_json=self.environment.state_json(expected),
         )
 
 

@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.viewer.episode_columns import matching_episodes
+from carryover.tasks.viewer.episode_columns import episode_columns, matching_episodes, packed_numbers
 from carryover.tasks.viewer.episode_page import split_reply
 from carryover.tasks.viewer.pages import PAGES, answer, as_json
+from tests.tasks.viewer.packed_columns import unpacked_numbers, unpacked_words
 
 
 def test_study_counts_its_cells(ask):
@@ -23,11 +25,25 @@ def test_study_counts_its_cells(ask):
 
 def test_episodes_are_columns_with_coded_words(ask):
     columns = answer(ask, "plan", "episodes")["columns"]
-    conditions = columns["condition"]
-    assert [conditions["values"][code] for code in conditions["codes"]] == ["P->P", "P->S", "S->P", "S->S"] * 2
-    assert columns["instance_number"] == [1] * 4 + [2] * 4
-    assert columns["error_kinds"]["codes"].count(-1) == 6
-    assert columns["missing_name_count"] == [0, 1, 0, 0] * 2
+    assert unpacked_words(columns["condition"]) == ["P->P", "P->S", "S->P", "S->S"] * 2
+    assert unpacked_numbers(columns["instance_number"]) == [1] * 4 + [2] * 4
+    assert unpacked_words(columns["error_kinds"]).count(None) == 6
+    assert unpacked_numbers(columns["missing_name_count"]) == [0, 1, 0, 0] * 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [([1, -128], "int8"), ([1, 128], "int16"), ([40_000], "int32"), ([2**40], "float64"), ([0.5], "float64")],
+)
+def test_numbers_travel_as_the_smallest_kind_that_holds_them(numbers, kind):
+    packed = packed_numbers(np.array(numbers))
+    assert packed["kind"] == kind
+    assert unpacked_numbers(packed) == numbers
+
+
+def test_columns_without_episodes_are_empty(ask):
+    columns = episode_columns(ask, "plan", [])["columns"]
+    assert unpacked_words(columns["condition"]) == unpacked_numbers(columns["score"]) == []
 
 
 def test_episode_tells_turns_steps_calls_and_the_missing_name(ask):

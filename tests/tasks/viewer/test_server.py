@@ -54,3 +54,15 @@ def test_a_token_is_shown_once_and_kept_in_a_cookie():
     assert client.get("/api/study?token=wrong").status_code == 401
     assert client.get("/?token=secret", follow_redirects=False).status_code == 307
     assert client.get("/api/study").status_code == 200
+
+
+def test_an_answer_is_made_once():
+    asked = []
+
+    def answer_once(path, plan, where):
+        asked.append(path)
+        return {}
+
+    client = TestClient(viewer_app(answer_once), base_url="http://127.0.0.1:8")
+    assert [client.get("/api/study").json() for _ in range(2)] == [{}, {}]
+    assert asked == ["study"]

@@ -1,10 +1,8 @@
-"""The pages of trainings and suites, over rows of both."""
+"""The page of trainings, over their rows."""
 
 import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.traces.result_rows import CaveTurnRow
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
 from carryover.tasks.viewer.pages import answer
 from tests.storage.conftest import build_row
@@ -21,11 +19,6 @@ def ask(tmp_path_factory):
         build_row(TrainingRunRow, training_run_id="r", dataset_id="data", final_loss=0.5, token_count=10),
         build_row(TrainingRunRow, training_run_id="other", dataset_id="other", final_loss=0.5, token_count=10),
         *(build_row(TrainingMetricRow, training_run_id="r", optimizer_step=s, loss=1 / s) for s in (2, 1)),
-        build_row(
-            RunRow, run_id="cave", plan_digest="arms", flow="compare_arms", plan_json="{}", environment_json="{}"
-        ),
-        build_row(RunEndRow, run_id="cave", status="finished"),
-        build_row(CaveTurnRow, episode_id="c", plan_digest="arms", suite="types", arm="json", question=1),
     ]
     home = make_viewer_home(tmp_path_factory.mktemp("training"), more=rows)
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
@@ -46,8 +39,5 @@ def test_examples_tell_why_they_were_rejected(ask):
     assert skipped["episode_ids"] == ["pp2"]
 
 
-def test_suites_are_those_of_the_latest_comparison(ask):
-    (turn,) = answer(ask, "plan", "suites")["turns"]
-    assert (turn["suite"], turn["arm"], turn["episode_id"]) == ("types", "json", "c")
-    study = answer(ask, "plan", "study")
-    assert (study["has_training"], study["has_suites"]) == (True, True)
+def test_a_plan_with_trainings_has_a_page_of_them(ask):
+    assert answer(ask, "plan", "study")["has_training"]

@@ -8,6 +8,7 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.traces.events import name_event_rows, parse_block
+from carryover.tasks.traces.result_rows import CaveTurnRow
 from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, InstanceRow, StepRow, ToolCallRow, TurnRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from tests.storage.conftest import build_row
@@ -129,3 +130,28 @@ def hostile_rows() -> list[Any]:
     observation = json.dumps({"output": f"{markup} \ud800", "x": "<b onclick='window.hacked = 1'>"})
     rows[rows.index(turn)] = turn.model_copy(update={"observation": observation})
     return rows
+
+
+CHART = {"xAxis": {"data": ["a", "b"]}, "series": [{"type": "line", "data": [1.0, 2.0]}]}
+STATES = {
+    "data_intensive": {"expected": {"chart": CHART}, "found": {"chart": {"series": []}}},
+    "types": {"expected": {"total": 3, "log": ["a"]}, "found": {"total": "three", "log": ["a"]}},
+}
+"""Of failed turns: a chart without series, and a total of another type."""
+
+
+def comparison_rows() -> list[Any]:
+    """Return a comparison of suites with three failed turns, one of which kept no state."""
+    plan = {"run_id": "cave", "plan_digest": "arms"}
+    failed = {**plan, "arm": "json", "question": 1, "finish_reason": "answer", "has_required_calls": True}
+    chart = {"suite": "data_intensive", "episode_id": "chart", "wrong_json": '["chart: the chart has no series"]'}
+    types = {"suite": "types", "episode_id": "c", "wrong_json": '["total", "not told: done"]'}
+    return [
+        build_row(RunRow, **plan, flow="compare_arms", plan_json="{}", environment_json="{}"),
+        build_row(RunEndRow, run_id="cave", status="finished"),
+        *(
+            build_row(CaveTurnRow, **failed, **row, state_json=json.dumps(STATES[row["suite"]]))
+            for row in (chart, types)
+        ),
+        build_row(CaveTurnRow, **failed, suite="older", episode_id="before", wrong_json='["x"]', state_json=None),
+    ]

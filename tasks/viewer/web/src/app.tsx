@@ -42,18 +42,19 @@ export function App() {
         <ThemeButton />
       </header>
       <main id="page" tabIndex={-1}>
-        {error !== null ? <Failure text={error} /> : study === null ? <Waiting /> : <Page route={route} study={study} />}
+        {error !== null ? <Failure text={error} /> : <Page route={route} study={study} />}
       </main>
       <Keys />
     </>
   );
 }
 
-function Page({ route, study }: { route: Route; study: Study }) {
+/** A page; each loads its own values, so that an episode does not wait for the study. */
+function Page({ route, study }: { route: Route; study: Study | null }) {
   const [place = "", first = "", second = ""] = route.path;
   switch (place) {
     case "":
-      return <StudyPage study={study} query={route.query} />;
+      return study === null ? <Waiting /> : <StudyPage study={study} query={route.query} />;
     case "episode":
       return <EpisodePage id={first} query={route.query} key={first} />;
     case "compare":

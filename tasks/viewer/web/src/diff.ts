@@ -56,6 +56,22 @@ export function firstDifference(left: Episode, right: Episode): number | null {
   return null;
 }
 
+/** Number of the first step in that turn whose code, or whose error, differs; null for a turn without steps. */
+export function differingStep(left: Turn | undefined, right: Turn | undefined): number | null {
+  const most = Math.max(left?.steps.length ?? 0, right?.steps.length ?? 0);
+  for (let place = 0; place < most; place += 1) {
+    const first = left?.steps[place];
+    const second = right?.steps[place];
+    if (first?.code !== second?.code || first?.error !== second?.error) return (first ?? second)?.step ?? null;
+  }
+  return null;
+}
+
+/** Number of marked lines that differ. */
+export function changedLines(marks: Map<number, string[]>): number {
+  return [...marks.values()].flat().filter((mark) => mark === "changed").length;
+}
+
 /** Classes of the code lines of two turns, by step. */
 export function turnMarks(left: Turn | undefined, right: Turn | undefined): [Map<number, string[]>, Map<number, string[]>] {
   const marks: [Map<number, string[]>, Map<number, string[]>] = [new Map(), new Map()];

@@ -4,7 +4,7 @@ select
     'e' || number as episode_id,
     turn,
     'I look at every item.' as assistant_text,
-    'There are two items.' as observation,
+    if(turn = 0, '[]', 'There are two items.') as observation,
     1 as block_count,
     false as has_system_note,
     'stop' as model_finish_reason,

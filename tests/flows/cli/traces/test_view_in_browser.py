@@ -1,50 +1,30 @@
 """The viewer as a reader's browser shows it: headless Chromium, served and from a file."""
 
 import json
-import threading
-from contextlib import contextmanager
 
 import pytest
-import uvicorn
 
-from carryover.flows.cli.traces.view import warehouse_answer
-from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.viewer.server import viewer_app
 from tests.flows.cli.axe_core import AXE
 from tests.flows.cli.calling import run
 from tests.flows.cli.chromium import open_page
-from tests.tasks.viewer.viewer_home import hostile_rows, make_viewer_home
+from tests.flows.cli.viewer_server import served
+from tests.tasks.viewer.viewer_home import comparison_rows, hostile_rows, make_viewer_home
 
 pytestmark = pytest.mark.browser
 WIDE = 1280
 NARROW = 390
 ERRORS = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
-PLACES = ("#/", "#/episode/ps1?turn=2", "#/compare/ps1/pp1", "#/tables", "#/figures", "#/training", "#/run")
-
-
-@contextmanager
-def served(home):
-    """Serve a data folder in a thread; yield the address."""
-    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
-        app = viewer_app(warehouse_answer(warehouse, "plan"))
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        while not server.started:
-            thread.join(0.01)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
-        server.should_exit = True
-        thread.join()
+PLACES = ("#/", "#/episode/ps1?turn=2", "#/compare/ps1/pp1", "#/tables", "#/figures", "#/training", "#/suites", "#/run")
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    return make_viewer_home(tmp_path_factory.mktemp("view"), more=hostile_rows())
+    return make_viewer_home(tmp_path_factory.mktemp("view"), more=[*hostile_rows(), *comparison_rows()])
 
 
 @pytest.fixture(scope="module")
 def address(home):
-    with served(home) as address:
+    with served(home / "warehouse.duckdb") as address:
         yield address
 
 
@@ -239,3 +219,35 @@ def test_pages_pass_axe_at_level_aa(page, address, axe, scheme, width):
         found[place] = page.ask(f"axe.run(document, {rules}).then(found => found.violations.map({told}))")
     page.prefer("light")
     assert found == {place: [] for place in PLACES}
+
+
+def test_a_failed_case_shows_expected_beside_found(page, address):
+    show(page, f"{address}#/suites?suite=types")
+    assert text(page, ".case tr.wrong th, .case tr.wrong td") == ["total", "3", '"three"']
+    assert text(page, ".case .reasons li") == ["not told: done"]
+    assert text(page, ".case summary") == ["1 name as expected"]
+
+
+def test_charts_of_a_suite_are_drawn(page, address):
+    show(page, f"{address}#/suites?suite=data_intensive")
+    assert count(page, ".case svg.drawing polyline") == 1
+    assert page.ask("document.querySelector('.drawing').getAttribute('aria-label')") == (
+        "chart, expected: line of 2 points"
+    )
+
+
+def test_a_chart_s_colours_change_with_the_theme(page, address):
+    show(page, f"{address}#/suites?suite=data_intensive")
+    stroke = "getComputedStyle(document.querySelector('.drawing polyline')).stroke"
+    light = page.ask(stroke)
+    page.ask("document.querySelector('button.theme').click()")
+    page.wait(f"{stroke} !== {json.dumps(light)}")
+    page.ask("localStorage.clear()")
+
+
+def test_a_pair_tells_tokens_and_lines_of_each_turn(page, address):
+    show(page, f"{address}#/compare/ps1/pp1")
+    assert text(page, ".actions button")[0] == "First difference: step 2"
+    assert text(page, "#row-1 .difference span") == ["tokens 110 and 110", "code equal"]
+    show(page, f"{address}#/compare/ps1/ss1")
+    assert text(page, "#row-0 .difference span") == ["tokens 110 and 110", "code 1 line differs"]

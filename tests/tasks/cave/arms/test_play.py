@@ -119,6 +119,14 @@ def test_an_answer_of_an_odd_type_is_a_wrong_one(run, code):
     assert (turn.is_passed, turn.finish_reason) == (False, "answer")
 
 
+def test_a_turn_keeps_expected_beside_found_state(run):
+    (turn,) = run(HALVED, "persistent_code", Oracle([block("total = 'x' * 30_000"), "Done."])).turns
+    found = {"total": "<30,002 characters of JSON>"}
+    assert json.loads(turn.state_json) == {"expected": {"total": 0.75}, "found": found}
+    (turn,) = run(HALVED, "persistent_code", Oracle([block("total = []\ntotal.append(total)"), "Done."])).turns
+    assert json.loads(turn.state_json)["found"] is None
+
+
 def test_state_carries_on_after_a_failed_turn(run):
     replies = ["I will not.", "```python\nlog.append(total)\n```", "Done.", "```python\ntotal = 6\n```", "Done."]
     turns = run(COUNTER, "persistent_code", Oracle(replies)).turns

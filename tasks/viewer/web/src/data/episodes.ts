@@ -1,6 +1,7 @@
 // The episodes of a plan as columns, and what selects among them.
 
-import type { EpisodeColumns, Words } from "./types";
+import { unpackColumns, type Numbers, type Words } from "./columns";
+import type { EpisodeColumns } from "./types";
 
 /** Columns whose values are words or few numbers: a filter names one value. */
 export const FACETS = [
@@ -17,6 +18,7 @@ export type Range = (typeof RANGES)[number];
 export const NONE = "none";
 
 const SETTING = ["purpose", "variant", "base", "visibility", "header", "bucket", "training_seed", "replicate"];
+const CELL = ["condition", "purpose", "variant", "base", "visibility", "header", "bucket"];
 const SEVERAL = new Set<string>(["error_kinds"]);
 
 const HASH = /^[0-9a-f]{24}$/;
@@ -25,20 +27,24 @@ type Value = string | number | null;
 
 export class Episodes {
   readonly count: number;
-  private readonly columns: EpisodeColumns["columns"];
+  private readonly ids: string[];
+  private readonly wordColumns: Map<string, Words>;
+  private readonly numberColumns: Map<string, Numbers>;
   private positions: Map<string, number> | null = null;
-  private partners: Map<string, number[]> | null = null;
+  private instances: number[][] | null = null;
 
   constructor(values: EpisodeColumns) {
     this.count = values.count;
-    this.columns = values.columns;
+    const { ids, words, numbers } = unpackColumns(values);
+    this.ids = ids;
+    this.wordColumns = words;
+    this.numberColumns = numbers;
   }
 
   value(column: string, row: number): Value {
-    const held = this.columns[column];
-    if (held === undefined) return null;
-    if (Array.isArray(held)) return held[row] ?? null;
-    return held.values[held.codes[row] ?? -1] ?? null;
+    const words = this.wordColumns.get(column);
+    if (words !== undefined) return words.values[words.codes[row] ?? -1] ?? null;
+    return this.number(column, row);
   }
 
   text(column: string, row: number): string {
@@ -47,8 +53,8 @@ export class Episodes {
   }
 
   number(column: string, row: number): number | null {
-    const value = this.value(column, row);
-    return typeof value === "number" ? value : null;
+    const value = this.numberColumns.get(column)?.[row];
+    return value === undefined || Number.isNaN(value) ? null : value;
   }
 
   /** Name of an episode's instance: its number, or the name that foreign traces give it. */
@@ -63,30 +69,24 @@ export class Episodes {
   }
 
   id(row: number): string {
-    return String(this.value("episode_id", row));
+    return this.ids[row] ?? "";
   }
 
   /** Row of an episode; null for an unknown id. */
   row(id: string): number | null {
     if (this.positions === null) {
       this.positions = new Map();
-      for (let row = 0; row < this.count; row += 1) this.positions.set(this.id(row), row);
+      for (const [row, each] of this.ids.entries()) this.positions.set(each, row);
     }
     return this.positions.get(id) ?? null;
   }
 
   /** The episodes of the same instance, seed and setting, this one included. */
   sameInstance(row: number): number[] {
-    if (this.partners === null) {
-      this.partners = new Map();
-      for (let each = 0; each < this.count; each += 1) {
-        const key = this.instanceKey(each);
-        const found = this.partners.get(key);
-        if (found === undefined) this.partners.set(key, [each]);
-        else found.push(each);
-      }
-    }
-    return this.partners.get(this.instanceKey(row)) ?? [];
+    const codes = this.wordColumns.get("instance_id")?.codes;
+    if (codes === undefined) return [];
+    this.instances ??= groupByCode(codes);
+    return (this.instances[codes[row] ?? -1] ?? []).filter((each) => this.agree(SETTING, each, row));
   }
 
   /** The episode to show beside one: a mismatched cell beside its aligned one, an aligned one beside a mismatched. */
@@ -112,25 +112,24 @@ export class Episodes {
   }
 
   private isCondition(row: number, other: number): boolean {
-    return this.text("condition", row) === this.text("condition", other);
+    return this.agree(["condition"], row, other);
   }
 
   private isSameCell(row: number, other: number): boolean {
-    const cell = ["condition", "purpose", "variant", "base", "visibility", "header", "bucket"];
-    return cell.every((column) => this.text(column, row) === this.text(column, other));
+    return this.agree(CELL, row, other);
   }
 
-  private instanceKey(row: number): string {
-    return [...SETTING, "instance_id"].map((column) => this.text(column, row)).join("|");
+  private agree(columns: readonly string[], row: number, other: number): boolean {
+    return columns.every((column) => this.value(column, row) === this.value(column, other));
   }
 
   /** Distinct values of a facet; a column of several words gives each of them. */
   values(column: string): string[] {
-    const held = this.columns[column];
+    const words = this.wordColumns.get(column);
     const seen = new Set<string>();
-    if (held !== undefined && !Array.isArray(held)) {
-      for (const value of held.values) for (const word of split(column, value)) seen.add(word);
-      if (held.codes.includes(-1)) seen.add(NONE);
+    if (words !== undefined) {
+      for (const value of words.values) for (const word of split(column, value)) seen.add(word);
+      if (words.codes.includes(-1)) seen.add(NONE);
     } else {
       for (let row = 0; row < this.count; row += 1) seen.add(this.text(column, row));
     }
@@ -138,9 +137,18 @@ export class Episodes {
   }
 
   words(column: string): Words | null {
-    const held = this.columns[column];
-    return held === undefined || Array.isArray(held) ? null : held;
+    return this.wordColumns.get(column) ?? null;
   }
+
+  numbers(column: string): Numbers {
+    return this.numberColumns.get(column) ?? new Float64Array(0);
+  }
+}
+
+function groupByCode(codes: Numbers): number[][] {
+  const groups: number[][] = [];
+  for (let row = 0; row < codes.length; row += 1) (groups[codes[row] ?? 0] ??= []).push(row);
+  return groups;
 }
 
 /** A filter read from a URL. */
@@ -191,9 +199,12 @@ function facetTests(episodes: Episodes, filter: Filter, except: string): Test[] 
 }
 
 function rangeTests(episodes: Episodes, filter: Filter, except: string): Test[] {
-  return [...filter.ranges].filter(([column]) => column !== except).map(([column, [low, high]]) => (row) => {
-    const value = episodes.number(column, row);
-    return value !== null && value >= low && value <= high;
+  return [...filter.ranges].filter(([column]) => column !== except).map(([column, [low, high]]) => {
+    const numbers = episodes.numbers(column);
+    return (row) => {
+      const value = numbers[row] ?? NaN;
+      return value >= low && value <= high;
+    };
   });
 }
 
@@ -208,9 +219,20 @@ export function split(column: string, value: string): string[] {
 
 /** Number of rows by value of a facet. */
 export function countValues(episodes: Episodes, column: string, rows: number[]): Map<string, number> {
-  const counts = new Map<string, number>();
+  const words = episodes.words(column);
+  if (words === null) return countTexts(rows.map((row) => [episodes.text(column, row), 1]), column);
+  const counts = new Uint32Array(words.values.length + 1);
   for (const row of rows) {
-    for (const word of split(column, episodes.text(column, row))) counts.set(word, (counts.get(word) ?? 0) + 1);
+    const place = (words.codes[row] ?? -1) + 1;
+    counts[place] = (counts[place] ?? 0) + 1;
+  }
+  return countTexts([NONE, ...words.values].map((text, place) => [text, counts[place] ?? 0]), column);
+}
+
+function countTexts(texts: [string, number][], column: string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [text, number] of texts) {
+    for (const word of split(column, text)) counts.set(word, (counts.get(word) ?? 0) + number);
   }
   return counts;
 }
@@ -224,22 +246,19 @@ export interface Bins {
 
 /** Numbers of rows in `wanted` equal bins between the ends of a column over all episodes. */
 export function bins(episodes: Episodes, column: string, rows: number[], wanted: number): Bins | null {
+  const numbers = episodes.numbers(column);
   let low = Infinity;
   let high = -Infinity;
-  for (let row = 0; row < episodes.count; row += 1) {
-    const value = episodes.number(column, row);
-    if (value === null) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
+  for (const value of numbers) {
+    if (value < low) low = value;
+    if (value > high) high = value;
   }
   if (low > high) return null;
   const width = (high - low) / wanted || 1;
   const counts = new Array<number>(wanted).fill(0);
   for (const row of rows) {
-    const value = episodes.number(column, row);
-    if (value === null) continue;
-    const place = Math.min(wanted - 1, Math.floor((value - low) / width));
-    counts[place] = (counts[place] ?? 0) + 1;
+    const place = Math.min(wanted - 1, Math.floor(((numbers[row] ?? NaN) - low) / width));
+    if (place >= 0) counts[place] = (counts[place] ?? 0) + 1;
   }
   return { low, high, width, counts };
 }

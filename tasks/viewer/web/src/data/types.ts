@@ -203,14 +203,21 @@ export interface Episode {
   runtime_events: Record<string, unknown>[];
 }
 
-export interface Words {
+/** Base64 of the bytes of a typed array. */
+export interface PackedNumbers {
+  kind: "int8" | "int16" | "int32" | "float64";
+  data: string;
+}
+
+export interface PackedWords {
   values: string[];
-  codes: number[];
+  codes: PackedNumbers;
 }
 
 export interface EpisodeColumns {
   count: number;
-  columns: Record<string, Words | (number | string | null)[]>;
+  /** Ids are a list. */
+  columns: Record<string, PackedWords | PackedNumbers | string[]>;
 }
 
 export interface RunPage {
@@ -303,10 +310,38 @@ export interface SuiteTurn {
   is_state_right: boolean;
   has_required_calls: boolean;
   is_passed: boolean;
-  wrong_json: string;
+  /** Names whose state is wrong, calls that are missing, and reasons. */
+  wrong: string[];
+  /** Empty where the comparison did not keep it. */
+  states: CheckedState[];
   answer: string;
   episode_id: string;
 }
+
+/** A name that a case checks. */
+export interface CheckedState {
+  name: string;
+  is_wrong: boolean;
+  expected: StateSide;
+  found: StateSide;
+}
+
+export interface StateSide {
+  /** JSON; empty for a name that is not there. */
+  text: string;
+  /** What a chart draws; null for anything else. */
+  series: Series[] | null;
+}
+
+export interface Series {
+  kind: string;
+  /** `[category, value]`, `[x, y]` or a value; a candlestick's value is open, close, lowest and highest. */
+  points: Json[];
+  axes: [number, number];
+  stacked_on: number[];
+}
+
+export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
 export interface SuitesPage {
   turns: SuiteTurn[];

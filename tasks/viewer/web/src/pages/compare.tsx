@@ -3,13 +3,13 @@ import type { Episodes } from "../data/episodes";
 import type { Episode, Turn } from "../data/types";
 import { useEpisodes } from "../data/useEpisodes";
 import { useLoaded } from "../data/use";
-import { firstDifference, turnMarks } from "../diff";
+import { changedLines, differingStep, firstDifference, turnMarks } from "../diff";
 import { arrow, count, plural } from "../format";
 import { cellTitle, Head } from "../parts/head";
 import { useKeys } from "../parts/keys";
 import { Lane } from "../parts/lane";
 import { Failure, Waiting } from "../parts/notes";
-import { TurnView } from "../parts/turn";
+import { tokensOf, TurnView } from "../parts/turn";
 import { go, link, replaceQuery } from "../route";
 
 export function ComparePage({ left, right, query }: { left: string; right: string; query: URLSearchParams }) {
@@ -41,7 +41,7 @@ function Pair({ left, right, turn }: { left: Episode; right: Episode; turn: numb
       <h1>{cellTitle(left.episode)} beside {cellTitle(right.episode)}{episodes !== null && <Instance episodes={episodes} id={left.episode.episode_id} />}</h1>
       {episodes !== null && <PairNavigation episodes={episodes} left={left} right={right} />}
       <div class="actions">
-        {difference !== null && <button type="button" onClick={() => show(difference)}>First difference: turn {difference + 1}</button>}
+        {difference !== null && <button type="button" onClick={() => show(difference)}>First difference: {placeOf(left, right, difference)}</button>}
         {missing !== undefined && <button type="button" class="warning" onClick={showMissing}>First missing name: {missing.name}, step {missing.step}</button>}
         <button type="button" onClick={() => setRaw(!isRaw)} aria-pressed={isRaw}>Raw JSON</button>
       </div>
@@ -58,6 +58,12 @@ function Pair({ left, right, turn }: { left: Episode; right: Episode; turn: numb
       <Rows left={left} right={right} difference={difference} place={place} isRaw={isRaw} />
     </>
   );
+}
+
+/** The step at which they part, or the turn where none ran. */
+function placeOf(left: Episode, right: Episode, difference: number): string {
+  const step = differingStep(left.turns[difference], right.turns[difference]);
+  return step === null ? `turn ${difference + 1}` : `step ${step}`;
 }
 
 function Instance({ episodes, id }: { episodes: Episodes; id: string }) {
@@ -145,10 +151,25 @@ function Row({ page, turns, place, isFirst, isCurrent, isRaw }: RowProps) {
   return (
     <section class={`pair ${isFirst ? "parting" : ""}`} id={`row-${place}`} aria-label={`Turn ${place + 1} of both`}>
       {isFirst && <p class="label parting">Here they part.</p>}
+      <Difference turns={turns} marks={marks} />
       {turns.map((turn, side) => (turn === undefined
         ? <p class="nothing ended" key={side}>{cellTitle((page[side] as Episode).episode)} has ended.</p>
         : <TurnView key={side} page={page[side] as Episode} turn={turn} isCurrent={isCurrent} isRaw={isRaw} prefix={side === 0 ? "left-" : "right-"} lineMarks={marks[side] as Map<number, string[]>} />))}
     </section>
+  );
+}
+
+/** What a turn costs on both sides, and how many lines of code differ. */
+function Difference({ turns, marks }: { turns: RowProps["turns"]; marks: [Map<number, string[]>, Map<number, string[]>] }) {
+  const [first, second] = turns;
+  if (first === undefined || second === undefined) return null;
+  const more = tokensOf(first) - tokensOf(second);
+  const lines = Math.max(changedLines(marks[0]), changedLines(marks[1]));
+  return (
+    <p class="difference">
+      <span>tokens <b>{count(tokensOf(first))}</b> and <b>{count(tokensOf(second))}</b>{more !== 0 && <>: {count(Math.abs(more))} {more > 0 ? "more" : "fewer"}</>}</span>
+      <span>code {lines === 0 ? "equal" : <b>{plural(lines, "line")} differ{lines === 1 ? "s" : ""}</b>}</span>
+    </p>
   );
 }
 

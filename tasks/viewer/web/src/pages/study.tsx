@@ -59,8 +59,8 @@ function Chosen({ episodes, query }: { episodes: Episodes; query: URLSearchParam
   };
   return (
     <>
-      <h2 id="episodes">{plural(rows.length, "episode")}{rows.length < episodes.count && <small> of {episodes.count}</small>}</h2>
-      <Filters episodes={episodes} filter={filter} allowed={allowed} whereError={error} set={set} clear={() => replaceQuery(new URLSearchParams())} />
+      <h2 id="episodes">{plural(rows.length, "episode")}{rows.length < episodes.count && <small> of {count(episodes.count)}</small>}</h2>
+      <Filters episodes={episodes} filter={filter} rows={rows} allowed={allowed} whereError={error} set={set} clear={() => replaceQuery(new URLSearchParams())} />
       <EpisodeList episodes={episodes} rows={rows} sort={sort} setSort={(next) => set("sort", next)} />
     </>
   );

@@ -1,7 +1,8 @@
-import type { SuitesPage as Suites, SuiteTurn } from "../data/types";
+import type { CheckedState, StateSide, SuitesPage as Suites, SuiteTurn } from "../data/types";
 import { useLoaded } from "../data/use";
-import { count, words } from "../format";
+import { count, plural, visible, words } from "../format";
 import { Text } from "../parts/code";
+import { Drawing } from "../parts/drawing";
 import { Failure, Waiting } from "../parts/notes";
 import { link, replaceQuery } from "../route";
 
@@ -74,7 +75,8 @@ function Case({ turn }: { turn: SuiteTurn }) {
         {turn.is_passed ? "passed" : <span class="missing">failed: {reasonOf(turn)}</span>}
         {" · "}{count(turn.prompt_tokens + turn.completion_tokens)} tokens · {turn.reply_count} replies · {turn.call_count} calls
       </p>
-      {turn.wrong_json !== "" && turn.wrong_json !== "[]" && turn.wrong_json !== "{}" && <Text text={laidOut(turn.wrong_json)} />}
+      <Reasons turn={turn} />
+      <States states={turn.states} />
       {turn.answer !== "" && <Text class="reflection" text={turn.answer} />}
     </article>
   );
@@ -86,10 +88,52 @@ function reasonOf(turn: SuiteTurn): string {
   return words(turn.finish_reason);
 }
 
-function laidOut(json: string): string {
-  try {
-    return JSON.stringify(JSON.parse(json), null, 2);
-  } catch {
-    return json;
-  }
+/** What is wrong beside the states, which say it themselves: missing calls and reasons. */
+function Reasons({ turn }: { turn: SuiteTurn }) {
+  const shown = new Set(turn.states.filter((state) => state.is_wrong).map((state) => state.name));
+  const others = turn.wrong.filter((text) => !shown.has(text));
+  if (others.length === 0) return null;
+  return <ul class="reasons">{others.map((text, place) => <li key={place}>{visible(text)}</li>)}</ul>;
+}
+
+/** The checked state, expected beside found; right ones are folded below wrong ones. */
+function States({ states }: { states: CheckedState[] }) {
+  const wrong = states.filter((state) => state.is_wrong || state.found.series !== null);
+  const right = states.filter((state) => !wrong.includes(state));
+  return (
+    <>
+      {wrong.length > 0 && <StateTable states={wrong} />}
+      {right.length > 0 && <details class="states"><summary>{plural(right.length, "name")} as expected</summary><StateTable states={right} /></details>}
+    </>
+  );
+}
+
+function StateTable({ states }: { states: CheckedState[] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Checked state">
+      <table class="states">
+        <thead><tr><th>name</th><th>expected</th><th>found</th></tr></thead>
+        <tbody>
+          {states.map((state) => (
+            <tr key={state.name} class={state.is_wrong ? "wrong" : undefined}>
+              <th scope="row">{visible(state.name)}</th>
+              <td><Side side={state.expected} label={`${state.name}, expected`} /></td>
+              <td><Side side={state.found} label={`${state.name}, found`} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Side({ side, label }: { side: StateSide; label: string }) {
+  if (side.text === "") return <span class="nothing">not there</span>;
+  if (side.series === null) return <Text class="cell" text={side.text} />;
+  return (
+    <>
+      <Drawing series={side.series} label={label} />
+      <details><summary>JSON</summary><Text class="cell" text={side.text} /></details>
+    </>
+  );
 }

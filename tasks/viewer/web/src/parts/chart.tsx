@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { onThemeChange } from "./theme";
 
 export interface Line {
   label: string;
@@ -27,7 +28,9 @@ export function Chart({ title, places, lines, isLogarithmic }: Props) {
     const plot = new uPlot(optionsOf(held, lines, isLogarithmic ?? false), [places, ...lines.map((line) => line.values)], held);
     const observer = new ResizeObserver(() => plot.setSize({ width: held.clientWidth, height: HEIGHT }));
     observer.observe(held);
+    const forget = onThemeChange(() => plot.redraw(false));
     return () => {
+      forget();
       observer.disconnect();
       plot.destroy();
     };
@@ -41,7 +44,7 @@ export function Chart({ title, places, lines, isLogarithmic }: Props) {
 }
 
 function optionsOf(box: HTMLElement, lines: Line[], isLogarithmic: boolean): uPlot.Options {
-  const colour = (name: string) => getComputedStyle(box).getPropertyValue(name).trim();
+  const colour = (name: string) => () => colourOf(box, name);
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
   const strokes = [colour("--accent"), colour("--function"), colour("--number"), colour("--string")];
   return {
@@ -60,6 +63,14 @@ function optionsOf(box: HTMLElement, lines: Line[], isLogarithmic: boolean): uPl
       })),
     ],
   };
+}
+
+/** The colour behind a name in the current theme: a canvas knows no variables. */
+function colourOf(box: HTMLElement, name: string): string {
+  box.style.color = `var(${name})`;
+  const { color } = getComputedStyle(box);
+  box.style.color = "";
+  return color;
 }
 
 function describe(title: string, lines: Line[]): string {

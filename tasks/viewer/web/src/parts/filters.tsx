@@ -16,6 +16,8 @@ const NAMES: Record<Facet | Range, string> = {
 interface Props {
   episodes: Episodes;
   filter: Filter;
+  /** The rows that pass it. */
+  rows: number[];
   allowed: Set<string> | null;
   whereError: string | null;
   set: (name: string, value: string) => void;
@@ -23,7 +25,9 @@ interface Props {
 }
 
 /** Controls that narrow the episodes; each shows what the others leave. */
-export function Filters({ episodes, filter, allowed, whereError, set, clear }: Props) {
+export function Filters({ episodes, filter, rows, allowed, whereError, set, clear }: Props) {
+  const rowsWithout = (column: Facet | Range) =>
+    isNarrowing(filter, column) ? selectRows(episodes, filter, allowed, column) : rows;
   const isFiltered = filter.facets.size + filter.ranges.size > 0 || filter.text !== "" || filter.where !== "";
   return (
     <section class="filters" aria-label="Filters">
@@ -38,7 +42,7 @@ export function Filters({ episodes, filter, allowed, whereError, set, clear }: P
         {RANGES.map((range) => (
           <Histogram
             key={range} name={NAMES[range]} column={range} episodes={episodes}
-            rows={selectRows(episodes, filter, allowed, range)}
+            rows={rowsWithout(range)}
             chosen={filter.ranges.get(range) ?? null}
             choose={(ends) => set(range, ends === null ? "" : `${ends[0]}..${ends[1]}`)}
           />
@@ -46,12 +50,14 @@ export function Filters({ episodes, filter, allowed, whereError, set, clear }: P
       </div>
       <div class="facets">
         {FACETS.map((facet) => (
-          <FacetValues key={facet} facet={facet} episodes={episodes} filter={filter} allowed={allowed} set={set} />
+          <FacetValues key={facet} facet={facet} episodes={episodes} filter={filter} rows={rowsWithout(facet)} set={set} />
         ))}
       </div>
     </section>
   );
 }
+
+const isNarrowing = (filter: Filter, column: Facet | Range) => filter.facets.has(column) || filter.ranges.has(column);
 
 interface FieldProps {
   label: string;
@@ -84,15 +90,15 @@ interface FacetProps {
   facet: Facet;
   episodes: Episodes;
   filter: Filter;
-  allowed: Set<string> | null;
+  rows: number[];
   set: (name: string, value: string) => void;
 }
 
-function FacetValues({ facet, episodes, filter, allowed, set }: FacetProps) {
+function FacetValues({ facet, episodes, filter, rows, set }: FacetProps) {
   const values = episodes.values(facet);
   if (values.length < 2) return null;
   const chosen = filter.facets.get(facet) ?? new Set<string>();
-  const counts = countValues(episodes, facet, selectRows(episodes, filter, allowed, facet));
+  const counts = countValues(episodes, facet, rows);
   const toggle = (value: string) => {
     const next = new Set(chosen);
     if (!next.delete(value)) next.add(value);

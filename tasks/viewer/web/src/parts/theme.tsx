@@ -2,12 +2,25 @@ import { useEffect, useState } from "preact/hooks";
 
 const KEY = "carryover-theme";
 const DARK = "(prefers-color-scheme: dark)";
+const CHANGED = "carryover-theme-changed";
+
+/** Calls back whenever the colours change; returns what ends that. */
+export function onThemeChange(act: () => void): () => void {
+  const screen = matchMedia(DARK);
+  screen.addEventListener("change", act);
+  addEventListener(CHANGED, act);
+  return () => {
+    screen.removeEventListener("change", act);
+    removeEventListener(CHANGED, act);
+  };
+}
 
 /** Switches between light and dark; without a choice the page follows the screen. */
 export function ThemeButton() {
   const [theme, setTheme] = useState(readTheme);
   useEffect(() => {
     if (theme !== null) document.documentElement.dataset.theme = theme;
+    dispatchEvent(new Event(CHANGED));
   }, [theme]);
   const isDark = (theme ?? (matchMedia(DARK).matches ? "dark" : "light")) === "dark";
   const next = isDark ? "light" : "dark";

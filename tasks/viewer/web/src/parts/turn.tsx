@@ -44,7 +44,7 @@ function TurnHead({ page, turn }: { page: Episode; turn: Turn }) {
   );
 }
 
-const tokensOf = (turn: Turn) => turn.prompt_tokens + turn.completion_tokens;
+export const tokensOf = (turn: Turn) => turn.prompt_tokens + turn.completion_tokens;
 
 interface BodyProps {
   page: Episode;

@@ -1,0 +1,56 @@
+"""The page of suites: turns of the latest comparison with expected and found state."""
+
+import json
+
+import pytest
+
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.viewer.pages import answer
+from carryover.tasks.viewer.suites_page import checked_states
+from tests.tasks.viewer.viewer_home import comparison_rows, make_viewer_home
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory):
+    home = make_viewer_home(tmp_path_factory.mktemp("suites"), more=comparison_rows())
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        yield lambda query, **parameters: warehouse.sql(query, **parameters).arrow()
+
+
+def test_suites_are_those_of_the_latest_comparison(ask):
+    turns = answer(ask, "plan", "suites")["turns"]
+    assert [(turn["suite"], turn["arm"], turn["episode_id"]) for turn in turns] == [
+        ("data_intensive", "json", "chart"),
+        ("older", "json", "before"),
+        ("types", "json", "c"),
+    ]
+    assert answer(ask, "plan", "study")["has_suites"]
+
+
+def test_a_case_tells_expected_and_found_state(ask):
+    (turn,) = [turn for turn in answer(ask, "plan", "suites")["turns"] if turn["suite"] == "types"]
+    wrong, right = turn["states"]
+    assert (wrong["name"], wrong["is_wrong"]) == ("total", True)
+    assert (wrong["expected"]["text"], wrong["found"]["text"]) == ("3", '"three"')
+    assert (right["name"], right["is_wrong"]) == ("log", False)
+    assert turn["wrong"] == ["total", "not told: done"]
+
+
+def test_a_chart_tells_what_its_series_draw(ask):
+    (turn,) = [turn for turn in answer(ask, "plan", "suites")["turns"] if turn["suite"] == "data_intensive"]
+    (chart,) = turn["states"]
+    (expected,) = chart["expected"]["series"]
+    assert (expected["kind"], expected["points"]) == ("line", [["a", 1.0], ["b", 2.0]])
+    assert chart["found"]["series"] is None
+    assert chart["is_wrong"]
+
+
+def test_an_unreadable_state_is_found_nowhere():
+    (state,) = checked_states({"expected": {"x": 1}, "found": None}, ["unreadable state: TypeError: x"])
+    assert (state["is_wrong"], state["found"]["text"]) == (True, "")
+    assert json.loads(state["expected"]["text"]) == 1
+
+
+def test_turns_without_a_kept_state_show_none(ask):
+    (turn,) = [turn for turn in answer(ask, "plan", "suites")["turns"] if turn["suite"] == "older"]
+    assert (turn["states"], turn["wrong"]) == ([], ["x"])
