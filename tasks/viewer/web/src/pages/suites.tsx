@@ -68,7 +68,7 @@ function Case({ turn }: { turn: SuiteTurn }) {
   return (
     <article class={turn.is_passed ? "case" : "case failed"}>
       <h3>
-        <a href={link(["episode", turn.episode_id])}>{turn.suite} / {turn.tier} / {turn.case_id}</a>
+        <a href={link(["episode", turn.episode_id])}>{turn.case_id || turn.suite}</a>
         <small> turn {turn.question}, {words(turn.arm)}, {turn.is_oracle ? "script" : turn.model_name}</small>
       </h3>
       <p>
@@ -129,11 +129,11 @@ function StateTable({ states }: { states: CheckedState[] }) {
 
 function Side({ side, label }: { side: StateSide; label: string }) {
   if (side.text === "") return <span class="nothing">not there</span>;
-  if (side.series === null) return <Text class="cell" text={side.text} />;
+  if (side.series === null) return <Text class="value" text={side.text} />;
   return (
     <>
       <Drawing series={side.series} label={label} />
-      <details><summary>JSON</summary><Text class="cell" text={side.text} /></details>
+      <details><summary>JSON</summary><Text class="value" text={side.text} /></details>
     </>
   );
 }

@@ -125,8 +125,8 @@ function Calls({ calls }: { calls: ToolCall[] }) {
             {calls.map((call) => (
               <tr class={call.error_type === null ? undefined : "failed"} key={call.call}>
                 <td>{call.tool}</td>
-                <td><Text class="cell" text={call.arguments_json} /></td>
-                <td><Text class="cell" text={replyOf(call)} /></td>
+                <td><Text class="value" text={call.arguments_json} /></td>
+                <td><Text class="value" text={replyOf(call)} /></td>
                 <td>{seconds(call.seconds)}</td>
               </tr>
             ))}
