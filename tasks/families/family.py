@@ -77,7 +77,10 @@ class Lesson(NamedTuple):
 
     @property
     def starts_anew(self) -> bool:
-        """Whether the block finds no name of an earlier one, or one failed: it must set up everything."""
+        """Whether the block must set up everything.
+
+        The last one failed, or it finds no name of an earlier one.
+        """
         keeps_nothing = self.contract in (ContractName.STATELESS, ContractName.INJECTED)
         return keeps_nothing or starts_anew(self.turns, self.kept_blocks)
 

@@ -78,8 +78,10 @@ class LintSummary:
 
     def sentence(self) -> str:
         """Return how many episodes fail in a runtime, and where."""
-        verb = "fails" if self.trace_count == 1 else "fail"
-        sentence = f"{self.failing_count} of {self.trace_count} episodes {verb} in a {self.losses.runtime} runtime"
+        failing = "episodes fail"
+        if self.trace_count == 1:
+            failing = "episode fails"
+        sentence = f"{self.failing_count} of {self.trace_count} {failing} in a {self.losses.runtime} runtime"
         if self.failing_count:
             ((name, count),) = self.first_names.most_common(1)
             often = ""

@@ -62,7 +62,7 @@ def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> list[StudyP
 
 
 def _with_folder(runtime: RuntimeSpec, parts: Iterable[StudyPart]) -> RuntimeSpec:
-    """Return the runtime, with a scratch folder for every episode where a contract says what becomes of files."""
+    """Return the runtime, with a scratch folder if a contract keeps files."""
     has_files = any(contract.keeps_files is not None for part in parts for contract in part.own_contracts)
     if has_files:
         return runtime.with_folder()

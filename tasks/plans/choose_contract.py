@@ -31,7 +31,10 @@ def choose_contracts(wanted: Iterable[str]) -> tuple[Contract, ...]:
 
 
 def choose_contract(wanted: str) -> Contract:
-    """Return a contract by name, or as a file defines it; raise `UserError` for an unknown or invalid one."""
+    """Return a contract by name or from a file.
+
+    Raise `UserError` for an unknown or invalid one.
+    """
     place, _, name = wanted.rpartition(":")
     if not place:
         return _by_name(wanted)

@@ -45,7 +45,7 @@ def checked_states(kept: Mapping[str, Any], wrong: list[str]) -> list[dict[str, 
 
 
 def _is_named(name: str, wrong: list[str]) -> bool:
-    """Tell whether a state is among the wrong ones; charts and objects add the reason after a colon."""
+    """Tell whether a state is named wrong, with or without a reason."""
     return any(text == name or text.startswith(f"{name}: ") for text in wrong)
 
 

@@ -1,4 +1,7 @@
-"""A recursive language model (arXiv 2512.24601): a text too long for any prompt is a variable, read piece by piece."""
+"""A recursive language model (arXiv 2512.24601) on a long text.
+
+A text too long for any prompt is a variable, read piece by piece.
+"""
 
 from collections.abc import Sequence
 

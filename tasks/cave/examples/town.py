@@ -1,4 +1,7 @@
-"""A small town: residents with conversations of their own live on one interpreter and see what the others change."""
+"""A small town of agents on one interpreter.
+
+Residents have conversations of their own, and see what the others change.
+"""
 
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.scripted import block, scripted

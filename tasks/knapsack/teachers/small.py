@@ -90,7 +90,9 @@ def read_turns(messages: Sequence[Message]) -> list[PlayedTurn]:
 
 
 def starts_anew(turns: Sequence[PlayedTurn], kept_blocks: int | None = None) -> bool:
-    """Tell whether the next block must set up everything: the first, after a failure, or where names have ended.
+    """Tell whether the next block must set up everything.
+
+    The first one must, one after a failure, and one whose names have ended.
 
     `kept_blocks` are those that a name outlives, beside the one that bound it; None stands for all.
     """
@@ -110,7 +112,10 @@ def _read_refused(turns: list[PlayedTurn]) -> str:
 
 
 def _next_block(blocks: SmallBlocks, turns: list[PlayedTurn], refused: str | None, *, is_anew: bool) -> tuple[str, str]:
-    """Return what the next block does, and the block; `is_anew` where no name of an earlier one is left."""
+    """Return what the next block does, and the block.
+
+    `is_anew` where no name of an earlier one is left.
+    """
     if not turns:
         return "list", blocks.look(1)
     last = turns[-1]

@@ -79,7 +79,10 @@ _STOP = """    if n == 0:
 
 @dataclass(frozen=True)
 class SmallBlocks:
-    """Blocks of one contract in one set of habits; `refused` is what a careful block carries, else None."""
+    """Blocks of one contract in one set of habits.
+
+    `refused` is what a careful block carries, else None.
+    """
 
     contract: str
     habits: Habits = FIXED
@@ -94,7 +97,10 @@ class SmallBlocks:
         return self._named(self._rebuilding_look(part))
 
     def relook(self, part: int) -> str:
-        """Return the persistent block that sets up everything again and inspects on, as the `part`-th of its kind."""
+        """Return the persistent block that sets up again and inspects on.
+
+        It is the `part`-th of its kind.
+        """
         if self._uses_functions:
             inspected = self._rebuilding_call(part)
         else:

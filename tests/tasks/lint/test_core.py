@@ -28,6 +28,6 @@ def test_lint_needs_no_library_of_the_study(tmp_path):
     command = [sys.executable, "-c", PROGRAM, str(MADE_UP / "20_played_stateless.jsonl"), str(page)]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
-    verdict = "1 of 1 episodes fails in a stateless runtime; first at block 2, name `widths`"
+    verdict = "1 of 1 episode fails in a stateless runtime; first at block 2, name `widths`"
     assert said.stdout.count(verdict) == 2
     assert verdict in page.read_text()

@@ -75,7 +75,7 @@ def test_the_report_is_a_sentence_with_numbers():
     report = carryover.lint(MESSAGES, contract="reset")
     assert str(report) == report.verdict
     assert report.verdict == (
-        "1 of 1 episodes fails in a stateless runtime; first at block 2, name `x`; "
+        "1 of 1 episode fails in a stateless runtime; first at block 2, name `x`; "
         "as they were played, 0 of 0 reads of earlier names failed"
     ).removesuffix("; as they were played, 0 of 0 reads of earlier names failed")
     assert not report.is_stateless_safe

@@ -39,7 +39,7 @@ def test_a_data_set_is_summed_up_in_a_sentence():
         "2 of 4 episodes fail in a stateless runtime; first at block 2, name `x` (2 episodes); 1 could not be judged"
     )
     assert summary_of((None, CARRYING)).sentence() == (
-        "1 of 1 episodes fails in a stateless runtime; first at block 2, name `x`"
+        "1 of 1 episode fails in a stateless runtime; first at block 2, name `x`"
     )
 
 
@@ -94,6 +94,6 @@ def test_a_summary_counts_the_channels_that_fail():
     summary = LintSummary(Losses("made", frozenset({"names", "directory"}), unknown=frozenset({"figures"})))
     summary.add(lint_of_raising())
     assert summary.sentence() == (
-        "1 of 1 episodes fails in a made runtime; first at block 3, name `kept`; by names (1); "
+        "1 of 1 episode fails in a made runtime; first at block 3, name `kept`; by names (1); "
         "the probe could not tell figures"
     )

@@ -27,5 +27,5 @@ def test_example_of_the_runtime_does_what_it_says():
 def test_example_of_a_session_does_what_it_says(capsys):
     names = example(README, "carryover.session")
     assert names["result"] == "1"
-    verdict = "1 of 1 episodes fails in a stateless runtime; first at block 2, name `x`"
+    verdict = "1 of 1 episode fails in a stateless runtime; first at block 2, name `x`"
     assert capsys.readouterr().out == f"{verdict}\n"
