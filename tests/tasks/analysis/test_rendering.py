@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from carryover.tasks.analysis.formatting import format_value, heading
-from carryover.tasks.analysis.rendering import render_table, rich_table, sheets
+from carryover.tasks.analysis.rendering import Sheet, render_table, rich_table, sheets
 
 CELLS = pl.DataFrame(
     {
@@ -267,3 +267,10 @@ def test_every_part_of_a_wrapped_table_tells_its_rows_apart():
     firsts = [line.split()[:2] for line in printed.splitlines() if line.strip().startswith("paired")]
     assert firsts == [["paired", "score"], ["paired", "tokens"]] * (len(firsts) // 2)
     assert len(firsts) > 2
+
+
+def test_first_column_takes_a_third_of_a_narrow_page():
+    """As it does not fit, and its words are shorter."""
+    rows = (("one two three four five six seven", "x" * 20, "y" * 20), ("eight", "z" * 20, "z" * 20))
+    parts = list(Sheet("", ("name", "first", "second"), rows).fitted(60))
+    assert {widths[0] for _, widths in parts} == {20}

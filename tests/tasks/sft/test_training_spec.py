@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from carryover.tasks.sft.load import four_bit_settings
-from carryover.tasks.sft.trainer import adapter_settings, trainer_settings
+from carryover.tasks.sft.trainer import trainer_settings
 from carryover.tasks.sft.training_spec import TRAINING, ArchitectureSpec, BatchSpec, TrainingSpec
 
 
@@ -47,13 +47,6 @@ def test_the_trainer_is_told_what_the_paper_preset_says(tmp_path):
     assert (told.adam_beta1, told.adam_beta2, told.max_grad_norm) == (0.9, 0.999, 1.0)
     assert (told.max_length, told.packing, told.bf16, told.gradient_checkpointing) == (16384, True, True, True)
     assert (told.eval_strategy, told.eval_steps, told.save_steps, told.save_total_limit) == ("steps", 100, 100, 3)
-
-
-def test_an_adapter_names_the_commit_of_its_base():
-    adapters = [
-        adapter_settings(TRAINING["paper"].model_copy(update={"base_revision": commit})) for commit in (None, "b968826")
-    ]
-    assert [adapter and adapter.revision for adapter in adapters] == [None, "b968826"]
 
 
 def test_every_preset_survives_json():

@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
+from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.episode_columns import episode_columns, matching_episodes, packed_numbers
 from carryover.tasks.viewer.episode_page import split_reply
@@ -90,12 +92,26 @@ def test_a_reply_is_split_around_its_block(text, blocks, parts):
     assert split_reply(text, blocks) == parts
 
 
-def test_tables_are_sheets_of_text_and_claims_are_three(ask):
+def test_tables_are_sheets_of_text(ask):
     tables = {table["name"]: table for table in answer(ask, "plan", "tables")["tables"]}
     (sheet,) = tables["table_2"]["sheets"]
     assert len(sheet["header"]) == len(sheet["styles"])
     assert all(isinstance(cell, str) for row in sheet["rows"] for cell in row)
     assert not [name for name in tables if name.startswith("figure_")]
+
+
+def test_claims_that_hold_or_cannot_be_checked_stand_apart(ask):
+    verdicts = {"claims": "differs", "claims_holds": "holds", "claims_unverifiable": "unverifiable"}
+    claims = pl.DataFrame({"claim": [*verdicts], "verdict": [*verdicts.values()]}).to_arrow()
+
+    def ask_with_claims(query, **parameters):
+        if query == table_query("claims").sql:
+            return claims
+        return ask(query, **parameters)
+
+    tables = {table["name"]: table["sheets"] for table in answer(ask_with_claims, "plan", "tables")["tables"]}
+    shown = {name: [row for sheet in tables[name] for row in sheet["rows"]] for name in verdicts}
+    assert shown == {name: [(name, verdict)] for name, verdict in verdicts.items()}
 
 
 def test_a_plan_without_trainings_or_suites_has_no_page_of_them(ask):
