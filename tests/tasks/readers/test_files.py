@@ -160,6 +160,13 @@ def test_what_is_not_read_is_counted_with_its_reason(tmp_path, content, reason):
     assert told.startswith(reason)
 
 
+@pytest.mark.parametrize("line_count", [1, 2])
+def test_strings_may_hold_control_characters(tmp_path, line_count):
+    """Terminals colour what a block prints, and some writers leave such bytes unescaped."""
+    (tmp_path / "chat.jsonl").write_text("\n".join([LINE.replace('"ok"', '"\x1b[32mok\t"')] * line_count))
+    assert read(tmp_path) == (["a"] * line_count, {})
+
+
 def test_a_bad_line_leaves_the_others(tmp_path):
     path = tmp_path / "chat.jsonl"
     path.write_text(f'{LINE}\nnot JSON\n{{"prompt": "x"}}\n{LINE}')
