@@ -20,11 +20,13 @@ from carryover.tasks.analysis.statistics_spec import (
     COMPARISONS,
     COST_COMPARISONS,
     INJECTION_COMPARISONS,
+    LIFETIME_COMPARISONS,
     METRICS,
     ComparedArm,
     Comparison,
     PlannedGroup,
     StatisticsSpec,
+    own_contract_comparisons,
 )
 from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import StatisticRow
@@ -127,7 +129,8 @@ def _mean_analyses(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iterat
 def _paired_analyses(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iterator[StatisticRow]]:
     """Yield differences and ratios of arms, and of arms to scripts."""
     arms = sample.arms
-    for one in (*COMPARISONS, *COST_COMPARISONS, *INJECTION_COMPARISONS, *BASE_COMPARISONS):
+    fixed = (*COMPARISONS, *COST_COMPARISONS, *INJECTION_COMPARISONS, *LIFETIME_COMPARISONS, *BASE_COMPARISONS)
+    for one in (*fixed, *own_contract_comparisons(arms.present)):
         if arms.has(one.a, one.b):
             yield _interval_rows(group, sample, one.group, [one.a, one.b], _PAIRED)
     for one in COMPARISONS:

@@ -1,5 +1,6 @@
 """Figures of the dose studies, as SVG."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,13 @@ MIXTURE_CAPTION = (
     "The mixture: P->S episodes that miss a name, and the tokens of the cells at home relative to an unmixed training, "
     "against the share of instances whose traces train the other contract's model. Bars are 95 % intervals."
 )
+
+LIFETIMES_CAPTION = (
+    "Lifetimes: tokens, and episodes that miss a name, of models trained where a name outlives its block by 0 "
+    "(stateless), 1, 3 or all further blocks (persistent), against its lifetime at run time. Bars are 95 % intervals."
+)
+_LIFETIME_COLOURS = ("#d9722e", "#b59b2c", "#3f9a6b", "#1f6fb2")
+"""From stateless to persistent; further lifetimes begin anew."""
 
 
 class Curve(NamedTuple):
@@ -79,6 +87,33 @@ def draw_mixture(rows: pl.DataFrame) -> list[Drawing]:
     places = rows["other_share"].unique(maintain_order=True).to_list()
     svg = _draw(panels, "other_share", places, "share of the other contract's episodes")
     return [Drawing("mixture", MIXTURE_CAPTION, svg, f"Ours: {rows['measured_on'][0]}.")]
+
+
+def draw_lifetimes(rows: pl.DataFrame) -> list[Drawing]:
+    """Draw the study of lifetimes, a drawing per visibility; nothing without its rows."""
+    if rows.is_empty():
+        return []
+    drawings = []
+    for (visibility,), shown in rows.partition_by(["visibility"], maintain_order=True, as_dict=True).items():
+        lifetimes = shown["trained_blocks"].unique(maintain_order=True).to_list()
+        panels = (
+            Panel("tokens per episode", None, _by_lifetime(shown, lifetimes, "mean_total_tokens")),
+            Panel("episodes that miss a name (%)", None, _by_lifetime(shown, lifetimes, "missing_name_episode_pct")),
+        )
+        places = shown["played_blocks"].unique(maintain_order=True).to_list()
+        svg = _draw(panels, "played_blocks", places, "further blocks that a name outlives at run time")
+        setting = f"Ours: {shown['measured_on'][0]}; visibility {visibility}."
+        drawings.append(Drawing(f"lifetimes_{visibility}", LIFETIMES_CAPTION, svg, setting))
+    return drawings
+
+
+def _by_lifetime(rows: pl.DataFrame, lifetimes: Sequence[str], column: str) -> tuple[Curve, ...]:
+    ends = (f"widest_{column}_low", f"widest_{column}_high")
+    colours = itertools.cycle(_LIFETIME_COLOURS)
+    return tuple(
+        Curve(f"trained: {lifetime}", colour, "o-", rows.filter(trained_blocks=lifetime), column, *ends)
+        for lifetime, colour in zip(lifetimes, colours, strict=False)
+    )
 
 
 def _missed(rows: pl.DataFrame, *, is_declared: bool) -> Curve:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 
 import polars as pl
 
-from carryover.tasks.analysis.curves import draw_batches, draw_mixture
+from carryover.tasks.analysis.curves import draw_batches, draw_lifetimes, draw_mixture
 from carryover.tasks.analysis.figures import Drawing, draw_figure_2, draw_figure_3
 from carryover.tasks.analysis.formatting import describe_setting
 from carryover.tasks.analysis.pictures import cells_of, cells_svg
@@ -37,4 +37,5 @@ def draw_figures(read: Read, tables: Collection[str]) -> list[Drawing]:
     if "figure_2" not in tables:
         return []
     of_paper = [*draw_figure_2(read("figure_2")), *draw_figure_3(read("figure_3"))]
-    return [*of_paper, *draw_batches(read("batches")), *draw_mixture(read("mixture"))]
+    of_doses = [*draw_batches(read("batches")), *draw_mixture(read("mixture")), *draw_lifetimes(read("lifetimes"))]
+    return [*of_paper, *of_doses]

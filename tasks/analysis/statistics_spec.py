@@ -1,5 +1,7 @@
 """Settings of the statistics: margins, levels, resamples, comparisons and metrics."""
 
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 from carryover.tasks.services.frozen_model import FrozenModel
@@ -106,6 +108,32 @@ INJECTION_COMPARISONS: tuple[Comparison, ...] = tuple(
     )
 )
 """The contrasts of the study of four contracts."""
+
+LIFETIMES = (ContractName.STATELESS, "recent-1", "recent-3", ContractName.PERSISTENT)
+"""Contracts of the study of lifetimes: names for no, one, three and all further blocks."""
+LIFETIME_COMPARISONS: tuple[Comparison, ...] = (
+    *(
+        Comparison("next_lifetime", ComparedArm(train, shorter), ComparedArm(train, longer))
+        for train in LIFETIMES
+        for shorter, longer in pairwise(LIFETIMES)
+    ),
+    *(
+        Comparison("next_lifetime_at_home", ComparedArm(shorter, shorter), ComparedArm(longer, longer))
+        for shorter, longer in pairwise(LIFETIMES)
+    ),
+)
+"""Each lifetime beside the next longer one: of the runtime, and of training and runtime."""
+
+
+def own_contract_comparisons(arms: Iterable[ComparedArm]) -> list[Comparison]:
+    """Return each arm beside its model at home, where either contract is none of the shipped four."""
+    shipped = set(ContractName)
+    return [
+        Comparison("away_from_home", arm, ComparedArm(arm.train, arm.train))
+        for arm in arms
+        if arm.train is not None and arm.train != arm.runtime and not {arm.train, arm.runtime} <= shipped
+    ]
+
 
 METRICS: dict[str, tuple[str, ...]] = {
     "mean": (

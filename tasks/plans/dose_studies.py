@@ -1,8 +1,9 @@
-"""Studies of a dose: teacher's batch, and share of another contract."""
+"""Studies of a dose: a teacher's batch, another contract's share, lifetimes."""
 
 from collections.abc import Iterator
 from itertools import product
 
+from carryover.tasks.analysis.statistics_spec import LIFETIMES
 from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.laptop_full import evaluation, laptop_part, teacher_episode
 from carryover.tasks.plans.study_plan import StudyPart
@@ -33,6 +34,29 @@ def mixture_parts() -> Iterator[StudyPart]:
         for percentage in OTHER_SHARES:
             yield _mixture(seed, percentage, is_declared=True)
             yield _mixture(seed, percentage, is_declared=False)
+
+
+def lifetime_parts() -> Iterator[StudyPart]:
+    """Yield a model per lifetime under every lifetime, seed by seed.
+
+    Prompts name the runtime in force, and then the one of training: a model from scratch cannot read words that no
+    prompt of its traces had.
+    """
+    for seed in read_hypotheses().protocol.dose_seeds:
+        yield lifetime_part(laptop_part(), seed, count=read_hypotheses().protocol.dose_instances_per_cell)
+
+
+def lifetime_part(plain: StudyPart, seed: int, *, count: int) -> StudyPart:
+    """Return a part that trains and plays under every lifetime."""
+    declared = evaluation(count=count, runtime_contracts=LIFETIMES)
+    changes = {
+        "name": f"lifetimes-{seed}",
+        "variant": "lifetimes",
+        "teacher": plain.teacher.model_copy(update={"contracts": LIFETIMES}),
+        "training_seeds": (seed,),
+        "evaluations": (declared, declared.model_copy(update={"visibility": "as_trained"})),
+    }
+    return plain.model_copy(update=changes)
 
 
 def _mixture(seed: int, percentage: str, *, is_declared: bool) -> StudyPart:

@@ -74,7 +74,7 @@ class Criterion(NamedTuple):
 
 
 Criteria = tuple[Annotated[Criterion, PlainValidator(Criterion.parse)], ...]
-Cell = Annotated[str, Field(pattern=r"^(P|S|I|IP)->(P|S|I|IP)$")]
+Cell = Annotated[str, Field(pattern=r"^(P|S|I|IP|recent-\d+)->(P|S|I|IP|recent-\d+)$")]
 
 
 class Protocol(FrozenModel):
@@ -93,7 +93,7 @@ class Protocol(FrozenModel):
     injected_instances_per_cell: int
     """Instances of each of its cells."""
     dose_seeds: tuple[int, ...]
-    """Seeds of the studies of the teacher's batch and of the mixture, for each dose."""
+    """Seeds of the studies of the teacher's batch, of the mixture and of lifetimes, for each dose."""
     dose_instances_per_cell: int
     """Instances of each of their cells."""
     shuffled_seeds: tuple[int, ...]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
-from carryover.tasks.plans.dose_studies import batch_parts, mixture_parts
+from carryover.tasks.plans.dose_studies import batch_parts, lifetime_parts, mixture_parts
 from carryover.tasks.plans.laptop_full import (
     all_contracts,
     evaluation,
@@ -25,7 +25,7 @@ from carryover.tasks.traces.vocabulary import Scale
 
 PlanName = Literal[
     "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control",
-    "laptop_batches", "laptop_mixture",
+    "laptop_batches", "laptop_mixture", "laptop_lifetimes",
     "pretrained", "paper", "paper_injected",
 ]  # fmt: skip
 DEFAULT_PLAN: PlanName = "laptop"
@@ -78,6 +78,7 @@ _PARTS: dict[PlanName, tuple[Scale, Callable[[], Iterable[StudyPart]]]] = {
     "laptop_injected_control": ("laptop", laptop_injected_control_parts),
     "laptop_batches": ("laptop", batch_parts),
     "laptop_mixture": ("laptop", mixture_parts),
+    "laptop_lifetimes": ("laptop", lifetime_parts),
     "pretrained": ("pretrained", lambda: [pretrained_part()]),
     "paper": ("paper", lambda: [_paper_part()]),
     "paper_injected": ("paper", lambda: [all_contracts(_paper_part())]),

@@ -1,4 +1,4 @@
-"""The studies of a dose: the teacher's batch, and the share of the other contract's episodes."""
+"""The studies of a dose: the teacher's batch, the other contract's share, the lifetime of names."""
 
 import json
 
@@ -108,3 +108,38 @@ def test_a_plan_without_a_mixture_has_no_rows(warehouse):
     warehouse.run()
     add_share(warehouse, 0.0, 2000)
     assert warehouse.table("mixture") == []
+
+
+LIFETIMES = {"S": "block", "recent-1": "recent:1", "recent-3": "recent:3", "P": "episode"}
+
+
+def add_lifetimes(study, cells):
+    """Add an episode of the model and one of the script for each cell; the script's tokens are 100 fewer."""
+    for cell, total in cells.items():
+        contract = json.dumps({"contract": {"lifetime": LIFETIMES[cell.partition("->")[2]]}})
+        shown = {"variant": "lifetimes", "completion_tokens": 100, "contract_json": contract}
+        episode = study.episode(cell, "i1", 0.5, prompt_tokens=total - 100, **shown)
+        if cell == "P->recent-1":
+            study.error(episode, 1, "NameError: name 'ids' is not defined")
+        study.episode(cell, "i1", 0.5, prompt_tokens=total - 200, base="teacher", training_seed=None, **shown)
+
+
+def test_each_lifetime_has_its_cells_beside_home(warehouse):
+    warehouse.run()
+    add_lifetimes(warehouse, {"P->P": 1000, "P->recent-1": 1500, "recent-1->P": 2000, "recent-1->recent-1": 2000})
+    rows = warehouse.table("lifetimes")
+    columns = ("trained_blocks", "played_blocks", "condition", "ratio_to_home", "script_tokens")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("1", "1", "recent-1->recent-1", 1.0, 1900),
+        ("1", "all", "recent-1->P", 1.0, 1900),
+        ("all", "1", "P->recent-1", 1.5, 1400),
+        ("all", "all", "P->P", 1.0, 900),
+    ]
+    assert [row["missing_name_episode_pct"] for row in rows] == [0, 0, 100, 0]
+    assert rows[2] | OURS | {"missing_names_per_episode": 1, "score_pct": 50, "episode_count": 1} == rows[2]
+
+
+def test_a_plan_of_two_lifetimes_has_no_rows(warehouse):
+    warehouse.run()
+    add_lifetimes(warehouse, {"P->P": 1000, "P->S": 1500, "S->S": 2000})
+    assert warehouse.table("lifetimes") == []

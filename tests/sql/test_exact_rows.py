@@ -27,7 +27,7 @@ FOUR_CONTRACTS = {"tables/four_contracts", "tables/injection"}
 """The small study has two contracts: `test_four_contracts.py` writes down the rows of these."""
 REPAIR = {"tables/repair"}
 """The small study repairs nothing: `test_repair.py` writes down the rows of this."""
-DOSES = {"tables/batches", "tables/mixture"}
+DOSES = {"tables/batches", "tables/lifetimes", "tables/mixture"}
 """The small study has no doses: `test_doses.py` writes down the rows of these."""
 SIDES = {"tables/side_by_side"}
 """The small study has no scripts: `test_side_by_side.py` writes down the rows of this."""

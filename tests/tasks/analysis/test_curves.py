@@ -1,8 +1,10 @@
 """Figures of the dose studies."""
 
+import itertools
+
 import polars as pl
 
-from carryover.tasks.analysis.curves import draw_batches, draw_mixture
+from carryover.tasks.analysis.curves import draw_batches, draw_lifetimes, draw_mixture
 
 BATCH = {
     "measured_on": "laptop, not Qwen3-8B",
@@ -45,10 +47,26 @@ def test_mixture_is_drawn_with_and_without_a_declared_contract():
         assert words in drawing.svg
 
 
+def test_lifetimes_are_drawn_per_visibility_with_a_line_per_model():
+    value = {"measured_on": "laptop, not Qwen3-8B"}
+    for column in ("mean_total_tokens", "missing_name_episode_pct"):
+        value |= {column: 10.0, f"widest_{column}_low": 9.0, f"widest_{column}_high": 11.0}
+    lifetimes = ("0", "1", "3", "all")
+    places = itertools.product(("declared", "as_trained"), lifetimes, lifetimes)
+    rows = pl.DataFrame(
+        [value | {"visibility": shown, "trained_blocks": one, "played_blocks": other} for shown, one, other in places]
+    )
+    declared, as_trained = draw_lifetimes(rows)
+    assert (declared.name, as_trained.name) == ("lifetimes_declared", "lifetimes_as_trained")
+    for words in ("tokens per episode", "episodes that miss a name (%)", "trained: 3", "trained: all", ">all<"):
+        assert words in declared.svg
+    assert as_trained.setting == "Ours: laptop, not Qwen3-8B; visibility as_trained."
+
+
 def test_equal_rows_give_equal_drawings():
     rows = pl.DataFrame([BATCH | {"batch": "1"}])
     assert draw_batches(rows) == draw_batches(rows)
 
 
 def test_no_rows_give_no_drawing():
-    assert draw_batches(pl.DataFrame()) == draw_mixture(pl.DataFrame()) == []
+    assert draw_batches(pl.DataFrame()) == draw_mixture(pl.DataFrame()) == draw_lifetimes(pl.DataFrame()) == []

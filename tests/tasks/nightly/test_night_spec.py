@@ -16,7 +16,7 @@ def test_every_plan_has_a_variant_that_a_night_plays():
     variants = {name: study_variant(resolve_plan(name)) for name in PLANS}
     injected = dict.fromkeys(("smoke_injected", "laptop_injected", "paper_injected"), "four-contracts")
     control = {"laptop_injected_control": "four-contracts-shuffled"}
-    doses = {"laptop_batches": "batch-1", "laptop_mixture": "mixture-0"}
+    doses = {"laptop_batches": "batch-1", "laptop_mixture": "mixture-0", "laptop_lifetimes": "lifetimes"}
     assert variants == dict.fromkeys(PLANS, "main") | injected | control | doses
 
 

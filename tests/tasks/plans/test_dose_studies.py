@@ -2,14 +2,17 @@
 
 import pytest
 
+from carryover.tasks.analysis.statistics_spec import LIFETIME_COMPARISONS
 from carryover.tasks.knapsack.teachers.habits import draw_habits
-from carryover.tasks.plans.dose_studies import batch_parts, mixture_parts
+from carryover.tasks.plans.dose_studies import batch_parts, lifetime_parts, mixture_parts
 from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.traces.vocabulary import LETTERS
 
 BATCHES = {part.name: part for part in batch_parts()}
 MIXTURE = {part.name: part for part in mixture_parts()}
+LIFETIMES = {part.name: part for part in lifetime_parts()}
 
 
 def test_each_batch_changes_the_teacher_alone():
@@ -41,7 +44,7 @@ def test_unmixed_and_declared_is_the_laptop_recipe():
     assert (part.teacher, part.dataset, part.training) == (plain.teacher, plain.dataset, plain.training)
 
 
-@pytest.mark.parametrize("plan", ["laptop_batches", "laptop_mixture"])
+@pytest.mark.parametrize("plan", ["laptop_batches", "laptop_mixture", "laptop_lifetimes"])
 def test_seeds_follow_each_other_part_by_part(plan):
     parts = resolve_plan(plan).parts
     seeds = [seed for part in parts for seed in part.training_seeds]
@@ -50,13 +53,37 @@ def test_seeds_follow_each_other_part_by_part(plan):
     assert {part.evaluations[0].instances.count for part in parts} == {60}
 
 
+def test_every_lifetime_trains_a_model_that_plays_under_all():
+    plain = laptop_part()
+    contracts = ("stateless", "recent-1", "recent-3", "persistent")
+    assert list(LIFETIMES) == ["lifetimes-1", "lifetimes-2", "lifetimes-3"]
+    for part in LIFETIMES.values():
+        assert part.teacher == plain.teacher.model_copy(update={"contracts": contracts})
+        assert (part.dataset, part.training) == (plain.dataset, plain.training)
+        assert [each.runtime_contracts for each in part.evaluations] == [contracts] * 2
+        assert [each.visibility for each in part.evaluations] == ["declared", "as_trained"]
+
+
+def test_lifetimes_are_claimed_beside_each_other():
+    claims = [one for one in read_hypotheses().hypothesis if one.variants == ("lifetimes",)]
+    compared = {(one.a, one.b) for one in claims if one.b is not None}
+    arms = {(f"{_cell(each.a)}", f"{_cell(each.b)}") for each in LIFETIME_COMPARISONS}
+    away = {("recent-1->P", "recent-1->recent-1")}
+    assert len(claims) == 16
+    assert compared <= arms | away
+
+
+def _cell(arm):
+    return f"{LETTERS.get(arm.train, arm.train)}->{LETTERS.get(arm.runtime, arm.runtime)}"
+
+
 def test_every_claim_on_a_dose_is_about_a_variant_that_is_played():
-    variants = {part.variant for part in (*BATCHES.values(), *MIXTURE.values())}
+    variants = {part.variant for part in (*BATCHES.values(), *MIXTURE.values(), *LIFETIMES.values())}
     claimed = {
         variant
         for one in read_hypotheses().hypothesis
         for variant in one.variants
-        if variant.startswith(("batch", "mixture"))
+        if variant.startswith(("batch", "mixture", "lifetimes"))
     }
     assert claimed <= variants
     assert {"batch-1", "batch-3", "batch-all", "mixture-0", "mixture-10", "mixture-50", "mixture-100"} <= claimed
