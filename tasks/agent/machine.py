@@ -81,6 +81,7 @@ class EpisodeMachine:
                 except Stopped as stopped:
                     if not self._can_recover(stopped):
                         raise
+                    # No reply was counted: the same one is asked for again.
                     yield await self._shorten()
                     continue
                 yield replied
@@ -146,6 +147,7 @@ class EpisodeMachine:
             raise stop_of_model_error(error, unanswered) from error
         except ReplyNotKeptError as error:
             self.unkept = error
+            # It was paid for, so it is counted and recorded before the run stops.
             completion = self._charged(error.completion)
             replied = Replied(self._speaker.read(completion), completion, request.seed)
             raise Stopped(FinishReason.ERROR, last_event=replied, error=error) from error
@@ -172,6 +174,7 @@ class EpisodeMachine:
             refused = Refusal(ErrorKind.PROTOCOL, "WrongResult", complaint)
             return Observed(self._speaker.refuse(complaint), refusal=refused)
         acted = await self._speaker.act(reply)
+        # What the block itself asked of models counts against the same budget.
         prompt_tokens, completion_tokens = self._speaker.take_tokens()
         self._prompt_tokens += prompt_tokens
         self._completion_tokens += completion_tokens

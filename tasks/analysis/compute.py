@@ -145,6 +145,7 @@ def _paired_analyses(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iter
 def _test_families(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iterator[StatisticRow]]:
     """Yield each family of tests over the planned comparisons, corrected by Holm."""
     arms = sample.arms
+    # Planned, not played: a cell that is missing or has no spread must not make the other tests easier to pass.
     family = [comparison for comparison in COMPARISONS if {comparison.a, comparison.b} <= arms.planned]
     yield equivalence_rows(group, arms, family, sample.spec)
     for metric in METRICS["wilcoxon"]:

@@ -157,6 +157,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0
     for rank, (p_value, index) in enumerate(ranked):
+        # Step-down: a larger p-value is never corrected to a smaller one.
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_value))
         adjusted[index] = largest
     return adjusted

@@ -73,6 +73,7 @@ Prepare = Callable[[Sequence[Candidate]], None]
 def order_candidates(verdicts: pl.DataFrame, contracts: Sequence[str], seed: int) -> list[Candidate]:
     """Return the contracts' traces in shuffled order, arm by arm."""
     frame = verdicts.filter(pl.col("contract").is_in(list(contracts)))
+    # One place per instance and replicate, whatever the contract: all arms walk the instances in the same order.
     keys = sorted(set(frame.select("instance_id", "replicate").iter_rows()))
     random.Random(seed).shuffle(keys)
     positions = {key: position for position, key in enumerate(keys)}
@@ -119,6 +120,7 @@ def _cut_to_equal_tokens(arms: Sequence[Sequence[Candidate]]) -> None:
 
     A cut candidate counts as unprocessed.
     """
+    # In the shuffled order, so that what is cut is a random part of the arm.
     retained = [[each for each in arm if each.status == "retained"] for arm in arms]
     room = min(sum(candidate.token_count for candidate in arm) for arm in retained)
     for arm in retained:

@@ -110,6 +110,7 @@ def _backfill(middle: Sequence[CostedMessage], budget: TokenBudget, placeholder:
             break
         filled.append(kept)
         budget = budget.less([kept])
+    # Backwards, so the last is the oldest: behind the task, an observation would be a second user message in a row.
     while filled and filled[-1].message.role == "user":
         filled.pop()
     return filled[::-1]

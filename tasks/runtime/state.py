@@ -92,6 +92,8 @@ class EpisodeState:
             return False
         if found.names == self._canaries.names:
             return True
+        # False blames the engine: names are there that were to end, or one that lets names go let go too many.
+        # Whatever else is found, the agent's code may have written into a process that lives on.
         is_engines_doing = self._lifetime.runs_in == "fresh" or not self.engine.forgets
         is_kept_too_long = self._canaries.names is None and found.names in self._words and is_engines_doing
         is_let_go_too_early = self._canaries.names is not None and self.engine.forgets
@@ -120,6 +122,7 @@ class EpisodeState:
         if report.result is not None:
             report = report._replace(result=self._shaping.shape(report.result, block.step, can_keep=False).text)
         let_go = self._let_go(block, report)
+        # The block's own word, drawn anew each time, tells this block's namespace from that of any earlier one.
         self._words.append(report.canary)
         self._canaries = Canaries(
             names=None if let_go is None else report.canary, files=report.canary if self._lifetime.keeps_files else None
@@ -202,7 +205,7 @@ class EpisodeState:
 
         Raise `StateLostError` if a block ends otherwise.
         """
-        self._history = object()
+        self._history = object()  # snapshots of before belong to another record: `restore` must refuse them
         return self._bring_about(entries, progress)
 
     def _bring_about(self, entries: Sequence[Entry], progress: Progress | None = None) -> tuple[Difference, ...]:
@@ -258,6 +261,7 @@ class EpisodeState:
         if entry.ended_anywhere:
             self.journal.append(entry)
             return [Difference(entry.block.step, "interrupted", "ran until it was interrupted", "not run again")]
+        # Tools are not called again: they have changed the host's state once, and their replies are the record's.
         answers = RecordedAnswers(entry.replies)
         try:
             self.run(entry.block, answers, lambda: entry.replies)
@@ -285,6 +289,7 @@ class EpisodeState:
     def _replay_journal(self, *, undoes_last: bool) -> list[str]:
         """Run the journal again, or without its last block; return notices."""
         found_notices = [notices.RUN_AGAIN]
+        # The last block ended well, but what it left running may have ended the process, and would again.
         undone = []
         if undoes_last:
             undone = [index for index, entry in enumerate(self.journal) if isinstance(entry, Ran)][-1:]

@@ -54,7 +54,7 @@ def source_digest(entries: Sequence[str], *, by_value: Sequence[str] = ()) -> st
     found: set[tuple[Path, str]] = set()
     while waiting:
         file, name = waiting.pop()
-        if name not in _read(file):
+        if name not in _read(file):  # bound by a statement that does more than define it
             name = _WHOLE
         if (file, name) not in found:
             found.add((file, name))
@@ -155,6 +155,7 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
         for name, part in _defined(statement):
             statements.setdefault(name, []).append(part)
     parts = {name: _part(found, name) for name, found in statements.items()}
+    # The whole of a file holds each name's definition already.
     return parts | {_WHOLE: _part(tree.body, _WHOLE)._replace(used=frozenset())}
 
 
@@ -192,7 +193,7 @@ def _defined(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
             yield name, statement
         case ast.AnnAssign(target=ast.Name(id=name)):
             yield name, statement
-        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):  # runs in no importer
             pass
         case _:
             yield _EFFECTS, statement
@@ -214,7 +215,7 @@ def _part(statements: Sequence[ast.stmt], name: str) -> _Part:
                     imported |= {f"{module}.{alias.name}" for alias in aliases}
                 case ast.Import(names=aliases):
                     imported |= {alias.name for alias in aliases}
-                case ast.Constant(value=str(text)):
+                case ast.Constant(value=str(text)):  # as in `[python, "-m", "carryover.tasks..."]`
                     strings.add(text)
                 case ast.Name(id=identifier):
                     used.add(identifier)

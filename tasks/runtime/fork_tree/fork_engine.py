@@ -162,6 +162,7 @@ class ForkTreeEngine(Engine):
     def install(self, *bindings: Binding) -> None:
         """Bind in root and live process, and fork ahead anew."""
         with self._folder():
+            # Every process that later ones are forked from: a rollback must not lose what was installed.
             for node in self._processes.holders():
                 for binding in bindings:
                     send_binding(node.ask, binding)
@@ -217,6 +218,7 @@ class ForkTreeEngine(Engine):
         origin = None
         if self._lifetime.runs_in == "live":
             origin = self
+        # It holds one frozen copy and no process of its own: a hundred branches cost what the used ones cost.
         other = ForkTreeEngine(self._lifetime, self.spec, self._open_root, origin=origin)
         if other._origin is not None:
             return other, other._origin.worth

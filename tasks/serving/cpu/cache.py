@@ -98,6 +98,7 @@ class CachePool:
         At most all of the prompt but one token is reused.
         """
         key = (model_name, next(self._numbers) if episode_id is None else episode_id)
+        # The episode is being answered already: a second request copies the prefix into a cache of its own.
         if key in self._caches and not self._caches[key].idle_since:
             key = (model_name, next(self._numbers))
         # One token at least must be computed: its logits choose the first token of the reply.
@@ -113,6 +114,7 @@ class CachePool:
             count, source = max(shared, key=itemgetter(0), default=(0, cache))
             if count >= MIN_SHARED_TOKENS:
                 cache.reserve(count)
+                # (layers, 2 x heads, count, head dimension): under causal attention a prefix stands for itself.
                 cache.tensor[:, :, :count] = source.tensor[:, :, :count]
                 cache.token_ids = source.token_ids[:count]
         self._caches[key] = cache

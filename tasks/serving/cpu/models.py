@@ -144,13 +144,13 @@ def module_forward(model: PreTrainedModel) -> Forward:
     def forward(rows: Sequence[BatchRow]) -> Tensor:
         with open_pass(rows) as opened:
             output = model(
-                input_ids=opened.token_ids[None],
-                position_ids=opened.positions[None],
+                input_ids=opened.token_ids[None],  # (1, tokens of all rows): no padding, rows lie end to end
+                position_ids=opened.positions[None],  # (1, tokens), from each row's own start
                 use_cache=False,
                 logits_to_keep=opened.wanted,
                 ragged_rows=opened.views,
             )
-            return output.logits[0].float()
+            return output.logits[0].float()  # (wanted tokens of all rows, vocabulary)
 
     return forward
 
@@ -173,7 +173,8 @@ def _attend(
     import torch
 
     layer: int = module.layer_idx  # pyright: ignore[reportAssignmentType]
-    attended = attend(layer, query[0] * scaling, torch.cat((key[0], value[0])), ragged_rows)
+    keys_values = torch.cat((key[0], value[0]))  # (2 x key-value heads, tokens, dimension), as a cache holds them
+    attended = attend(layer, query[0] * scaling, keys_values, ragged_rows)
     return attended.transpose(0, 1).unsqueeze(0), None
 
 
