@@ -129,7 +129,7 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
     with telling_of_memory(spec), watched as varying:
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
     trained = cast("PreTrainedModel", trainer.model)
-    if not all(parameter.isfinite().all() for parameter in trained.parameters() if parameter.requires_grad):
+    if not _is_finite(trained):
         raise DivergedError("weights are not finite", trainer.state.global_step, spec.optimizer.learning_rate, output)
     tensors = trainer.accelerator.get_state_dict(trained)  # every process adds its shards
     if not trainer.is_world_process_zero():
@@ -160,6 +160,11 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
         metrics=metrics,
     )
     write_card(output, card)
+
+
+def _is_finite(model: "PreTrainedModel") -> bool:
+    """Tell whether every trained weight is a number."""
+    return all(parameter.isfinite().all() for parameter in model.parameters() if parameter.requires_grad)
 
 
 def _choose_device(spec: TrainingSpec) -> str:

@@ -5,7 +5,7 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -69,17 +69,19 @@ class CaseEnvironment:
     def instructions(self) -> str:
         """Return the further lines of the system message."""
         parts = [self.case.instructions]
-        described = self.world.descriptions
         if self.world.variables and not self.arm.keeps_variables:
             parts.append(self._access())
         if self.world.variables and not self.arm.is_injected:
-            entries = list(map(source_of, self.world.types))
-            entries += [describe(name, value, described.get(name, "")).text for name, value in self._first.items()]
+            entries = [*map(source_of, self.world.types), *self._told_of(self._first)]
             parts.append("Variables of the task:\n" + "\n".join(entries))
         if self.arm.has_files and self.world.data:
-            entries = [describe(name, value, described.get(name, "")).text for name, value in self.world.data.items()]
-            parts.append("Data of the task:\n" + "\n".join(entries))
+            parts.append("Data of the task:\n" + "\n".join(self._told_of(self.world.data)))
         return "\n".join(part for part in parts if part)
+
+    def _told_of(self, values: Mapping[str, Any]) -> list[str]:
+        """Return what the model is told of each value."""
+        described = self.world.descriptions
+        return [describe(name, value, described.get(name, "")).text for name, value in values.items()]
 
     def take_told(self, answer: str) -> None:
         """Take variables' values from an answer's last JSON block, if any."""

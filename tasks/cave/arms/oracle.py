@@ -110,14 +110,19 @@ def _opening_lines(case: Case, arm: Arm, turn: Turn, rebuilt: set[str]) -> list[
     if not arm.is_injected and not rebuilt:
         lines += map(source_of, case.world.types)
     if arm.has_files:
-        lines += ["import json", "from pathlib import Path"]
-        lines += [f"import pandas\n{name} = pandas.read_csv('{name}.csv')" for name in case.world.data]
+        lines += _file_lines(case)
     elif not arm.is_injected and turn.fetch:
         lines.append(turn.fetch)
     reading = _READING_FILE if arm.has_files else _READING
     used = [name for name in _used(turn, variables) if name not in rebuilt]
     lines += [rebuilding(name, variables[name], reading.format(name)) for name in used]
     return lines
+
+
+def _file_lines(case: Case) -> list[str]:
+    """Return the lines that read the case's data from files."""
+    frames = [f"import pandas\n{name} = pandas.read_csv('{name}.csv')" for name in case.world.data]
+    return ["import json", "from pathlib import Path", *frames]
 
 
 def _closing_lines(case: Case, arm: Arm, changed: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from carryover.flows.cli.exchange import write_rewards
+from carryover.flows.cli.traces.exchange import write_rewards
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
