@@ -42,14 +42,20 @@ RUNTIMES = {
 """Kinds of runtime: a fresh process keeps the file system, a stateless sandbox keeps nothing."""
 
 
-_CAUSES = {"block": "after a block", "error": "after an error", "failed_block": "with the block that raised"}
+Cause = Literal["block", "error", "failed_block"]
+"""Event by which a runtime loses what a later block takes."""
+_CAUSES: dict[Cause, str] = {
+    "block": "after a block",
+    "error": "after an error",
+    "failed_block": "with the block that raised",
+}
 
 
 class FailingStep(NamedTuple):
     """A block that takes what a runtime has lost."""
 
     take: Take
-    cause: Literal["block", "error", "failed_block"]
+    cause: Cause
     """What lost it: the end of a block, a block that raised, or the end of the raising block that left it."""
 
     def __str__(self) -> str:
@@ -82,7 +88,7 @@ def failing_steps(lint: TraceLint, losses: Losses) -> list[FailingStep]:
     return found
 
 
-def _cause(take: Take, losses: Losses) -> Literal["block", "error", "failed_block"] | None:
+def _cause(take: Take, losses: Losses) -> Cause | None:
     if take.channel in losses.block:
         return "block"
     if take.is_after_error and take.channel in losses.error:

@@ -4,9 +4,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from carryover.tasks.lint.file_effects import Called, Kind, file_effects
+from carryover.tasks.lint.file_effects import Called, file_effects
 from carryover.tasks.lint.literals import Constants, argument, command_line, dotted, note_assignment, text_of
-from carryover.tasks.lint.shell import Channel, Effect, shell_effects, uses_local_server
+from carryover.tasks.lint.shell import Channel, Effect, EffectKind, shell_effects, uses_local_server
 
 _HINTS = re.compile(
     r"open|environ|getenv|chdir|cwd|listdir|glob|walk|scandir|exists|isfile|isdir|pip|subprocess|system|Popen|Thread|Process|plt|pyplot|read_|to_|write|save|load|dump"
@@ -16,9 +16,9 @@ _HINTS = re.compile(
 """Words without which a block touches nothing but names and imports: most blocks need no closer look."""
 _SHELL_LINE = re.compile(r"^\s*(?:[\w, ]+=\s*)?!(?P<command>.+)$", re.MULTILINE)
 _MAGIC_LINE = re.compile(r"^\s*%(?P<name>cd|env|set_env|pip|conda)\b[ \t]*(?P<rest>.*)$", re.MULTILINE)
-_KIND_OF_CONTEXT: dict[type[ast.expr_context], Kind] = {ast.Load: "read", ast.Store: "set", ast.Del: "clear"}
-_ENVIRONMENT_FUNCTIONS: dict[str, Kind] = {"getenv": "read", "putenv": "set"}
-_ENVIRONMENT_METHODS: dict[str, Kind] = {"get": "read", "pop": "read", "setdefault": "set"}
+_KIND_OF_CONTEXT: dict[type[ast.expr_context], EffectKind] = {ast.Load: "read", ast.Store: "set", ast.Del: "clear"}
+_ENVIRONMENT_FUNCTIONS: dict[str, EffectKind] = {"getenv": "read", "putenv": "set"}
+_ENVIRONMENT_METHODS: dict[str, EffectKind] = {"get": "read", "pop": "read", "setdefault": "set"}
 _RUNNING = ("system", "popen", "run", "call", "check_call", "check_output", "Popen", "getoutput")
 _LISTING = ("listdir", "walk", "scandir", "glob", "iglob", "exists", "isfile", "isdir", "stat")
 _PYPLOT = ("plt", "pyplot", "matplotlib.pyplot", "pylab")
@@ -165,7 +165,7 @@ class _Visitor(ast.NodeVisitor):
         elif called.name in _FINISHING:
             self._note("figures", "read", _FIGURE)
 
-    def _note(self, channel: Channel, kind: Kind, name: str) -> None:
+    def _note(self, channel: Channel, kind: EffectKind, name: str) -> None:
         self.effects.append(Effect(channel, kind, name))
 
 

@@ -3,14 +3,13 @@
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from carryover.tasks.lint.literals import Constants, argument, keyword, text_of
-from carryover.tasks.lint.shell import Effect
+from carryover.tasks.lint.shell import Effect, EffectKind
 
-Kind = Literal["set", "read", "clear"]
 _OPENERS = ("", "io", "codecs", "gzip", "bz2", "lzma", "builtins")
-_ON_PATH: dict[str, Kind] = {"write_text": "set", "write_bytes": "set", "touch": "set", "mkdir": "set",
+_ON_PATH: dict[str, EffectKind] = {"write_text": "set", "write_bytes": "set", "touch": "set", "mkdir": "set",
                              "read_text": "read", "read_bytes": "read", "unlink": "clear"}  # fmt: skip
 """Methods of a path."""
 _WRITING = (
@@ -48,7 +47,7 @@ def file_effects(called: Called, constants: Constants) -> Iterator[Effect]:
         yield Effect("files", kind, str(PurePosixPath(path)))
 
 
-Paths = list[tuple[str | None, Kind]]
+Paths = list[tuple[str | None, EffectKind]]
 
 
 def _opens(called: Called, constants: Constants) -> Paths:

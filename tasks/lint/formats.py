@@ -2,5 +2,6 @@
 
 from typing import Literal
 
-LintFormat = Literal["rich", "markdown", "csv", "json", "html"]
+TableLayout = Literal["rich", "markdown", "csv"]
+LintFormat = Literal[TableLayout, "json", "html"]
 """A table for a screen, as Markdown or CSV; JSON with the verdict; a self-contained page."""

@@ -5,6 +5,8 @@ import shlex
 from itertools import takewhile
 from typing import Literal, NamedTuple, Protocol
 
+EffectKind = Literal["set", "read", "clear"]
+"""What a block does to a file, a variable or another state."""
 Channel = Literal["files", "environment", "directory", "packages", "processes", "figures"]
 
 _HEREDOC = re.compile(
@@ -44,7 +46,7 @@ class Effect(NamedTuple):
     """Something that a block does to state that is no name."""
 
     channel: Channel
-    kind: Literal["set", "read", "clear"]
+    kind: EffectKind
     name: str
 
 
@@ -119,7 +121,7 @@ class _Reading:
         for word in assigned:
             self._assign(word)
 
-    def note(self, channel: Channel, kind: Literal["set", "read", "clear"], name: str) -> None:
+    def note(self, channel: Channel, kind: EffectKind, name: str) -> None:
         """Note an effect."""
         self.effects.append(Effect(channel, kind, name))
 
@@ -208,7 +210,7 @@ _BUILTINS: dict[str, _Builtin] = {
 }
 
 
-def _paths_of(name: str, operands: list[str]) -> list[tuple[str, Literal["set", "read", "clear"]]]:
+def _paths_of(name: str, operands: list[str]) -> list[tuple[str, EffectKind]]:
     """Return the paths among a command's operands, all possible inputs."""
     if name == "echo":
         return []
@@ -217,7 +219,7 @@ def _paths_of(name: str, operands: list[str]) -> list[tuple[str, Literal["set", 
     read = [word for word in operands if not re.search(r"\$|://", word)]
     if name not in _COPYING or len(operands) < 2:
         return [(path, "read") for path in read]
-    copied: list[tuple[str, Literal["set", "read", "clear"]]] = [(path, "read") for path in read[:-1]]
+    copied: list[tuple[str, EffectKind]] = [(path, "read") for path in read[:-1]]
     return [*copied, (operands[-1], "set")]
 
 

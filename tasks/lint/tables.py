@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any, Literal
 
+from carryover.tasks.lint.formats import TableLayout
+
 _SHOWN = ("trace_id", "verdict", "block_count", "error_count", "declared_contract", "contradiction", "failing_steps")
 """Columns of an episode that a person reads."""
 
 
-def episode_table(rows: Sequence[dict[str, Any]], layout: Literal["rich", "markdown", "csv"], width: int) -> str:
+def episode_table(rows: Sequence[dict[str, Any]], layout: TableLayout, width: int) -> str:
     """Return a row per episode."""
     if layout == "csv":
         return _csv(rows)
@@ -17,7 +19,7 @@ def episode_table(rows: Sequence[dict[str, Any]], layout: Literal["rich", "markd
     return _laid_out(columns, [[_text(row[name]) for name in columns] for row in rows], layout, width)
 
 
-def contract_table(rows: Sequence[dict[str, Any]], layout: Literal["rich", "markdown", "csv"], width: int) -> str:
+def contract_table(rows: Sequence[dict[str, Any]], layout: TableLayout, width: int) -> str:
     """Return a row per declared contract, or a column for readers."""
     if layout == "csv":
         return _csv(rows)

@@ -32,6 +32,9 @@ FULFILLED_BY = (
 )
 """What fulfils a claim that holds, in words."""
 
+ScriptOutcome = Literal["fulfilled", "not fulfilled", "not played"]
+"""Whether the scripted teachers keep a claim's bounds."""
+
 _RELATIONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _CRITERION = re.compile(r"(estimate|low|high) (>=|<=|>|<) (-?\d+(?:\.\d+)?)")
 
@@ -184,7 +187,7 @@ class Verdict(NamedTuple):
     high: float | None
     """Highest of the interval methods."""
     verdict: Literal["holds", "does not hold", "no verdict"]
-    by_script: Literal["fulfilled", "not fulfilled", "not played"]
+    by_script: ScriptOutcome
     """Whether the scripted teachers keep the same bounds, without a model."""
     note: str
     """What of the contract forces the claim, or why there is no verdict; else empty."""
@@ -273,7 +276,7 @@ class Compared(NamedTuple):
             return "holds"
         return "does not hold"
 
-    def outcome_of_scripts(self) -> Literal["fulfilled", "not fulfilled", "not played"]:
+    def outcome_of_scripts(self) -> ScriptOutcome:
         """Tell whether the scripted teachers keep every bound."""
         if not self.scripts:
             return "not played"

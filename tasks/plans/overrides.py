@@ -11,7 +11,8 @@ from carryover.tasks.plans.pretrained import PretrainedBucket
 from carryover.tasks.runtime.contract import Scope
 from carryover.tasks.services.frozen_model import FrozenModel, needs
 from carryover.tasks.services.hub import expanded
-from carryover.tasks.sft.training_spec import Attention, Device
+from carryover.tasks.serving.serving_spec import OwnEngine
+from carryover.tasks.sft.training_spec import Attention, ChatTemplate, Device, Precision
 from carryover.tasks.traces.vocabulary import Backend, Matching, Retention, TextFormat
 
 
@@ -105,16 +106,16 @@ class Overrides(FrozenModel):
         default=None,
         description="Where a pretrained model trains and is served: gpu with QLoRA and vLLM, cpu with LoRA.",
     )
-    engine: Literal["cpu", "vllm"] | None = Field(
+    engine: OwnEngine | None = Field(
         default=None, description="Server of a pretrained plan's models: ours on a CPU, or vLLM; default: as device."
     )
     method: Literal["lora", "qlora"] | None = Field(
         default=None, description="Adapters on the base as it is, or on one quantized to 4 bits."
     )
-    precision: Literal["bfloat16", "float32"] | None = Field(
+    precision: Precision | None = Field(
         default=None, description="Number format of training, beside quantized weights."
     )
-    chat_template: Literal["chatml", "qwen3"] | None = Field(
+    chat_template: ChatTemplate | None = Field(
         default=None, description="Chat template in place of the base's own, where that cannot train."
     )
     epochs: float | None = Field(default=None, gt=0, description="Passes over the training data.")

@@ -10,6 +10,8 @@ from carryover.tasks.readers.trace import contract_name
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.vocabulary import ContractName, Purpose, Split
 
+ImportScale = Literal["import", "paper"]
+"""Scale of imported rows."""
 _PLAN = re.compile(r"[A-Za-z][\w.-]*")
 
 
@@ -25,7 +27,7 @@ class ImportSetting(FrozenModel):
     """Whether the episodes are a teacher's (Table 1) or a model under evaluation (the other tables)."""
     plan: str = "import"
     """Name and digest of the plan that the rows are under: what `carryover tables --plan` takes."""
-    scale: Literal["import", "paper"] = "import"
+    scale: ImportScale = "import"
     """`paper` for episodes of Qwen3-8B, or of a teacher named gemini-3-flash, on the paper's instances: their tables
     then show differences from the published values."""
     variant: str = "main"

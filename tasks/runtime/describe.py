@@ -8,12 +8,14 @@ from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime.references import shape_of
 
+ObjectKind = Literal["function", "variable", "type"]
+
 
 class Injected(NamedTuple):
     """An object that was bound in the namespace (arXiv 2601.01569, object injection)."""
 
     name: str
-    kind: Literal["function", "variable", "type"]
+    kind: ObjectKind
     description: str
     text: str
     """The entry of the prompt."""
@@ -50,7 +52,7 @@ def describe(name: str, value: Any, description: str, *, is_data: bool = False) 
 
     A callable object may be injected as data.
     """
-    kind: Literal["function", "variable", "type"] = "variable"
+    kind: ObjectKind = "variable"
     documentation = ""
     members = []
     if isinstance(value, type):

@@ -26,10 +26,14 @@ class Violation(NamedTuple):
     line: int
 
 
+BlockErrorKind = Literal["interpreter", "tool", "cap"]
+"""Where a block's exception came from."""
+
+
 class BlockError(NamedTuple):
     """The exception that ended a block, or its refusal."""
 
-    kind: Literal["interpreter", "tool", "cap"]
+    kind: BlockErrorKind
     type: str
     """Class name, e.g. `NameError`, `ToolRuntimeException`, `StepTimeout`, `InterpreterDied`, `PolicyViolation`."""
     message: str

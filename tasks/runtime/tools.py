@@ -22,7 +22,7 @@ from carryover.tasks.runtime.inside.values.portable import check_keys, is_json
 from carryover.tasks.runtime.inside.values.tree import Refer
 from carryover.tasks.runtime.journal import INTERRUPTED, ToolReply, request_text
 from carryover.tasks.runtime.references import Operation, refuse_unknown
-from carryover.tasks.runtime.results import ToolCall
+from carryover.tasks.runtime.results import BlockErrorKind, ToolCall
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.transfer import Fetched
 from carryover.tasks.services.background import awaited
@@ -237,7 +237,7 @@ class ToolTable:
             for index, call in enumerate(self._calls, start=1)
         )
 
-    def error_kind(self, uncaught: int | None) -> typing.Literal["interpreter", "tool", "cap"]:
+    def error_kind(self, uncaught: int | None) -> BlockErrorKind:
         """Tell where the error that ended the block came from."""
         if uncaught is None or not 1 <= uncaught <= len(self._calls) or self._calls[uncaught - 1].error_type is None:
             return "interpreter"

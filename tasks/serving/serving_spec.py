@@ -12,11 +12,14 @@ ServedRank = Literal[1, 8, 16, 32, 64, 128, 256, 320, 512]
 SERVED_RANKS: tuple[ServedRank, ...] = get_args(ServedRank)
 """Ranks that vLLM makes room for, ascending."""
 
+OwnEngine = Literal["cpu", "vllm"]
+"""Engines that are started here."""
+
 
 class ServingSpec(FrozenModel):
     """The evaluation's server and its limits (section 4.1, appendix B)."""
 
-    engine: Literal["cpu", "vllm", "external"] = "cpu"
+    engine: Literal[OwnEngine, "external"] = "cpu"
     """Our own server on the CPU, vLLM on a GPU, or an endpoint that somebody else runs."""
     url: PlainAddress | None = None
     """Base URL of an `external` endpoint, e.g. `http://gpu-host:8000/v1`."""

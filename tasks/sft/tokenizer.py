@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from carryover.tasks.agent.protocol import Message
 from carryover.tasks.services.chat_text import message_text
-from carryover.tasks.sft.training_spec import TokenizerSpec
+from carryover.tasks.sft.training_spec import ChatTemplate, TokenizerSpec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -18,7 +18,7 @@ WORDS = r"\d{1,2}| ?[A-Za-z_]+| ?[^\sA-Za-z0-9_]+|\n *| +"
 """Pieces that no token crosses: names whole, digits by two, a newline with its indentation."""
 
 
-def chat_template(name: Literal["chatml", "qwen3"]) -> str:
+def chat_template(name: ChatTemplate) -> str:
     """Return the text of one of our chat templates."""
     return (Path(__file__).parent / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
 

@@ -10,6 +10,9 @@ PAPER_SEED = 3407
 """Seed of the authors' training configuration."""
 Attention = Literal["auto", "flex_attention", "flash_attention_2", "kernels-community/flash-attn2", "sdpa"]
 Device = Literal["cpu", "gpu"]
+Precision = Literal["bfloat16", "float32"]
+ChatTemplate = Literal["chatml", "qwen3"]
+"""A chat template of ours (`templates/`)."""
 LinearLayer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 LINEAR_LAYERS: tuple[LinearLayer, ...] = get_args(LinearLayer)
 """Every projection of a Qwen3 layer (appendix C.2)."""
@@ -137,7 +140,7 @@ class TrainingSpec(FrozenModel):
     """Shape of a scratch model."""
     lora: LoraSpec | None = None
     """Adapter's shape for `lora` and `qlora`."""
-    chat_template: Literal["chatml", "qwen3"] | None
+    chat_template: ChatTemplate | None
     """Our template of that name, which the trained model is also served with; None for the base's own."""
     optimizer: OptimizerSpec = OptimizerSpec()
     batch: BatchSpec = BatchSpec()
@@ -147,7 +150,7 @@ class TrainingSpec(FrozenModel):
     """Most optimizer steps; None for all that the epochs give."""
     validation_share: float = 0.05
     """Share of the conversations held out for the validation loss; 0 for none."""
-    precision: Literal["bfloat16", "float32"] = "bfloat16"
+    precision: Precision = "bfloat16"
     """Number format of the weights that are not quantized, and of the computation."""
     attention: Attention = "auto"
     """Implementation of attention; `auto` for the fastest that is installed (`choose_attention`)."""

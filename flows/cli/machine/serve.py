@@ -4,13 +4,12 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import expanded, is_local
 from carryover.tasks.serving.commands import vllm_environment
 from carryover.tasks.serving.server import server_command
-from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
+from carryover.tasks.serving.serving_spec import OwnEngine, ServedModels, ServingSpec
 from carryover.tasks.sft.model_shape import known_positions
 
 
@@ -18,7 +17,7 @@ def start_server(
     model: str,
     adapters: Sequence[str],
     *,
-    engine: Literal["cpu", "vllm"],
+    engine: OwnEngine,
     name: str,
     revision: str | None,
     host: str,
