@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
@@ -75,6 +75,11 @@ def _taught(own: OwnFamily, contracts: Sequence[Contract]) -> list[Contract]:
 
 def _faults_of_class(own: OwnFamily, contracts: Sequence[Contract]) -> Iterator[str]:
     family = own.family
+    for field in ("buckets", "taught"):
+        value = getattr(family, field)
+        if isinstance(value, str):
+            yield f"{field} is the text {value!r}; write a tuple of names: ({value!r},)"
+            return
     if not family.buckets:
         yield "buckets is empty; name one difficulty at least"
     for name in family.taught:
@@ -102,7 +107,8 @@ def _check_instances(own: OwnFamily, seed_count: int, problems: list[Problem], o
                 try:
                     problem = _sound_instance(own, bucket, seed)
                 except UserError as error:
-                    faults.append(f"bucket {bucket}, seed {seed}: {error}")
+                    reason = str(error).removeprefix(f"family {own.name}, seed {seed}: ")
+                    faults.append(f"bucket {bucket}, seed {seed}: {reason}")
                 except Exception as error:  # noqa: BLE001 - the author's code, at the boundary that names it
                     faults.append(f"bucket {bucket}, seed {seed}: {type(error).__name__}: {error}")
                 else:
@@ -124,12 +130,16 @@ def _sound_instance(own: OwnFamily, bucket: str, seed: int) -> Problem:
     if not (isinstance(goal, str) and goal.strip()):
         raise UserError(f"goal() must return a text, not {goal!r}")
     environment = own.family.open(problem.content)
+    if not hasattr(environment, "tools"):
+        raise UserError("the environment has no tools; call super().__init__(tool, ...) in its __init__")
     if environment.is_over:
         raise UserError("is_over is true before the first block")
     bound = set(environment.known())
     if bound != set(own.family.known):
         raise UserError(f"known() binds {sorted(bound)}, the class declares {sorted(own.family.known)}")
-    json.dumps(dict(environment.metrics()), allow_nan=False)
+    for name, value in environment.metrics().items():
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            raise UserError(f"metrics() gives {value!r} for {name!r}, which is no finite number")
     own.validate(problem)
     return problem
 
@@ -137,6 +147,8 @@ def _sound_instance(own: OwnFamily, bucket: str, seed: int) -> Problem:
 def _faults_of_tools(own: OwnFamily, problem: Problem) -> Iterator[str]:
     tools = own.family.open(problem.content).tools
     for name, tool in tools.items():
+        if not name.isidentifier():
+            yield f"tool {name!r} has no name to call it by; define it as a function or method"
         if not inspect.getdoc(tool):
             yield f"tool {name} has no docstring, which is all that an agent reads about it"
     spare = own.family.spare_tool

@@ -48,6 +48,7 @@ class OwnFamily:
             )
         content = self.family.sample(bucket, seed)
         try:
+            _check_keys(content)
             text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise UserError(f"family {self.name}, seed {seed}: sample() must return JSON values: {error}") from error
@@ -164,6 +165,18 @@ class _Played:
     def score(self) -> Score:
         reached = float(self._environment.score())
         return Score(reached, is_solved=reached >= 1, metrics=self._environment.metrics())
+
+
+def _check_keys(content: object) -> None:
+    """Raise `TypeError` for a key that is no text, which JSON would silently turn into one."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if not isinstance(key, str):
+                raise TypeError(f"key {key!r} is no text; write str(key)")
+            _check_keys(value)
+    elif isinstance(content, list | tuple):
+        for value in content:
+            _check_keys(value)
 
 
 def _documented(tools: Mapping[str, Callable[..., Any]]) -> str:

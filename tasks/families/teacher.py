@@ -22,12 +22,19 @@ def family_teacher(
         def write(messages: Sequence[Message], seed: int) -> str:
             chance = random.Random(f"turn {seed}")
             lesson = Lesson(contract, _goal(messages), read_turns(messages), habits, chance, kept_blocks)
-            sentence, code = family.teach(lesson)
-            return f"{sentence}\n```python\n{code.strip()}\n```"
+            return _written(family.teach(lesson))
 
         return ScriptedModel("scripted", write, count_tokens, habits.drawn)
 
     return VariedModel("scripted", open_for)
+
+
+def _written(taught: object) -> str:
+    """Return a reply of `teach`; raise `TypeError` for anything but a sentence and a block."""
+    match taught:
+        case (str(sentence), str(code)):
+            return f"{sentence}\n```python\n{code.strip()}\n```"
+    raise TypeError(f"teach() must return a sentence and a block, not {taught!r:.100}")
 
 
 def _goal(messages: Sequence[Message]) -> str:

@@ -31,6 +31,12 @@ def test_the_template_is_sound_for_a_hundred_seeds(tmp_path):
         (SAMPLE, "draw = random.Random()", "the seed gives another instance the second time"),
         (SAMPLE, "draw = random.Random(0)", "bucket few: 3 seeds give one instance"),
         (SCORE, f"{SCORE} / 2", "the reference solution scores 0.5, not 1"),
+        ('return {f"box_{number}"', "return {number", "sample() must return JSON values: key"),
+        ("super().__init__(self.list_boxes, self.peek, self.choose)", "pass", "call super().__init__(tool, ...)"),
+        ('return {"chosen_coins": self._coins', 'return {"chosen_coins": str, "c": self._coins', "is no finite number"),
+        ("self.peek, self.choose)", "self.peek, self.choose, lambda: 1)", "has no name to call it by"),
+        ('buckets = ("few", "many")', 'buckets = "few"', "buckets is the text 'few'; write a tuple of names"),
+        ("taught = ()", 'taught = "persistent"', "taught is the text 'persistent'"),
         (SCORE, "return 1", "doing nothing scores 1, not 0"),
         ('return {f"box_{number}"', "return {(number, 1)", "sample() must return JSON values"),
         ('return f"Choose', 'return None and f"Choose', "goal() must return a text"),
@@ -71,6 +77,17 @@ def test_a_teacher_that_trusts_ended_names_is_a_fault(tmp_path):
 def test_a_teacher_that_does_not_finish_is_a_fault(tmp_path):
     found = check_family(written(tmp_path, {"    finish()\\n": "    pass\\n"}), 3).faults
     assert "teacher of persistent: an episode ended with max_turns, not with finish()" in found
+
+
+@pytest.mark.parametrize("reply", ["look + ending", "None", "[sentence]"])
+def test_a_teacher_without_sentence_and_block_is_a_fault(tmp_path, reply):
+    found = check_family(written(tmp_path, {"return sentence, look + ending": f"return {reply}"}), 3).faults
+    assert "teacher of persistent, seed 0: TypeError: teach() must return a sentence and a block, not " in found[0]
+
+
+def test_a_fault_names_its_place_once(tmp_path):
+    (fault, *_) = faults(tmp_path, {SCORE: "return 1"})
+    assert fault == "bucket few, seed 0: doing nothing scores 1, not 0; score what the agent has achieved"
 
 
 def test_a_teacher_that_misses_a_name_is_a_fault(tmp_path):
