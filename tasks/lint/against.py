@@ -79,7 +79,7 @@ def fails_without(lint: TraceLint, losses: Losses) -> bool:
 
 
 def failing_steps(lint: TraceLint, losses: Losses) -> list[FailingStep]:
-    """Return what a trace's blocks take in vain in a runtime."""
+    """Return the blocks that take what a runtime has lost."""
     found = []
     for take in lint.takes:
         cause = _cause(take, losses)

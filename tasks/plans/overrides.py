@@ -38,7 +38,7 @@ class Overrides(FrozenModel):
     )
     family: str | None = Field(
         default=None,
-        description="Task family in place of the knapsack: one of ours by name, or MODULE:CLASS or FILE.py:CLASS.",
+        description="Task family in place of the knapsack: a name, MODULE:CLASS or FILE.py:CLASS.",
     )
     train_count: int | None = Field(default=None, ge=1, description="Training instances, played under each contract.")
     evaluation_count: int | None = Field(default=None, ge=1, description="Evaluation instances per cell.")

@@ -36,7 +36,7 @@ class InstanceSetSpec(FrozenModel):
     """Instances of a bucket for one purpose: `count` consecutive seeds."""
 
     family: str = Field(default=PAPER_FAMILY, exclude_if=lambda family: family == PAPER_FAMILY)
-    """Task family, by a name of ours or as `MODULE:CLASS`; the default is excluded from the dump, so that digests stay
+    """Task family, by name or as `MODULE:CLASS`; the default is excluded from the dump, so that digests stay
     stable."""
     family_source: str | None = Field(default=None, exclude_if=lambda source: source is None)
     """Digest of the family's source; None for the knapsack, whose source counts with that of the episodes."""

@@ -21,7 +21,7 @@ def detect(record: Any) -> bool:
 
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
-    """Yield a trajectory, then those of its subagents and of theirs."""
+    """Yield a trajectory, then its subagents', at any depth."""
     for record in records:
         yield _trace(record.content, record.name)
         subagents = record.content.get("subagent_trajectories") or ()

@@ -67,7 +67,7 @@ class Shared:
         self._contents: list[tuple[Any, bytes]] = []
 
     def note(self, own: frozenset[int]) -> None:
-        """Note all that a fork would share, descriptors of ours aside."""
+        """Note all that a fork would share but the runtime's own descriptors."""
         found = self._open() - own
         if not (found or _tracked or self._offsets or self._fills or self._contents):
             return  # what is not written to is not copied by a fork
