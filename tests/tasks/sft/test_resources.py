@@ -100,15 +100,13 @@ def test_the_paper_s_weights_are_nf4_with_adapters_in_float32():
     assert estimate.optimizer_bytes == 174_587_904 * 12
 
 
-@pytest.mark.parametrize(
-    ("tokens", "precision", "peak_gib"), [(750, "bfloat16", 3.1), (1500, "bfloat16", 5.1), (1500, "float32", 6.1)]
-)
-def test_a_cpu_training_is_estimated_near_its_measured_peak(tokens, precision, peak_gib):
-    batch = BatchSpec(max_length=4096, packing=False, tokens=tokens)
+def test_a_cpu_training_is_estimated_near_its_measured_peak():
+    batch = BatchSpec(max_length=4096, packing=False, tokens=1500)
     lora = LoraSpec(rank=32, alpha=64)
-    changes = {"device": "cpu", "method": "lora", "batch": batch, "lora": lora, "precision": precision}
-    spec = TRAINING["pretrained"].model_copy(update=changes | {"gradient_checkpointing": False})
-    assert estimate_resources(spec, SMOLLM2_135M).memory_bytes / GIB == pytest.approx(peak_gib, rel=0.4)
+    changes = {"device": "cpu", "method": "lora", "batch": batch, "lora": lora, "gradient_checkpointing": False}
+    spec = TRAINING["pretrained"].model_copy(update=changes)
+    measured = 8.9 * GIB  # the process, after 109 steps in bfloat16
+    assert estimate_resources(spec, SMOLLM2_135M).memory_bytes == pytest.approx(measured, rel=0.15)
 
 
 def test_gpus_of_one_training_divide_all_but_quantized_weights():
