@@ -14,7 +14,7 @@ from tests.flows.cli.axe_core import AXE
 from tests.flows.compose_programs import compose_command, postgres_programs
 from tests.tasks.cave.suites.echarts import ECHARTS
 from tests.tasks.interchange.authors_repository import VARIABLE, has_checkout
-from tests.tasks.interchange.owners import HARBOR, INSPECT, can_provide
+from tests.tasks.interchange.owners import HARBOR, INSPECT, PHOENIX, can_provide
 from tests.tasks.probe.foreign_environments import can_provide_runtimes
 from tests.tasks.serving.schemathesis_program import can_provide_schemathesis
 from tests.tasks.serving.vllm_environment import can_provide_vllm
@@ -112,6 +112,12 @@ NEEDS = (
         using("harbor_reader"),
         lambda: can_provide(HARBOR),
         "Python 3.12 and harbor from a package index",
+    ),
+    Need(
+        "of Phoenix's own reader",
+        using("phoenix_reader"),
+        lambda: can_provide(PHOENIX),
+        "arize-phoenix from a package index, 0.8 GB at the first time",
     ),
     Need("of schemathesis", using("schemathesis"), can_provide_schemathesis, "schemathesis from a package index"),
     Need(

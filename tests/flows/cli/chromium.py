@@ -43,9 +43,10 @@ class Page:
         while not self.reported("Page.loadEventFired"):
             self._receive()
 
-    def prefer(self, scheme: str) -> None:
-        """Show pages as on a screen that is set to `light` or `dark`."""
-        self._call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    def prefer(self, scheme: str, media: str = "screen") -> None:
+        """Show pages as on a screen that is set to `light` or `dark`, or as they are printed (`print`)."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._call("Emulation.setEmulatedMedia", media=media, features=features)
 
     def press(self, key: str) -> None:
         """Press a key, as a reader does."""

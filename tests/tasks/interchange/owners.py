@@ -53,6 +53,34 @@ calls = sum(len(step.tool_calls or ()) for each in read for step in each.steps)
 print(len(read), sum(tokens), calls)
 """,
 )  # fmt: skip
+PHOENIX = Owner(
+    requirements=("arize-phoenix==20.26.1",),
+    has_dependencies=True,
+    python=f"python{sys.version_info.major}.{sys.version_info.minor}",
+    script="""
+import base64, json, sys
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from phoenix.trace.otel import decode_otlp_span
+
+# OTLP's JSON writes identifiers as hexadecimal digits, protobuf's own JSON as Base64.
+def with_base64(span):
+    ids = {name for name in span if name in ("traceId", "spanId", "parentSpanId")}
+    return span | {name: base64.b64encode(bytes.fromhex(span[name])).decode() for name in ids}
+
+traces, kinds, tokens = set(), [], 0
+for line in open(sys.argv[1]):
+    request = json.loads(line)
+    for scope in [each for resource in request["resourceSpans"] for each in resource["scopeSpans"]]:
+        scope["spans"] = [with_base64(span) for span in scope["spans"]]
+    for resource in ParseDict(request, ExportTraceServiceRequest()).resource_spans:
+        for span in [decode_otlp_span(each) for scope in resource.scope_spans for each in scope.spans]:
+            traces.add(span.context.trace_id)
+            kinds.append(span.span_kind.value)
+            tokens += int(span.attributes.get("llm", {}).get("token_count", {}).get("total", 0))
+print(len(traces), tokens, kinds.count("TOOL"))
+""",
+)
 
 
 def can_provide(owner: Owner) -> bool:

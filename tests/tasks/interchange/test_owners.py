@@ -3,7 +3,7 @@
 import pytest
 
 from carryover.tasks.interchange.formats import export_traces
-from tests.tasks.interchange.owners import HARBOR, INSPECT, read_by
+from tests.tasks.interchange.owners import HARBOR, INSPECT, PHOENIX, read_by
 
 
 @pytest.fixture
@@ -14,6 +14,11 @@ def inspect_reader():
 @pytest.fixture
 def harbor_reader():
     return HARBOR
+
+
+@pytest.fixture
+def phoenix_reader():
+    return PHOENIX
 
 
 def counts(played):
@@ -35,3 +40,10 @@ def test_inspect_reads_its_logs(played, tmp_path, inspect_reader):
 def test_harbor_reads_its_trajectories(played, tmp_path, harbor_reader):
     export_traces(played.traces(), tmp_path / "out", "atif")
     assert read_by(harbor_reader, sorted((tmp_path / "out").rglob("*.json"))) == counts(played)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_phoenix_reads_its_spans(played, tmp_path, phoenix_reader):
+    export_traces(played.traces(), tmp_path / "out", "openinference")
+    assert read_by(phoenix_reader, [*(tmp_path / "out").iterdir()]) == counts(played)

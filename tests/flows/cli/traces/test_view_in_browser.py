@@ -251,3 +251,19 @@ def test_a_pair_tells_tokens_and_lines_of_each_turn(page, address):
     assert text(page, "#row-1 .difference span") == ["tokens 110 and 110", "code equal"]
     show(page, f"{address}#/compare/ps1/ss1")
     assert text(page, "#row-0 .difference span") == ["tokens 110 and 110", "code 1 line differs"]
+
+
+def test_a_dark_page_is_printed_light_and_without_controls(page, address):
+    page.prefer("dark", media="print")
+    show(page, f"{address}#/episode/ps1")
+    assert page.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for selector in (".top", ".actions"):
+        assert page.ask(f"getComputedStyle(document.querySelector('{selector}')).display") == "none"
+    page.prefer("light")
+
+
+def test_every_number_of_a_cell_is_a_link(page, address):
+    show(page, f"{address}#/")
+    numbers = "[...document.querySelectorAll('.cell .measure dd:not(.bar), .cell .counts')]"
+    assert page.ask(f"{numbers}.length") == 16
+    assert page.ask(f"{numbers}.every(each => each.querySelector('a') !== null)")

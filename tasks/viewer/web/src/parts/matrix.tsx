@@ -4,6 +4,7 @@ import { arrow, count, decimals, plural, words } from "../format";
 import { link } from "../route";
 
 const SETTING = ["variant", "base", "visibility", "header", "bucket"] as const;
+const ENDED = { finish_reason: "finish_tool,answer" };
 const CONTRACTS = ["persistent", "stateless", "injected", "injected+persistent"];
 
 /** The trained cells of every setting, rows by contract of training, columns by contract in force. */
@@ -76,7 +77,7 @@ function CellCard({ cell, mostTokens }: { cell: Cell; mostTokens: number }) {
       </dl>
       <p class="counts">
         <CellLink cell={cell}>{count(cell.episode_count)} episodes</CellLink>
-        <CellLink cell={cell} more={{ finish_reason: "finish_tool,answer" }}>{count(cell.ended_count)} ended</CellLink>
+        <CellLink cell={cell} more={ENDED}>{count(cell.ended_count)} ended</CellLink>
         <CellLink cell={cell} more={{ score: "1..1" }}>{count(cell.solved_count)} solved</CellLink>
       </p>
     </article>
@@ -148,10 +149,10 @@ export function OtherCells({ cells }: { cells: Cell[] }) {
                 <td>{cell.purpose === "teacher" ? "training traces" : cell.model === "teacher" ? "script" : cell.model}</td>
                 <td>{words(cell.variant)}, {words(cell.bucket)}</td>
                 <td><CellLink cell={cell}>{count(cell.episode_count)}</CellLink></td>
-                <td>{count(cell.ended_count)}</td>
+                <td><CellLink cell={cell} more={ENDED}>{count(cell.ended_count)}</CellLink></td>
                 <td><CellLink cell={cell} more={{ missing_name_count: "1..1000000" }}>{decimals(cell.missing_name_pct, 0)} %</CellLink></td>
-                <td>{count(cell.mean_tokens)}</td>
-                <td>{decimals(cell.score_pct, 1)}{cell.score_pct === null ? "" : " %"}</td>
+                <td><CellLink cell={cell} more={{ sort: "-total_tokens" }}>{count(cell.mean_tokens)}</CellLink></td>
+                <td><CellLink cell={cell} more={{ sort: "score" }}>{decimals(cell.score_pct, 1)}{cell.score_pct === null ? "" : " %"}</CellLink></td>
               </tr>
             ))}
           </tbody>
