@@ -114,6 +114,12 @@ def _step(episode_id: str, number: int, code: str, names: dict[str, Any], *, is_
     return rows
 
 
+def scripted_rows() -> list[Any]:
+    """Return an episode that a script played."""
+    rows = played("scripted", "persistent", "persistent", "instance-1")
+    return [row.model_copy(update={"base": "teacher"}) if isinstance(row, EpisodeRow) else row for row in rows]
+
+
 def hostile_rows() -> list[Any]:
     """Return an episode whose texts try to leave their place on a page."""
     markup = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"

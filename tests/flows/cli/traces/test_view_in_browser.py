@@ -8,7 +8,7 @@ from tests.flows.cli.axe_core import AXE
 from tests.flows.cli.calling import run
 from tests.flows.cli.chromium import open_page
 from tests.flows.cli.viewer_server import served
-from tests.tasks.viewer.viewer_home import comparison_rows, hostile_rows, make_viewer_home
+from tests.tasks.viewer.viewer_home import comparison_rows, hostile_rows, make_viewer_home, scripted_rows
 
 pytestmark = pytest.mark.browser
 WIDE = 1280
@@ -267,3 +267,11 @@ def test_every_number_of_a_cell_is_a_link(page, address):
     numbers = "[...document.querySelectorAll('.cell .measure dd:not(.bar), .cell .counts')]"
     assert page.ask(f"{numbers}.length") == 16
     assert page.ask(f"{numbers}.every(each => each.querySelector('a') !== null)")
+
+
+def test_every_number_of_a_cell_without_a_model_is_a_link(page, tmp_path):
+    with served(make_viewer_home(tmp_path, 1, more=scripted_rows()) / "warehouse.duckdb") as address:
+        show(page, f"{address}#/")
+        numbers = "[...document.querySelectorAll('.others tbody td:nth-child(n+4)')]"
+        assert page.ask(f"{numbers}.length") == 5
+        assert page.ask(f"{numbers}.every(each => each.querySelector('a') !== null)")
