@@ -64,3 +64,13 @@ def test_tokenizer_follows_the_habits_of_the_teacher(run):
     )
     learned = {(make_tokenizer(run, one) / "tokenizer.json").read_bytes() for one in (part, other)}
     assert len(learned) == 2
+
+
+def test_tokenizer_follows_the_turns_of_an_episode(run):
+    (part,) = run.plan.parts
+    short = part.teacher.episode.model_copy(update={"max_turns": 1})
+    other = part.model_copy(
+        update={"variant": "one-turn", "teacher": part.teacher.model_copy(update={"episode": short})}
+    )
+    learned = {(make_tokenizer(run, one) / "tokenizer.json").read_bytes() for one in (part, other)}
+    assert len(learned) == 2
