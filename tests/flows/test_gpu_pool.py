@@ -105,6 +105,14 @@ def test_a_pool_that_stays_without_a_worker_ends_the_wait():
     assert server.told == [(TRAINING, "Cancelling")]
 
 
+def test_a_worker_that_comes_in_between_starts_the_hour_anew():
+    lacking = ["an online worker"] * (CHECKS_WITHOUT_WORKER - 1)
+    found = iter([*lacking, None, *lacking])
+    server = Server(*[Pending()] * (LOOKS_PER_CHECK * (2 * CHECKS_WITHOUT_WORKER - 1)), Completed())
+    assert wait(server, lambda: None, lambda: next(found)).is_completed()
+    assert server.told == []
+
+
 def online(*names):
     return [Worker(name=name, work_pool_id=UUID(int=3), status=WorkerStatus.ONLINE) for name in names]
 

@@ -87,6 +87,7 @@ def test_columns_that_a_bundle_lacks_get_their_defaults(older):
         with Warehouse.open(opened) as warehouse:
             assert warehouse.sql(query).rows() == [(False, None, "t-persistent")]
     columns = ["is_injected_missing_name", "message", "episode_id"]
+    assert landing.scan("errors").select(columns).collect().rows() == [(False, None, "t-persistent")]
     assert landing.read("errors", columns).to_pylist() == [
         dict(zip(columns, (False, None, "t-persistent"), strict=True))
     ]
