@@ -53,11 +53,13 @@ def show_study(plan: StudyPlan) -> None:
 
 def show_verdicts(plan: StudyPlan, verdicts: Sequence[NightVerdictRow], message: str) -> None:
     """Add a night's verdicts to the current run as a table."""
-    rows = [_verdict_cells(row) for row in verdicts]
+    rows = [verdict_cells(row) for row in verdicts]
     create_table_artifact(rows, key=_key(plan, "verdicts"), description=f"{message}.")
 
 
-def _verdict_cells(row: NightVerdictRow) -> dict[str, str]:
+def verdict_cells(row: NightVerdictRow) -> dict[str, str]:
+    """Return a verdict as a row of the table, text by column."""
+
     def shown(value: float | None, digits: int) -> str:
         if value is None:
             return "-"
