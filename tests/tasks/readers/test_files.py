@@ -147,7 +147,7 @@ def test_an_unnamed_trace_is_named_by_its_place(tmp_path):
         (b"PAR1 not Parquet", "damaged Parquet"),
         (b"\x28\xb5\x2f\xfd", "damaged compressed file"),
         (zstandard(LINE.encode())[:-9], "damaged compressed file"),
-        (gzip.compress(LINE.encode())[:-30], "damaged compressed file"),
+        (gzip.compress(LINE.encode(), mtime=0)[:-30], "damaged compressed file"),
         (b'{"messages": [{"role": "assistant", "content": "hi"}, 3]}', "differs from a chat data set"),
     ],
 )
