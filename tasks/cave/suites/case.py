@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from carryover.tasks.cave.suites.values import Json, as_json, differing, kind_of
+from carryover.tasks.cave.suites.values import Json, as_json, differing, index_of, kind_of
 
 STAGE = "# then\n"
 """Separates the stages of a golden program: the calls of one stage need no result of each other's."""
@@ -75,13 +75,16 @@ class World:
     read_state: Callable[[], dict[str, Json]] = dict
     """The host's state as JSON."""
     checks_kinds: bool = False
-    """Whether the types of the variables are checked as well."""
+    """Whether the types of the variables, and the index of frames and series, are checked as well."""
 
     def state(self) -> dict[str, Json]:
         """Return everything that is checked, as JSON."""
         values = {name: as_json(value) for name, value in self.variables.items()}
-        kinds = {f"type of {name}": kind_of(value) for name, value in self.variables.items() if self.checks_kinds}
-        return {**self.read_state(), **values, **kinds}
+        if self.checks_kinds:
+            values |= {f"type of {name}": kind_of(value) for name, value in self.variables.items()}
+            labels = {f"index of {name}": index_of(value) for name, value in self.variables.items()}
+            values |= {name: index for name, index in labels.items() if index is not None}
+        return {**self.read_state(), **values}
 
 
 Differences = Callable[[Mapping[str, Json], Mapping[str, Json]], tuple[str, ...]]

@@ -11,10 +11,14 @@ from carryover.tasks.cave.suites.case import Case
 from carryover.tasks.cave.suites.data_intensive import data_intensive_cases, data_size_cases
 from carryover.tasks.cave.suites.long_horizon import long_horizon_cases
 from carryover.tasks.cave.suites.multi_variable import multi_variable_cases
+from carryover.tasks.cave.suites.printed import printed_cases
 from carryover.tasks.cave.suites.token_efficiency import token_efficiency_cases
 from carryover.tasks.cave.suites.types import type_cases
 
-GENERATED = Literal["types", "multi_variable", "long_horizon", "token_efficiency", "data_intensive", "data_sizes"]
+GENERATED = Literal[
+    "types", "multi_variable", "long_horizon", "token_efficiency", "data_intensive", "data_sizes", "printed"
+]
+"""Suites that need no download."""
 SuiteName = Literal[GENERATED, "bfcl", "bfcl_multi_turn", "tau2"]
 _IMPORTERS: dict[str, Callable[[str | None], list[Case]]] = {
     "bfcl": bfcl_cases,
@@ -28,6 +32,7 @@ _GENERATORS: dict[str, Callable[[int], list[Case]]] = {
     "token_efficiency": token_efficiency_cases,
     "data_intensive": data_intensive_cases,
     "data_sizes": data_size_cases,
+    "printed": printed_cases,
 }
 
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from carryover.tasks.cave.suites.case import Case, World, grow_turns
+from carryover.tasks.cave.suites.devices import DEVICES, Blinds, Camera, Door, Heating, Light, Player, Sensors
 from carryover.tasks.cave.suites.templates import read_draws
 
 CASES_PER_TIER = 2
 TURN_COUNT = 20
-_ROOMS = ("hall", "kitchen", "study", "bedroom", "attic")
+_LIGHTS = ("hall_light", "study_light")
 _ACCOUNTS = ("checking", "savings", "holiday", "taxes")
 _BOOKINGS = (
     "One text per booking, in order: 'A>B CENTS' for a move, 'interest A CENTS', 'fee A CENTS', 'level A B', "
@@ -19,7 +20,7 @@ _BOOKINGS = (
 
 def long_horizon_cases(seed: int) -> list[Case]:
     """Return two conversations with a smart home, two about accounts."""
-    tiers = {"smart_home": (_home, _ROOMS), "financial_account": (_bank, _ACCOUNTS)}
+    tiers = {"smart_home": (_home, _LIGHTS), "financial_account": (_bank, _ACCOUNTS)}
     cases = []
     for tier, (open_world, names) in tiers.items():
         pool = read_draws("long_horizon", tier, partial(_values, names))
@@ -34,18 +35,27 @@ def long_horizon_cases(seed: int) -> list[Case]:
 
 def _home(random_source: random.Random) -> World:
     described = {
-        "lights": "Brightness of each room's light, 0 to 100; 0 is off.",
-        "heating": "Target temperature of each room in degrees.",
-        "blinds": "How far each room's blind is closed, 0 to 100.",
-        "locked": "Whether each room's door is locked.",
+        "hall_light": "The light in the hall.",
+        "study_light": "The light in the study.",
+        "sensors": "The clock, and what is measured outside and at the door.",
     }
+    night = random_source.randrange(-4, 12)
     variables = {
-        "lights": {room: random_source.randrange(0, 100, 5) for room in _ROOMS},
-        "heating": {room: random_source.randrange(16, 24) for room in _ROOMS},
-        "blinds": {room: random_source.randrange(0, 100, 10) for room in _ROOMS},
-        "locked": {room: random_source.random() < 0.5 for room in _ROOMS},
+        "hall_light": Light(random_source.randrange(0, 100, 5)),
+        "study_light": Light(random_source.randrange(0, 100, 5)),
+        "player": Player(random_source.randrange(0, 80, 5), is_playing=random_source.random() < 0.5),
+        "blinds": Blinds(random_source.randrange(0, 100, 10)),
+        "heating": Heating(random_source.randrange(16, 24), "manual"),
+        "camera": Camera(is_recording=False, clips=[]),
+        "door": Door(is_locked=random_source.random() < 0.5, opened=0),
+        "sensors": Sensors(random_source.randrange(6, 12), _outside(night), has_motion=False),
     }
-    return World(variables=variables, descriptions=described)
+    return World(variables=variables, types=DEVICES, descriptions=described)
+
+
+def _outside(night: int) -> list[int]:
+    """Return degrees by hour: coldest at 3, warmest at 15 o'clock."""
+    return [night + 12 - abs((hour - 15 + 12) % 24 - 12) for hour in range(24)]
 
 
 def _bank(random_source: random.Random) -> World:
@@ -69,4 +79,7 @@ def _values(names: Sequence[str], random_source: random.Random) -> dict[str, obj
         "y": y,
         "step": random_source.randrange(5, 31, 5),
         "cents": random_source.randrange(900, 90_000),
+        "level": random_source.choice([*Light.LEVELS]),
+        "loudness": random_source.choice([*Player.LEVELS]),
+        "hours": random_source.randrange(2, 10),
     }

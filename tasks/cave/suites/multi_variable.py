@@ -10,29 +10,44 @@ from carryover.tasks.cave.suites.templates import WORDS
 TIERS = (5, 10, 15, 20, 25)
 CASES_PER_TIER = 5
 TURN_COUNT = 3
-_THINGS = ("stock", "limit", "label", "flags", "scores")
+_NUMBERS = ("stock", "limit")
+_THINGS = (*_NUMBERS, "share", "open", "label", "flags", "scores")
 NAMES = tuple(f"{owner}_{thing}" for owner in WORDS for thing in _THINGS)
 """Every name that a variable may have."""
 
 
 def multi_variable_cases(seed: int, turn_count: int = TURN_COUNT, tiers: Sequence[int] = TIERS) -> list[Case]:
-    """Return 15 turns per tier, each on one variable in five."""
+    """Return 15 turns per tier, each on at least half of the variables."""
     return [_case(count, number, seed, turn_count) for count in tiers for number in range(CASES_PER_TIER)]
 
 
 def _case(count: int, number: int, seed: int, turn_count: int) -> Case:
     random_source = random.Random(f"multi_variable {count} {number} {seed}")
     owners = random_source.sample(WORDS, -(-count // len(_THINGS)))
-    names = [f"{owner}_{thing}" for owner in owners for thing in _THINGS][:count]
+    names = _names(random_source, owners, count)
     world = World(variables={name: _value(name, random_source) for name in names})
     pools: Sequence[Sequence[Draw]] = [[_draw] for _ in range(turn_count)]
     return Case("multi_variable", f"{count:02d}", number, world, grow_turns(random_source, world, pools))
+
+
+def _names(random_source: random.Random, owners: Sequence[str], count: int) -> list[str]:
+    """Return so many names: those of one of every thing if they fit, else two whole numbers and others."""
+    things = _THINGS if count >= len(_THINGS) else _NUMBERS
+    needed = {f"{owners[0]}_{thing}" for thing in things}
+    every = [f"{owner}_{thing}" for owner in owners for thing in _THINGS]
+    others = [name for name in every if name not in needed]
+    chosen = needed | set(random_source.sample(others, count - len(needed)))
+    return [name for name in every if name in chosen]
 
 
 def _value(name: str, random_source: random.Random) -> Any:
     match name.rpartition("_")[2]:
         case "stock" | "limit":
             return random_source.randrange(10, 500)
+        case "share":
+            return random_source.randrange(1, 800) / 8
+        case "open":
+            return random_source.random() < 0.5
         case "label":
             return random_source.choice(WORDS)
         case "flags":
@@ -42,9 +57,9 @@ def _value(name: str, random_source: random.Random) -> Any:
 
 def _draw(random_source: random.Random, world: World) -> Turn:
     names = list(world.variables)
-    numbers = [name for name in names if isinstance(world.variables[name], int)]
+    numbers = [name for name in names if name.rpartition("_")[2] in _NUMBERS]
     parts = []
-    for name in random_source.sample(names, max(1, len(names) // 5)):
+    for name in random_source.sample(names, -(-len(names) // 2)):
         by = random_source.randrange(2, 40)
         source = random_source.choice([other for other in numbers if other != name])
         parts.append(_change(name, source, by))
@@ -57,6 +72,10 @@ def _change(name: str, source: str, by: int) -> tuple[str, str]:
     match name.rpartition("_")[2]:
         case "stock" | "limit":
             return f"set `{name}` to `{source}` plus {by}", f"{name} = {source} + {by}"
+        case "share":
+            return f"set `{name}` to `{source}` divided by {by}", f"{name} = {source} / {by}"
+        case "open":
+            return f"set `{name}` to whether `{source}` is above {by}0", f"{name} = {source} > {by}0"
         case "label":
             return f"append a hyphen and `{source}` to `{name}`", f"{name} += f'-{{{source}}}'"
         case "flags":

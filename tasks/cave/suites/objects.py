@@ -97,3 +97,56 @@ class Course:
     def mean(self) -> float:
         """Return the mean mark."""
         return sum(self.marks.values()) / len(self.marks)
+
+
+@dataclasses.dataclass
+class Person:
+    """Somebody with an age and a town."""
+
+    name: str
+    age: int
+    town: str
+
+    def have_birthday(self) -> None:
+        """Grow older by a year."""
+        self.age += 1
+
+    def greeting(self) -> str:
+        """Return how the person introduces itself."""
+        return f"{self.name} from {self.town}, {self.age}"
+
+
+@dataclasses.dataclass
+class Stack:
+    """Last in, first out."""
+
+    items: list
+
+    def push(self, item: object) -> None:
+        """Put an item on top."""
+        self.items.append(item)
+
+    def pop(self) -> object:
+        """Take the top item and return it."""
+        return self.items.pop()
+
+    def peek(self) -> object:
+        """Return the top item, which stays."""
+        return self.items[-1]
+
+
+@dataclasses.dataclass
+class Cart:
+    """A shopping cart: price in cents and quantity by product."""
+
+    prices: dict
+    quantities: dict
+
+    def add(self, product: str, cents: int, quantity: int = 1) -> None:
+        """Add pieces of a product at a price."""
+        self.prices[product] = cents
+        self.quantities[product] = self.quantities.get(product, 0) + quantity
+
+    def total(self) -> int:
+        """Return the cents to pay."""
+        return sum(self.prices[product] * count for product, count in self.quantities.items())

@@ -10,6 +10,7 @@ from carryover.tasks.cave.suites.objects import Account, Course, Playlist, Robot
 from carryover.tasks.cave.suites.templates import WORDS, read_draws
 
 TURN_COUNT = 3
+_REGIONS = ("north", "south", "west")
 Make = Callable[[random.Random], Any]
 """Makes a variable of a kind; what may be asked of it are the entries of `types.toml`."""
 
@@ -31,6 +32,35 @@ def _frame(random_source: random.Random) -> Any:
     )
 
 
+def _series(random_source: random.Random) -> Any:
+    import pandas
+
+    return pandas.Series({word: random_source.randrange(5, 200) / 2 for word in _words(random_source, 7)})
+
+
+def _sales(random_source: random.Random) -> Any:
+    """Return the amounts of three regions, some with two rows a quarter."""
+    import pandas
+
+    quarters = [(region, quarter) for region in _REGIONS for quarter in ("q1", "q2")]
+    rows = quarters + random_source.sample(quarters, 2)
+    return pandas.DataFrame(
+        {
+            "region": [region for region, _ in rows],
+            "quarter": [quarter for _, quarter in rows],
+            "amount": [random_source.randrange(10, 90) for _ in rows],
+        }
+    )
+
+
+def _teams(random_source: random.Random) -> Any:
+    import pandas
+
+    managers = random_source.sample(("ana", "bo", "cem", "dee"), 3)
+    targets = [random_source.randrange(20, 80) for _ in _REGIONS]
+    return pandas.DataFrame({"region": list(_REGIONS), "manager": managers, "target": targets})
+
+
 def _array(random_source: random.Random, *shape: int) -> Any:
     import numpy
 
@@ -39,6 +69,7 @@ def _array(random_source: random.Random, *shape: int) -> Any:
 
 _SIMPLE: dict[str, Make] = {
     "whole number": lambda r: r.randrange(100, 1000),
+    "truth": lambda r: r.random() < 0.5,
     "fraction": lambda r: r.randrange(100, 9999) / 8,
     "text": lambda r: " ".join(_words(r)),
     "list": lambda r: [r.randrange(1, 90) for _ in range(7)],
@@ -59,24 +90,31 @@ _SCIENTIFIC: dict[str, Make] = {
     "array": lambda r: _array(r, 9),
     "matrix": lambda r: _array(r, 3, 4),
     "frame": _frame,
+    "series": _series,
+    "tables": _sales,
 }
+_CASES = {"dictionary": 1, "set": 1, "array": 3, "matrix": 2, "frame": 3, "series": 3, "tables": 3}
+"""Cases of a kind where they are not two."""
+_BESIDE: dict[str, dict[str, Make]] = {"tables": {"teams": _teams}}
+"""Further variables of a kind."""
 
 
 def type_cases(seed: int) -> list[Case]:
     """Return 36 turns on values, 36 on objects, 42 on arrays."""
-    tiers = {
-        "simple": [kind for kind in _SIMPLE.items() for _ in range(2)],
-        "object": [kind for kind in _OBJECT.items() for _ in range(2)],
-        "scientific": [kind for kind, count in zip(_SCIENTIFIC.items(), (4, 4, 6), strict=True) for _ in range(count)],
-    }
-    return [_case(tier, number, *kind, seed) for tier, kinds in tiers.items() for number, kind in enumerate(kinds)]
+    cases = []
+    for tier, kinds in {"simple": _SIMPLE, "object": _OBJECT, "scientific": _SCIENTIFIC}.items():
+        listed = [kind for kind in kinds for _ in range(_CASES.get(kind, 2))]
+        for number, kind in enumerate(listed):
+            cases.append(_case(tier, number, kind, kinds[kind], seed))
+    return cases
 
 
 def _case(tier: str, number: int, kind: str, make: Make, seed: int) -> Case:
     random_source = random.Random(f"types {tier} {number} {seed}")
     subject = make(random_source)
+    beside = {name: make_other(random_source) for name, make_other in _BESIDE.get(kind, {}).items()}
     world = World(
-        variables={"subject": subject, "answer": None},
+        variables={"subject": subject, **beside, "answer": None},
         types=(type(subject),) if tier == "object" else (),
         descriptions={"subject": f"A {kind}, to be read and changed.", "answer": "Bind results to this name."},
         checks_kinds=True,

@@ -12,6 +12,7 @@ _RELATIVE = 1e-6
 _ABSOLUTE = 1e-9
 _FORMS = {
     "DataFrame": ("import pandas\n", "pandas.DataFrame({})", "{}.to_dict('list')"),
+    "Series": ("import pandas\n", "pandas.Series({})", "{}.to_dict()"),
     "ndarray": ("import numpy\n", "numpy.array({})", "{}.tolist()"),
     "set": ("", "set({})", "sorted({})"),
 }
@@ -21,7 +22,8 @@ _KINDS = (bool, Number, str, list, tuple, set, frozenset, dict)
 def as_json(value: Any) -> Json:
     """Return a value as JSON.
 
-    Arrays and sets become lists, frames columns, objects fields, and anything else the name of its type.
+    Arrays and sets become lists, frames columns, series values by label, objects fields, and anything else the name of
+    its type.
     """
     match value:
         case None | bool() | int() | str():
@@ -43,6 +45,8 @@ def _object_as_json(value: Any) -> Json:
         return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if hasattr(value, "columns"):
         return {str(name): as_json(value[name].tolist()) for name in value.columns}
+    if type(value).__name__ == "Series":
+        return as_json(value.to_dict())
     if hasattr(value, "tolist"):
         return as_json(value.tolist())
     if hasattr(value, "isoformat"):
@@ -53,6 +57,14 @@ def _object_as_json(value: Any) -> Json:
 def kind_of(value: Any) -> str:
     """Return a value's kind; numbers of every library are one kind."""
     return next((kind.__name__ for kind in _KINDS if isinstance(value, kind)), type(value).__name__)
+
+
+def index_of(value: Any) -> list[Json] | None:
+    """Return the labels of a frame's or a series' rows; None for other values."""
+    index = getattr(value, "index", None)
+    if not hasattr(index, "tolist"):
+        return None
+    return as_json(index.tolist())
 
 
 def is_record(value: Any) -> bool:

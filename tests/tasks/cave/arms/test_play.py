@@ -76,12 +76,13 @@ def run(runtime_of):
 @pytest.mark.parametrize(
     ("suite", "kind_count"),
     [
-        pytest.param("types", 14, marks=pytest.mark.slow),
+        pytest.param("types", 18, marks=pytest.mark.slow),
         pytest.param("multi_variable", 5, marks=pytest.mark.slow),
         ("long_horizon", 2),
         ("token_efficiency", 3),
         pytest.param("data_intensive", 3, marks=pytest.mark.slow),
         ("data_sizes", 1),
+        pytest.param("printed", 13, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("arm", ARMS)

@@ -18,6 +18,21 @@ TURNS = {
     "token_efficiency": {"iot": 16, "finance": 16, "shop": 16},
     "data_intensive": {"query": 10, "analysis": 10, "visualization": 10},
     "data_sizes": {"01": 9, "02": 9, "05": 9, "10": 9},
+    "printed": {
+        "figure_6_stocks": 2,
+        "figure_7_text": 3,
+        "figure_7_scores": 3,
+        "figure_8_stack": 3,
+        "figure_8_cart": 3,
+        "figure_8_person": 3,
+        "figure_9_merge": 3,
+        "figure_9_pivot": 3,
+        "figure_9_array": 3,
+        "figure_10_startup": 3,
+        "figure_11_home": 20,
+        "figure_12_account": 20,
+        "figure_14_door": 2,
+    },
 }
 
 
@@ -35,7 +50,8 @@ def test_counts_are_the_papers(cases):
 def test_cases_are_a_function_of_the_seed(cases):
     again, others = (suite_cases(cases[0].suite, seed) for seed in (0, 1))
     assert [case.turns for case in again] == [case.turns for case in cases]
-    assert [case.turns for case in others] != [case.turns for case in cases]
+    is_fixed = cases[0].suite == "printed"
+    assert ([case.turns for case in others] == [case.turns for case in cases]) is is_fixed
 
 
 def test_idle_agents_pass_no_turn_of_any_case(cases):
@@ -100,7 +116,7 @@ def test_a_missing_name_differs():
 
 
 def test_types_are_checked_where_the_suite_is_about_them():
-    case = next(case for case in suite_cases("types", 0) if case.case_id == "types/simple/010")
+    case = next(case for case in suite_cases("types", 0) if case.case_id == "types/simple/011")
     expected = case.expected[0].state
     world = deepcopy(case.world)
     GoldenRun(world).play(case.turns[0].golden)
@@ -138,3 +154,31 @@ def test_no_query_is_answered_by_the_calendar_alone():
         if GoldenRun(world).play(turn.golden).state == case.expected[-1].state:
             same.append(turn.question)
     assert same == []
+
+
+def test_turns_touch_half_of_many_variables_of_every_kind():
+    for case in suite_cases("multi_variable", 0):
+        kinds = {type(value) for value in case.world.variables.values()}
+        for turn in case.turns:
+            assert turn.golden.count("\n") + 1 >= len(case.world.variables) / 2
+        assert case.tier == "05" or {int, float, bool} <= kinds
+
+
+def test_checked_frames_and_series_have_their_index():
+    import pandas
+
+    frame = pandas.DataFrame({"a": [1, 2]})
+    world = World(variables={"kept": frame, "label": "x"}, checks_kinds=True)
+    expected = world.state()
+    assert expected["index of kept"] == [0, 1]
+    assert "index of label" not in expected
+    world.variables["kept"] = frame.set_index(pandas.Index([5, 6]))
+    assert differing(expected, world.state()) == ("index of kept",)
+
+
+def test_series_travel_as_labels_with_values():
+    import pandas
+
+    series = pandas.Series({"b": 1.5, "a": 2.5})
+    assert as_json(series) == {"b": 1.5, "a": 2.5}
+    assert from_json(as_json(series), series).equals(series)
