@@ -5,7 +5,10 @@ import dataclasses
 
 @dataclasses.dataclass
 class Light:
-    """A lamp; brightness 0 is off, 100 the most. Levels: night 10, dim 30, bright 80, very bright 90."""
+    """A lamp, off at 0, brightest at 100.
+
+    Levels: night 10, dim 30, bright 80, very bright 90.
+    """
 
     LEVELS = {"night": 10, "dim": 30, "bright": 80, "very bright": 90}  # noqa: RUF012
     brightness: int
@@ -15,7 +18,7 @@ class Light:
         self.brightness = self.LEVELS[level]
 
     def change(self, by: int) -> None:
-        """Make it brighter, or darker by a negative number, within 0 and 100."""
+        """Make it brighter, or darker if negative, within 0 and 100."""
         self.brightness = max(0, min(100, self.brightness + by))
 
 
@@ -37,7 +40,7 @@ class Player:
         self.is_playing = False
 
     def change(self, by: int) -> None:
-        """Make it louder, or quieter by a negative number, within 0 and 100."""
+        """Make it louder, or quieter if negative, within 0 and 100."""
         self.volume = max(0, min(100, self.volume + by))
 
 
@@ -54,7 +57,10 @@ class Blinds:
 
 @dataclasses.dataclass
 class Heating:
-    """Heats to a target in degrees. Modes: eco 18, comfort 21; a target of one's own is the mode manual."""
+    """Heats to a target in degrees.
+
+    Modes: eco 18, comfort 21; a target of one's own is the mode manual.
+    """
 
     MODES = {"eco": 18, "comfort": 21}  # noqa: RUF012
     target: int
@@ -83,7 +89,7 @@ class Camera:
         self.is_recording = True
 
     def stop(self, hour: int) -> None:
-        """End a recording, if there is one, and keep it as a clip named by the hour."""
+        """End a recording, if any; keep it as `clip-HOUR`."""
         if self.is_recording:
             self.clips.append(f"clip-{hour}")
         self.is_recording = False
@@ -91,7 +97,7 @@ class Camera:
 
 @dataclasses.dataclass
 class Door:
-    """The front door."""
+    """The front door; it counts how often it was opened."""
 
     is_locked: bool
     opened: int
@@ -101,7 +107,7 @@ class Door:
         self.is_locked = True
 
     def open(self) -> bool:
-        """Open it and count that, unless it is locked; return whether it opened."""
+        """Open it unless it is locked; return whether it opened."""
         if not self.is_locked:
             self.opened += 1
         return not self.is_locked

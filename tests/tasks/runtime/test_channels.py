@@ -45,6 +45,21 @@ def test_closed_channel_does_not_survive_a_persistent_step_either(open_one, skip
     assert not survives(open_one("persistent", {"look": lambda: 1}), CHANNELS[name])
 
 
+def test_no_block_reads_the_clock_of_another_process(open_one, skip_below, runtime):
+    skip_below("seccomp", runtime.sandbox_level)
+    code = """
+import os, time
+def read(process):
+    try: return time.clock_gettime(((~process) << 3) | 2)
+    except OSError: return None
+found = [process for process in {*range(1, 100), os.getppid()} if read(process) is not None]
+time.sleep(0.001)
+found, time.process_time() > 0, time.thread_time() > 0, time.monotonic() > 0
+"""
+    result = open_one("stateless").run_block(code)
+    assert (result.error, result.result) == (None, "([], True, True, True)")
+
+
 def test_libraries_read_files_without_the_calls_that_are_denied(open_one):
     code = """
 import io, numpy, polars, pyarrow, pyarrow.parquet

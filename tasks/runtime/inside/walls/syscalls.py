@@ -115,7 +115,7 @@ class Architecture(NamedTuple):
     """The number of the call that sets the limits of any process of the user's."""
     seccomp: int
     """The number of the call that installs a filter."""
-    listed: tuple[int, int, int]
+    listed: tuple[int, ...]
     """The numbers of the calls in `ALLOWED_ARGUMENTS`."""
     numbers: dict[str, int]
     """Denied calls."""
@@ -123,6 +123,7 @@ class Architecture(NamedTuple):
     """A bit that marks calls of another interface (x32)."""
 
 
+_CLOCKS = tuple(range(12))
 ALLOWED_ARGUMENTS: tuple[tuple[int, tuple[int, ...]], ...] = (
     # fcntl: duplicates, flags, the receiver of signals, a pipe's size, seals. Not allowed are locks, leases,
     # notifications and write hints: they are kept with the inode, where every process that opens the file finds them.
@@ -132,6 +133,11 @@ ALLOWED_ARGUMENTS: tuple[tuple[int, tuple[int, ...]], ...] = (
     (1, (0x5401, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
     # madvise: not allowed is advice that evicts, merges or collapses pages which other processes share.
     (2, (*range(5), 8, 9, 10, 11, *range(13, 20), 22, 23, 24)),
+    # clocks: those of the system, and the caller's own processor time. The others count what another process has spent,
+    # which for a template process is how many steps it has forked.
+    (0, _CLOCKS),
+    (0, _CLOCKS),
+    (0, _CLOCKS),
 )
 """Position of an argument, from 0, and its allowed values: a command that a later kernel adds is denied."""
 
@@ -139,7 +145,7 @@ X86_64 = Architecture(
     audit=0xC000003E,
     prlimit=302,
     seccomp=317,
-    listed=(72, 16, 28),  # fcntl, ioctl, madvise
+    listed=(72, 16, 28, 228, 230, 222),  # fcntl, ioctl, madvise, clock_gettime, clock_nanosleep, timer_create
     numbers={name: number for name, (number, _) in _DENIED.items()},
     foreign_bit=0x40000000,
 )
@@ -147,7 +153,7 @@ AARCH64 = Architecture(
     audit=0xC00000B7,
     prlimit=261,
     seccomp=277,
-    listed=(25, 29, 233),  # fcntl, ioctl, madvise
+    listed=(25, 29, 233, 113, 115, 107),  # in the same order
     numbers={name: number for name, (_, number) in _DENIED.items() if number is not None},
 )
 ARCHITECTURES = {"x86_64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}

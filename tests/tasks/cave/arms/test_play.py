@@ -56,11 +56,15 @@ def runtime_of():
 
 @pytest.fixture(scope="module")
 def cases_by_kind():
-    """The last case of each tier and of each type of its first variable; tiers of data_sizes differ in length alone."""
+    """The last case of each tier, number of variables and type of the first.
+
+    Tiers of data_sizes differ in length alone.
+    """
     kinds = {}
     for case in (case for suite in get_args(GENERATED) for case in suite_cases(suite, 0)):
         tier = None if case.suite == "data_sizes" else case.tier
-        kinds[case.suite, tier, *map(type, [*case.world.variables.values()][:1])] = case
+        variables = [*case.world.variables.values()]
+        kinds[case.suite, tier, len(variables), *map(type, variables[:1])] = case
     return list(kinds.values())
 
 
@@ -76,7 +80,7 @@ def run(runtime_of):
 @pytest.mark.parametrize(
     ("suite", "kind_count"),
     [
-        pytest.param("types", 18, marks=pytest.mark.slow),
+        pytest.param("types", 17, marks=pytest.mark.slow),
         pytest.param("multi_variable", 5, marks=pytest.mark.slow),
         ("long_horizon", 2),
         ("token_efficiency", 3),
