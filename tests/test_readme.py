@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
 OTHERS = {"data", "node_modules"}
 """Folders whose texts are not the project's."""
 READMES = [ROOT / "README.md", *sorted(path for path in ROOT.glob("[a-z]*/**/README.md") if not OTHERS & {*path.parts})]
+PAGES = [*READMES, *sorted(page for readme in READMES[1:] for page in readme.parent.glob("*.md") if page != readme)]
+"""READMEs, and the pages beside them."""
 MADE_BY_RUNNING = ("data", ".venv", "out")
 """Folders that git does not keep: what a run or `make` leaves."""
 PROGRAM = r"(?:\S*carryover |\S*pytest |\S*python -m pytest)"
@@ -66,13 +68,13 @@ def is_path_or_test(word):
     return (ROOT / path).exists() and (not test or f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("path", READMES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_path_that_a_readme_names_exists(path):
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_path_that_a_page_names_exists(path):
     assert missing_paths(path.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("path", READMES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_command_of_a_readme_is_known(path, monkeypatch):
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_of_a_page_is_known(path, monkeypatch):
     commands = named_commands(path.read_text(encoding="utf-8"))
     refusals = {" ".join(words): refusal(words, monkeypatch) for words in commands}
     assert {line: said for line, said in refusals.items() if said} == {}
