@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
-OfferedEvent = Literal["time_out", "resume", "reset", "kill"]
-"""Methods without arguments: each lets the event happen and returns when the runtime takes blocks again."""
+OfferedEvent = Literal["time_out", "reset", "resume", "kill"]
+"""Methods without arguments: each lets the event happen and returns when the runtime takes blocks again.
+
+They happen in this order: a resume that replays a session replays what came after the reset alone.
+"""
 
 
 class ProbedRuntime(Protocol):
@@ -60,7 +63,7 @@ class SelectiveRuntime(ProbedRuntime, Protocol):
 
 
 def offered_events(runtime: ProbedRuntime) -> list[OfferedEvent]:
-    """Return the events that a runtime can let happen, the gentlest first."""
+    """Return the events that a runtime can let happen, in order."""
     return [event for event in get_args(OfferedEvent) if offers(runtime, event)]
 
 

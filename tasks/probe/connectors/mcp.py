@@ -5,7 +5,7 @@ import select
 import shlex
 import subprocess
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from carryover.tasks.services.errors import UserError
 
@@ -17,6 +17,22 @@ END_SECONDS = 5
 _PROTOCOL = "2025-06-18"
 
 
+class CodeTool(NamedTuple):
+    """A tool that runs code, and its parameter for it."""
+
+    name: str
+    argument: str
+    holder: str | None = None
+    """Parameter that is an object with the argument in it."""
+
+    def arguments(self, code: str) -> dict[str, Any]:
+        """Return a call's arguments."""
+        held = {self.argument: code}
+        if self.holder is None:
+            return held
+        return {self.holder: held}
+
+
 class McpRuntime:
     """The code tool of a server; a reset opens a new session."""
 
@@ -24,7 +40,7 @@ class McpRuntime:
         """Name a command or an HTTP address, and one of several tools."""
         self._target = target
         self._wanted = tool
-        self._tool: tuple[str, str] = ("", "")
+        self._tool = CodeTool("", "")
         self._server: Mapping[str, Any] = {}
         self._line: _Line | None = None
         self._number = 0
@@ -40,7 +56,7 @@ class McpRuntime:
     def version(self) -> str:
         """Return the server's name and version, and the tool's."""
         name = self._server.get("name", "unnamed server")
-        return f"{name} {self._server.get('version', '')}, tool {self._tool[0]}"
+        return f"{name} {self._server.get('version', '')}, tool {self._tool.name}"
 
     def offers(self) -> frozenset[str]:
         """Return the optional methods: none but a reset."""
@@ -48,8 +64,7 @@ class McpRuntime:
 
     def run(self, code: str) -> str:
         """Call the tool with a block and return the result's texts."""
-        name, argument = self._tool
-        result = self._ask("tools/call", {"name": name, "arguments": {argument: code}})
+        result = self._ask("tools/call", {"name": self._tool.name, "arguments": self._tool.arguments(code)})
         return "\n".join(_texts(result.get("content", ())))
 
     def reset(self) -> None:
@@ -72,23 +87,39 @@ class McpRuntime:
         return reply["result"]
 
 
-def find_code_tool(tools: Iterable[Mapping[str, Any]], wanted: str | None) -> tuple[str, str]:
-    """Return the names of the tool that runs code and its argument."""
+def find_code_tool(tools: Iterable[Mapping[str, Any]], wanted: str | None) -> CodeTool:
+    """Return the tool that runs code, by its schema."""
     listed = list(tools)
-    found = {}
-    for tool in listed:
-        arguments = tool.get("inputSchema", {}).get("properties", {})
-        argument = next((name for name in CODE_ARGUMENTS if name in arguments), None)
-        if argument is not None and wanted in (None, tool["name"]):
-            found[tool["name"]] = argument
+    asked = [_code_tool(tool) for tool in listed if wanted in (None, tool["name"])]
+    found = [tool for tool in asked if tool is not None]
     if len(found) == 1:
-        return found.popitem()
-    names = ", ".join(found or [tool["name"] for tool in listed])
+        return found[0]
+    names = ", ".join(tool.name for tool in found) or ", ".join(tool["name"] for tool in listed)
     if found:
         raise UserError(f"several tools run code: {names}; choose one with --tool")
     raise UserError(
         f"no tool of {names} takes code as one of {', '.join(CODE_ARGUMENTS)}; name another server or --tool"
     )
+
+
+def _code_tool(tool: Mapping[str, Any]) -> CodeTool | None:
+    schema = tool.get("inputSchema", {})
+    properties = schema.get("properties", {})
+    for argument in CODE_ARGUMENTS:
+        if argument in properties:
+            return CodeTool(tool["name"], argument)
+    for holder, described in properties.items():
+        inner = _inner_properties(described, schema)
+        for argument in CODE_ARGUMENTS:
+            if argument in inner:
+                return CodeTool(tool["name"], argument, holder)
+    return None
+
+
+def _inner_properties(described: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties of a parameter that is an object."""
+    name = described.get("$ref", "").rpartition("/")[2]
+    return schema.get("$defs", {}).get(name, described).get("properties", {})
 
 
 def _texts(content: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -19,6 +19,7 @@ REQUIREMENTS = {
     "pydantic-monty": ("pydantic-monty==1.4.0",),
     "rlms": ("rlms==0.1.3",),
     "verifiers": ("verifiers==0.4.0",),
+    "mcp-python-interpreter": ("mcp-python-interpreter==1.2.3", "mcp<2"),
     "mcp-python": ("mcp-python==0.1.4", "mcp<2"),
     "mcp": ("mcp==2.3.0", *CORE),
     "mcp-1": ("mcp==1.30.0", *CORE),

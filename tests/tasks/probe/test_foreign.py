@@ -1,5 +1,7 @@
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ def made(monkeypatch):
 def test_a_foreign_runtime_is_probed_by_its_own_python(made):
     report = probe(made, "made", NAMES | {"temporary file": CHANNELS["temporary file"]})
     assert report.version.startswith("pytest ")
-    assert report.events == ["block", "error", "resume", "reset", "kill"]
+    assert report.events == ["block", "error", "reset", "resume", "kill"]
     assert report.channels["global"] == {
         "block": "kept", "error": "kept", "resume": "kept", "reset": "lost", "kill": "lost",
     }  # fmt: skip
@@ -75,12 +77,20 @@ def test_the_code_tool_is_found_or_asked_for():
     shell = {"name": "shell", "inputSchema": {"properties": {"cwd": {}}}}
     python = {"name": "python", "inputSchema": {"properties": {"code": {}}}}
     script = {"name": "script", "inputSchema": {"properties": {"script": {}}}}
-    assert find_code_tool([shell, python], None) == ("python", "code")
-    assert find_code_tool([python, script], "script") == ("script", "script")
+    assert find_code_tool([shell, python], None) == ("python", "code", None)
+    assert find_code_tool([python, script], "script") == ("script", "script", None)
     with pytest.raises(UserError, match="several tools run code: python, script; choose one with --tool"):
         find_code_tool([python, script], None)
     with pytest.raises(UserError, match="no tool of shell takes code"):
         find_code_tool([shell], None)
+
+
+def test_code_in_an_object_of_a_tool_is_found():
+    code = {"properties": {"session": {}, "code": {}}}
+    schema = {"properties": {"params": {"$ref": "#/$defs/Run"}}, "$defs": {"Run": code}}
+    for found in (schema, {"properties": {"params": code}}):
+        tool = find_code_tool([{"name": "run", "inputSchema": found}], None)
+        assert tool.arguments("x = 1") == {"params": {"code": "x = 1"}}
 
 
 def test_a_server_that_ends_is_an_error():
@@ -133,6 +143,32 @@ def test_monty_resumes_live_functions_and_renews_inputs(foreign_runtime):
     assert report.channels["global"]["resume"] == "kept"
     assert report.live_globals == {"block": True, "resume": True}
     assert report.inputs["rebinding"] == "overwritten by the input"
+
+
+SERVE_HTTP = "from mcp_python_interpreter.server import mcp; mcp.settings.port = {port}; mcp.run('streamable-http')"
+
+
+@pytest.fixture
+def published_http_server():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    python = str(provide_runtime("mcp-python-interpreter") / "python")
+    with subprocess.Popen([python, "-c", SERVE_HTTP.format(port=port)]) as server:
+        answers = False
+        while not answers and server.poll() is None:
+            with socket.socket() as tried:
+                answers = tried.connect_ex(("127.0.0.1", port)) == 0
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+        server.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the first one makes an environment
+def test_a_published_http_server_keeps_names_over_sessions(published_http_server):
+    report = probe(McpRuntime(published_http_server, "run_python_code"), "mcp-python-interpreter", NAMES)
+    assert report.channels["global"] == {"block": "kept", "error": "kept", "reset": "kept"}
 
 
 @pytest.mark.slow

@@ -153,7 +153,7 @@ def test_our_sessions_keep_their_contract(contract):
     channels = NAMES | beside_names("environment") | beside_names("temporary file")
     report = probe(OwnRuntime(contract, timeout_seconds=0.3), contract, channels)
     assert breaches(report, contract) == []
-    assert report.events == ["block", "error", "time_out", "resume", "reset", "kill"]
+    assert report.events == ["block", "error", "time_out", "reset", "resume", "kill"]
 
 
 @pytest.mark.kernel
