@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from carryover.tasks.viewer.warehouse_rows import Ask, viewer_sql
 
@@ -25,7 +24,8 @@ def episode_columns(ask: Ask, plan_digest: str, episode_ids: Sequence[str] | Non
     """
     table = ask(viewer_sql("episodes"), plan_digest=plan_digest)
     if episode_ids is not None:
-        table = table.filter(pc.is_in(table.column("episode_id"), pa.array(episode_ids, pa.string())))
+        chosen = set(episode_ids)
+        table = table.filter(pa.array([each in chosen for each in table.column("episode_id").to_pylist()], pa.bool_()))
     named = zip(table.column_names, table.columns, strict=True)
     return {"count": table.num_rows, "columns": {name: _column(name, column) for name, column in named}}
 

@@ -45,7 +45,9 @@ function membership(lines: string[], others: string[]): LineMark[] {
 }
 
 const codeOf = (turn: Turn | undefined) => (turn === undefined ? null : turn.steps.map((step) => step.code).join("\n"));
-const toldOf = (turn: Turn | undefined) => (turn === undefined ? null : `${codeOf(turn)}\0${turn.steps.map((step) => step.error).join("\n")}`);
+const toldOf = (turn: Turn | undefined) => (turn === undefined ? null : `${codeOf(turn)}\0${errorsOf(turn)}`);
+
+export const errorsOf = (turn: Turn) => turn.steps.map((step) => step.error).join("\n");
 
 /** Place of the first turn whose code, or whose error, differs; null where none does. */
 export function firstDifference(left: Episode, right: Episode): number | null {

@@ -31,8 +31,8 @@ def address(home):
 @pytest.fixture(scope="module")
 def bundles(home, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bundles")
-    run("view", "--home", home, "--out", folder / "study.html")
-    run("view", "--home", home, "--out", folder / "study")
+    run("view", "--home", home, "--plan", "plan", "--out", folder / "study.html")
+    run("view", "--home", home, "--plan", "plan", "--out", folder / "study")
     return {"file": f"file://{folder}/study.html", "folder": f"file://{folder}/study/index.html"}
 
 
@@ -248,7 +248,7 @@ def test_a_chart_s_colours_change_with_the_theme(page, address):
 def test_a_pair_tells_tokens_and_lines_of_each_turn(page, address):
     show(page, f"{address}#/compare/ps1/pp1")
     assert text(page, ".actions button")[0] == "First difference: step 2"
-    assert text(page, "#row-1 .difference span") == ["tokens 110 and 110", "code equal"]
+    assert text(page, "#row-1 .difference span") == ["tokens 110 and 110", "the error differs", "code equal"]
     show(page, f"{address}#/compare/ps1/ss1")
     assert text(page, "#row-0 .difference span") == ["tokens 110 and 110", "code 1 line differs"]
 

@@ -3,7 +3,7 @@ import type { Episodes } from "../data/episodes";
 import type { Episode, Turn } from "../data/types";
 import { useEpisodes } from "../data/useEpisodes";
 import { useLoaded } from "../data/use";
-import { changedLines, differingStep, firstDifference, turnMarks } from "../diff";
+import { changedLines, differingStep, errorsOf, firstDifference, turnMarks } from "../diff";
 import { arrow, count, plural } from "../format";
 import { cellTitle, Head } from "../parts/head";
 import { useKeys } from "../parts/keys";
@@ -168,6 +168,7 @@ function Difference({ turns, marks }: { turns: RowProps["turns"]; marks: [Map<nu
   return (
     <p class="difference">
       <span>tokens <b>{count(tokensOf(first))}</b> and <b>{count(tokensOf(second))}</b>{more !== 0 && <>: {count(Math.abs(more))} {more > 0 ? "more" : "fewer"}</>}</span>
+      {errorsOf(first) !== errorsOf(second) && <span><b>the error differs</b></span>}
       <span>code {lines === 0 ? "equal" : <b>{plural(lines, "line")} differ{lines === 1 ? "s" : ""}</b>}</span>
     </p>
   );
