@@ -128,8 +128,8 @@ class OpenAIClient:
                 status = f"HTTP {error.status_code}: " if isinstance(error, openai.APIStatusError) else ""
                 raise _kind_of(error)(f"{where}: {status}{self._strike(str(error))}") from None
             except httpx.HTTPError as error:  # a stream that broke off
-                told = self._strike(f"{type(error).__name__}: {error}")
-                raise NoReplyError(f"{where}: the reply broke off ({told})") from None
+                cause = self._strike(f"{type(error).__name__}: {error}")
+                raise NoReplyError(f"{where}: the reply broke off ({cause})") from None
             except BadAnswerError as error:
                 raise ModelError(f"{where} answered {self._strike(str(error))}") from None
             return completion._replace(model_seconds=time.perf_counter() - start)

@@ -277,13 +277,13 @@ class CaveSpeaker(Speaker):
         """Return notes and entries of new objects, counted as shown."""
         injected = self.runtime.interpreter.injected
         notes = [*self.loop_state.notes, *self._heard()]
-        told = [fill("notice", text=note) for note in notes]
+        lines = [fill("notice", text=note) for note in notes]
         self.loop_state.notes = []
         entries = new_objects(injected[self.loop_state.told_count :])
         self.loop_state.told_count = len(injected)
         if entries:
-            told.append(entries)
-        return told
+            lines.append(entries)
+        return lines
 
     def _heard(self) -> list[str]:
         """Return notices on names that other users bound, once."""

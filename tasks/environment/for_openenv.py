@@ -68,8 +68,8 @@ def make_app(open_environment: OpenEnvironment, *, max_sessions: int = 64) -> An
 
         def get_metadata(self) -> EnvironmentMetadata:
             """Return what is served."""
-            told = f"family {self._metadata['family']} under the {self._metadata['contract']} contract"
-            return EnvironmentMetadata(name="carryover", description=told, version="1")
+            description = f"family {self._metadata['family']} under the {self._metadata['contract']} contract"
+            return EnvironmentMetadata(name="carryover", description=description, version="1")
 
         def close(self) -> None:
             """End the session's interpreter."""

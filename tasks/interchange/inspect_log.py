@@ -137,8 +137,8 @@ def _ending(episode: EpisodeRow) -> dict[str, Any]:
     """Return the limit or error that ended an episode, if any."""
     reason = episode.finish_reason.value
     if reason == "error":
-        told = episode.error_message or "error"
-        return {"error": {"message": told, "traceback": told, "traceback_ansi": told}}
+        message = episode.error_message or "error"
+        return {"error": {"message": message, "traceback": message, "traceback_ansi": message}}
     if reason in _LIMITS:
         return {"limit": {"type": _LIMITS[reason], "limit": float(episode.max_turns)}}
     return {}
@@ -164,8 +164,8 @@ def _messages(turn: TurnRow, steps: list[StepRow]) -> Iterator[dict[str, Any]]:
     if not steps and turn.observation is not None:
         yield {"role": "user", "content": turn.observation}
     for step in steps:
-        told = {"role": "tool", "tool_call_id": _call_id(turn, step, steps), "function": TOOL}
-        yield told | {"content": _told(turn, step, steps)}
+        message = {"role": "tool", "tool_call_id": _call_id(turn, step, steps), "function": TOOL}
+        yield message | {"content": _observed(turn, step, steps)}
 
 
 def _call_id(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> str:
@@ -174,7 +174,7 @@ def _call_id(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> str:
     return f"turn-{turn.turn}-step-{step.step}"
 
 
-def _told(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> str:
+def _observed(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> str:
     if len(steps) == 1 and turn.observation is not None:
         return turn.observation
     return step.error or step.output or step.result or ""
@@ -189,7 +189,7 @@ def _tool_event(
         "id": _call_id(turn, step, steps),
         "function": TOOL,
         "arguments": {"code": step.code},
-        "result": _told(turn, step, steps),
+        "result": _observed(turn, step, steps),
         "timestamp": _time(clock),
         "working_start": (clock - started).total_seconds(),
         "working_time": step.execution_seconds,

@@ -122,7 +122,7 @@ def _otlp(episode_id: str, span: _Span) -> dict[str, Any]:
     status: dict[str, Any] = {"code": _OK}
     if span.error is not None:
         status = {"code": _ERROR, "message": span.error}
-    told = {
+    record = {
         "traceId": _digits(episode_id, 32),
         "spanId": _digits(f"{episode_id}/{span.key}", 16),
         "name": span.name,
@@ -133,8 +133,8 @@ def _otlp(episode_id: str, span: _Span) -> dict[str, Any]:
         "status": status,
     }
     if span.parent is not None:
-        told["parentSpanId"] = _digits(f"{episode_id}/{span.parent}", 16)
-    return told
+        record["parentSpanId"] = _digits(f"{episode_id}/{span.parent}", 16)
+    return record
 
 
 def _attributes(held: dict[str, Any]) -> list[dict[str, Any]]:

@@ -11,6 +11,5 @@ from carryover.tasks.probe.verdict import Claim, breaches
 def assert_contract(runtime: ProbedRuntime, claim: Claim, channels: Mapping[str, Channel] = PROBED) -> None:
     """Fail a test with every breach of a runtime's claim."""
     found = breaches(probe(runtime, type(runtime).__name__, channels), claim)
-    told = "\n".join(found)
     if found:
-        raise AssertionError(f"{type(runtime).__name__} is not {claim}:\n{told}")
+        raise AssertionError("\n".join([f"{type(runtime).__name__} is not {claim}:", *found]))

@@ -12,7 +12,7 @@ Outcome = Literal["kept", "lost", "stale", "unavailable"]
 
 _FOUND = "carryover" + "-found"
 _DONE = "carryover" + "-done"
-_TOLD_CHARACTERS = 120
+_REASON_CHARACTERS = 120
 
 
 class Look(NamedTuple):
@@ -77,6 +77,6 @@ def reason(text: str) -> str:
     """Return a failed look's last line as a reason."""
     lines = text.strip().splitlines()
     if lines:
-        told = lines[-1].rpartition(" due to: ")[2].strip()
-        return told.partition(". ")[0][:_TOLD_CHARACTERS]
+        cause = lines[-1].rpartition(" due to: ")[2].strip()
+        return cause.partition(". ")[0][:_REASON_CHARACTERS]
     return "the runtime printed nothing"

@@ -58,8 +58,8 @@ def find_promise(prompt: str, name: str) -> Promise:
         if claim is not None:
             found.setdefault(claim, sentence)
     if len(found) > 1:
-        told = " and ".join(f"{sentence!r}" for sentence in found.values())
-        raise UserError(f"{name} promises both contracts: {told}; name the claim itself")
+        promises = " and ".join(f"{sentence!r}" for sentence in found.values())
+        raise UserError(f"{name} promises both contracts: {promises}; name the claim itself")
     if not found:
         raise UserError(f"{name} promises nothing about state between blocks; name the claim itself")
     claim, sentence = found.popitem()

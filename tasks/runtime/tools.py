@@ -191,8 +191,8 @@ class ToolTable:
         if is_kept:
             seconds = time.perf_counter() - started
             self._replies.append(ToolReply(request, reply.kept))
-            told = (given.told(), reply.result, reply.error_type, reply.message)
-            self._calls.append(ToolCall(name, *told, is_caught=False, seconds=seconds))
+            outcome = (reply.result, reply.error_type, reply.message)
+            self._calls.append(ToolCall(name, given.as_json(), *outcome, is_caught=False, seconds=seconds))
         if isinstance(error, _StoppedByHandError):
             raise CallInterruptedError(reply.frame)
         return reply.frame
@@ -202,7 +202,7 @@ class ToolTable:
         tool = self._find(given.name)
         if tool is not None:
             given.bound = tool.bind(given.arguments, given.keywords)
-        given.told()  # before the call: a tool may change its arguments
+        given.as_json()  # before the call: a tool may change its arguments
         if refusal is not None:
             raise refusal
         if tool is None:
@@ -275,7 +275,7 @@ class _Given:
     """By parameter, as far as they fit."""
     _text: str | None = None
 
-    def told(self) -> str:
+    def as_json(self) -> str:
         """Return them as JSON for a trace, as first given."""
         if self._text is None:
             whole = {"args": self.arguments, "kwargs": self.keywords}

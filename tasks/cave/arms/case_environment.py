@@ -87,12 +87,14 @@ class CaseEnvironment:
         """Take variables' values from an answer's last JSON block, if any."""
         blocks = _JSON_BLOCK.findall(answer)
         try:
-            told = json.loads(blocks[-1]) if blocks else {}
+            values = json.loads(blocks[-1]) if blocks else {}
         except ValueError:
             return
-        for name in self._first.keys() & set(told if isinstance(told, dict) else ()):
+        if not isinstance(values, dict):
+            return
+        for name in self._first.keys() & values.keys():
             with contextlib.suppress(Exception):  # a value of an odd form is a wrong one
-                self._write(name, told[name])
+                self._write(name, values[name])
 
     def take_files(self, read: Callable[[str], bytes]) -> None:
         """Take variables' values from their files, as `read` returns them."""

@@ -59,25 +59,25 @@ class Oracle:
 def script(case: Case, arm: Arm) -> list[Scripted]:
     """Return the replies that solve a case under an arm."""
     write = _code if arm.writes_code else _calls
-    told = ()
+    facts = ()
     if case.dialogue:
-        told = case.dialogue.told
+        facts = case.dialogue.told
     replies: list[Scripted] = []
     before = case.world.state()
     for acting, expected in zip(write(case, arm), case.expected, strict=True):
-        final = " ".join([DONE, *told])
+        final = " ".join([DONE, *facts])
         if arm.tells_results:
-            final = _with_told(final, {name: expected.state[name] for name in _changed(expected, before, case)})
+            final = _with_values(final, {name: expected.state[name] for name in _changed(expected, before, case)})
         replies += [*acting, final]
         before = expected.state
     return replies
 
 
-def _with_told(final: str, told: dict[str, Any]) -> str:
+def _with_values(final: str, values: dict[str, Any]) -> str:
     """Return a final answer that ends with the new values of variables."""
-    if not told:
+    if not values:
         return final
-    return f"{final}\n```json\n{json.dumps(told)}\n```"
+    return f"{final}\n```json\n{json.dumps(values)}\n```"
 
 
 def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
@@ -170,8 +170,8 @@ def _program(case: Case, turn: Turn, before: dict[str, Any], changed: list[str])
     """Return a turn's golden program with its values written out."""
     variables = case.world.variables
     values = [rebuilding(name, variables[name], repr(before[name])) for name in _used(turn, variables)]
-    told = [f"print({telling(name, variables[name])})" for name in changed]
-    return "\n".join([*map(source_of, case.world.types), *values, turn.golden.replace(STAGE, ""), *told])
+    prints = [f"print({telling(name, variables[name])})" for name in changed]
+    return "\n".join([*map(source_of, case.world.types), *values, turn.golden.replace(STAGE, ""), *prints])
 
 
 def _used(turn: Turn, variables: dict[str, Any]) -> list[str]:

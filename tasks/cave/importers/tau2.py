@@ -150,8 +150,9 @@ def _domain_cases(download: Download, name: str) -> list[Case]:
         source = f"{WHEEL}, {name} {task['id']}, data {revision}, scored as Inspect adapted it"
         scenario = f"{guidelines}\n<scenario>\n{domain.task.model_validate(task).user_scenario}\n</scenario>\n"  # type: ignore[attr-defined]
         criteria = task["evaluation_criteria"]
-        told, judged = (tuple(criteria[key] or ()) for key in ("communicate_info", "nl_assertions"))
-        dialogue = Dialogue(scenario, told, judged)
+        facts = tuple(criteria["communicate_info"] or ())
+        judged = tuple(criteria["nl_assertions"] or ())
+        dialogue = Dialogue(scenario, facts, judged)
         cases.append(
             Case("tau2", name, number, world, (turn,), instructions, _differing, source=source, dialogue=dialogue)
         )

@@ -17,8 +17,8 @@ class Computer:
         self.run("pass")
 
     def run(self, code: str) -> str:
-        told = self._computer.run("python", code)
-        return "\n".join(str(part.get("content", "")) for part in told)
+        parts = self._computer.run("python", code)
+        return "\n".join(str(part.get("content", "")) for part in parts)
 
     def time_out(self) -> None:
         threading.Timer(2, self._computer.stop).start()
