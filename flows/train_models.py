@@ -14,7 +14,10 @@ from carryover.tasks.train import PlannedTraining, note_training, plan_training,
 
 @stage_flow("training")
 def train_models(run: Run) -> None:
-    """Train a model per contract and training seed, two at a time where memory holds two."""
+    """Train one model per contract and training seed.
+
+    Two at a time, where memory holds two.
+    """
     check_machine(run.plan, run.limits.gpus_per_training)
     for part in run.plan.parts:
         read_training_data(run, part)  # said before a tokenizer or a base is trained for hours

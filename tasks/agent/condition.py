@@ -38,7 +38,7 @@ class Condition(FrozenModel):
         return self.runtime_contract
 
     def defined(self, name: str) -> Contract:
-        """Return the definition of a contract of the condition; raise `ValueError` for an unknown one."""
+        """Return a contract's definition; raise `ValueError` for an unknown one."""
         return named_contract(name, self.own_contracts)
 
 

@@ -126,7 +126,7 @@ LIFETIME_COMPARISONS: tuple[Comparison, ...] = (
 
 
 def own_contract_comparisons(arms: Iterable[ComparedArm]) -> list[Comparison]:
-    """Return each arm beside its model at home, where either contract is none of the shipped four."""
+    """Return comparisons of arms of own contracts with their model at home."""
     shipped = set(ContractName)
     return [
         Comparison("away_from_home", arm, ComparedArm(arm.train, arm.train))

@@ -53,7 +53,7 @@ class BlockTask(vf.Task[BlockData, BlockState]):
 
     @vf.reward(weight=1.0)
     async def score_of_state(self, trace: vf.Trace) -> float:
-        """Return the score, or with shaping the sum of the replies' rewards, which is the same."""
+        """Return the score: with shaping, the sum of the replies' rewards."""
         if self.data.is_shaped:
             return sum(trace.state.turn_rewards)
         return trace.state.score

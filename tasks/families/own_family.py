@@ -168,7 +168,7 @@ class _Played:
 
 
 def _check_keys(content: object) -> None:
-    """Raise `TypeError` for a key that is no text, which JSON would silently turn into one."""
+    """Raise `TypeError` for a key that JSON would turn into text."""
     if isinstance(content, dict):
         for key, value in content.items():
             if not isinstance(key, str):

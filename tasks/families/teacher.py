@@ -30,7 +30,7 @@ def family_teacher(
 
 
 def _written(taught: object) -> str:
-    """Return a reply of `teach`; raise `TypeError` for anything but a sentence and a block."""
+    """Return a reply of `teach`; raise `TypeError` for another form."""
     match taught:
         case (str(sentence), str(code)):
             return f"{sentence}\n```python\n{code.strip()}\n```"

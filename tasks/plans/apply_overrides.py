@@ -112,7 +112,7 @@ def _refuse_of_knapsack(overrides: Overrides) -> None:
 
 
 def _with_contracts(part: StudyPart, overrides: Overrides) -> StudyPart:
-    """Return the part under other contracts: of training and runtime, or of the runtime alone."""
+    """Return the part under other contracts, of training or runtime."""
     of_training = overrides.contracts or ()
     of_runtime = overrides.runtime_contracts or of_training
     if not of_runtime:

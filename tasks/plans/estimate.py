@@ -162,7 +162,10 @@ def _teacher_row(stage: str, part: StudyPart, contract: str, prices: Prices) -> 
 
 
 def measured_as(part: StudyPart, contract: str) -> str:
-    """Return the contract whose figures stand in for another: by whether all names are kept."""
+    """Return the paper's contract whose figures stand in for another.
+
+    It keeps all names where that one does.
+    """
     if lifetime_of(part.defined(contract)).keeps == "all":
         return P
     return S

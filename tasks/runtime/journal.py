@@ -76,7 +76,7 @@ class Ran:
 
     @property
     def ended_anywhere(self) -> bool:
-        """Whether the block was interrupted at a place that running it again does not find.
+        """Whether a time limit ended the block, at an arbitrary place.
 
         One that was stopped by hand in a tool call stops at that call again.
         """

@@ -300,7 +300,7 @@ def tell(value: Any) -> str:
 
 
 def _plain_form(value: Any) -> Any:
-    """Return a number of a library's as Python's own, else the text of a value's type."""
+    """Return a library's number as Python's own, else the type's name."""
     as_own = getattr(value, "item", None)
     if isinstance(value, numbers.Number) and as_own is not None:
         return as_own()

@@ -1,4 +1,4 @@
-"""Data-intensive tasks over five years of daily prices of two generated tickers (arXiv 2601.01569, Table 5)."""
+"""Data-intensive tasks over five years of prices (arXiv 2601.01569, Table 5)."""
 
 import math
 import random

@@ -31,7 +31,10 @@ def _case(count: int, number: int, seed: int, turn_count: int) -> Case:
 
 
 def _names(random_source: random.Random, owners: Sequence[str], count: int) -> list[str]:
-    """Return so many names: those of one of every thing if they fit, else two whole numbers and others."""
+    """Return so many names of things.
+
+    One of every thing if they fit, else two whole numbers and others.
+    """
     things = _THINGS if count >= len(_THINGS) else _NUMBERS
     needed = {f"{owners[0]}_{thing}" for thing in things}
     every = [f"{owner}_{thing}" for owner in owners for thing in _THINGS]

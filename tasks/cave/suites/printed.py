@@ -1,4 +1,7 @@
-"""The conversations that the paper prints, as fixed cases (arXiv 2601.01569, figures 6 to 12 and 14)."""
+"""Conversations that the paper prints, as cases.
+
+arXiv 2601.01569, figures 6 to 12 and 14, in our own words.
+"""
 
 import tomllib
 from pathlib import Path

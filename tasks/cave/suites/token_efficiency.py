@@ -23,7 +23,7 @@ _DOMAINS = {"iot": (Building, ROOMS), "finance": (Brokerage, ACCOUNTS), "shop": 
 
 
 def token_efficiency_cases(seed: int) -> list[Case]:
-    """Return two conversations per domain; success is by required calls and by the host's final state."""
+    """Return two conversations per domain, judged by calls and final state."""
     return [_case(domain, number, seed) for domain in _DOMAINS for number in range(CASES_PER_DOMAIN)]
 
 

@@ -1,4 +1,7 @@
-"""Three worlds of interdependent functions over a host's state (arXiv 2601.01569, token study; own words)."""
+"""Three worlds of interdependent functions over a host's state.
+
+The token study of arXiv 2601.01569, in own words.
+"""
 
 import random
 from copy import deepcopy

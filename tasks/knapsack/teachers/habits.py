@@ -22,7 +22,7 @@ TAKEN_PER_TURN = 1
 
 
 class Habits(FrozenModel):
-    """The habits of one episode; the defaults are the fixed teacher of the small buckets."""
+    """The habits of one episode; defaults: the small buckets' fixed teacher."""
 
     inspected_per_turn: Count = INSPECTED_PER_TURN
     taken_per_turn: Count = TAKEN_PER_TURN
@@ -71,7 +71,9 @@ LISTING = {
 
 
 def draw_habits(levels: Mapping[str, tuple[str | int, ...]], instance_id: str, fixed: Habits = FIXED) -> Habits:
-    """Return an instance's habits, one level of each; raise `ValueError` for unknown habits or levels.
+    """Return an instance's habits, one level of each.
+
+    Raise `ValueError` for unknown habits or levels.
 
     A habit without levels is as in `fixed`.
     """

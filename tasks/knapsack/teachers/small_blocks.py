@@ -109,7 +109,10 @@ class SmallBlocks:
         return self._named(f"{self._setup()}{inspected}{seen}{self._shown_look()}")
 
     def take(self, refused: str | None = None, *, is_first: bool = False) -> str:
-        """Return the block that takes the next items; the first one defines what later ones read."""
+        """Return the block that takes the next items.
+
+        The first one defines what later ones read.
+        """
         if not self._keeps_names:
             return self.repair(refused)
         start = ""
@@ -162,7 +165,7 @@ class SmallBlocks:
         return rename(code, NAMES[self.habits.names])
 
     def _setup(self) -> str:
-        """Return the lines that list the ids, with the inspecting function where there is one."""
+        """Return the lines that list the ids, with any inspecting function."""
         function = _when(self._uses_functions, _LOOK_FUNCTION)
         return f"import json\nids = {LISTING[self.habits.order]}\nitems = {{}}\n{function}"
 
@@ -198,7 +201,7 @@ class SmallBlocks:
         return f"{count} * part - {count}"
 
     def _rebuilding_call(self, part: int) -> str:
-        """Return the lines that inspect the first `part` portions of the list again, by the function."""
+        """Return the lines that inspect the first `part` portions again."""
         if self._looks_at_all:
             return "state = look(len(ids))\n"
         return f"part = {part}\nstate = look({self.habits.inspected_per_turn} * part)\n"
@@ -220,7 +223,10 @@ class SmallBlocks:
         return f"import json\n{_start(refused)}{inspected}{self._inline_take(refused)}"
 
     def _grab(self, refused: str | None) -> str:
-        """Return the definition of taking; a careful one starts from a literal list of refused classes."""
+        """Return the definition of taking.
+
+        A careful one starts from a literal list of refused classes.
+        """
         skip = _when(refused is not None, _SKIP)
         taking = indent(f"{skip}    if n == 0: return 'more'\n{self._try(refused)}", "    ")
         return f"{_start(refused)}def grab(n):\n    for i in {_BY_DENSITY}:\n{taking}    return 'done'\n"

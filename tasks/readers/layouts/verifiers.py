@@ -1,4 +1,4 @@
-"""Traces of verifiers 1, bare or of an episode: a graph of messages under `nodes`."""
+"""Traces of verifiers 1: a graph of messages under `nodes`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

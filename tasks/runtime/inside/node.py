@@ -1,4 +1,4 @@
-"""The server in one process of the tree: blocks, forks, and what a fork takes over."""
+"""The server in one process of the tree: blocks and forks."""
 
 import _signal  # pyright: ignore[reportMissingImports] - what `signal` adds is enumerations
 import contextlib
