@@ -38,13 +38,14 @@ OWN_TOOLS = Path(workloads.__file__).read_text(encoding="utf-8")
 
 
 @contextlib.contextmanager
-def ours(contract: str) -> Iterator[Open]:
+def ours(contract: str, *, has_files: bool = False) -> Iterator[Open]:
     """The fork tree, behind bubblewrap and seccomp or not at all, forking at every step."""
     from carryover.tasks.runtime.contract import CONTRACTS
     from carryover.tasks.runtime.open import open_runtime
     from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
-    runtime = open_runtime(RuntimeSpec(require_sandbox="bwrap+seccomp"))
+    spec = RuntimeSpec(require_sandbox="bwrap+seccomp")
+    runtime = open_runtime(spec.with_folder() if has_files else spec)
 
     @contextlib.contextmanager
     def episode() -> Iterator[Episode]:
@@ -168,6 +169,8 @@ def alone(open_episode: Open) -> Iterator[Open]:
 CONTENDERS: dict[str, Callable[[], contextlib.AbstractContextManager[Open]]] = {
     "ours_persistent": lambda: ours("persistent"),
     "ours_stateless": lambda: ours("stateless"),
+    "ours_persistent_files": lambda: ours("persistent", has_files=True),
+    "ours_stateless_files": lambda: ours("stateless", has_files=True),
     "thread": lambda: alone(thread),
     "ipykernel": lambda: alone(lambda: ipykernel(tools_on_host=False)),
     "ipykernel_host_tools": lambda: alone(lambda: ipykernel(tools_on_host=True)),
