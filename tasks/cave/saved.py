@@ -31,6 +31,8 @@ from carryover.tasks.runtime.state import Progress
 from carryover.tasks.services.whole_files import write_whole
 
 _VERSION = 1
+_FILE = "place"
+"""Kind of a message that puts a file into the scratch folder; no prompt has an entry of it."""
 _DONE: TypeAdapter[Done] = TypeAdapter(Done)
 
 
@@ -53,7 +55,7 @@ class SavedAgent:
             loop_state=loop_state,
             entries=tuple(text.entries),
             question=text.question,
-            inputs=tuple(zip(interpreter.injected, interpreter.bindings, strict=True)),
+            inputs=_inputs_of(interpreter),
             journal=interpreter.journal(has_digests=True),
         )
 
@@ -177,6 +179,17 @@ def bring_about(
     return Restored(differences, tuple(sorted(lost)), tuple(missing), reason, seconds)
 
 
+def _inputs_of(interpreter: Interpreter) -> tuple[tuple[Injected, Binding], ...]:
+    """Return what the host gave: injected objects with their entries, and files."""
+    entries = iter(interpreter.injected)
+    inputs = []
+    for binding in interpreter.bindings:
+        kind, name, *_ = binding.message
+        entry = Injected(name, "variable", "", "") if kind == _FILE else next(entries)
+        inputs.append((entry, binding))
+    return tuple(inputs)
+
+
 def _inject_again(
     entry: Injected,
     binding: Binding,
@@ -187,6 +200,10 @@ def _inject_again(
 ) -> bool:
     """Inject an object again; False for missing functions or live objects."""
     kind = binding.message[0]
+    if kind == _FILE:
+        _, path, size = binding.message
+        interpreter.put(path, bytes(binding.content or b"")[:size])
+        return True
     is_hosts = kind in ("tool", "refer")
     given = functions.get(entry.name) if is_hosts else types.get(entry.name)
     if given is not None and kind == "refer":

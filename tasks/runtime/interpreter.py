@@ -213,7 +213,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """Injected bindings as sent, in the order of `injected`."""
+        """Bindings as sent: those of `injected` in their order, and files."""
         return tuple(self._state.engine.installed)
 
     def retrieve(self, name: str) -> Any:

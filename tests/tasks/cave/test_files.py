@@ -62,3 +62,17 @@ def test_prompt_of_a_study_says_nothing_of_surroundings(open_agent, watched):
     (system, _) = model.requests[0].messages
     assert system.content == system_prompt([], {}, "X")
     assert hashlib.sha256(system.content.encode()).hexdigest()[:16] == "b10455eb97dd04cd"
+
+
+def test_saved_agent_resumes_with_its_files(tmp_path, runtime_with_files):
+    saved = tmp_path / "agent"
+    code = "open('loud.txt', 'w').write(open('word.txt').read().upper())"
+    with Agent(scripted(block(code), "Done."), save_to=saved, name="a", runtime=runtime_with_files) as agent:
+        agent.inject("number", 1)
+        agent.put("word.txt", b"hello")
+        agent.ask("Go.")
+        agent.inject("word", "later")
+    with Agent.resume(saved, scripted(), runtime=runtime_with_files) as resumed:
+        assert resumed.restored is not None
+        assert resumed.restored.is_exact
+        assert (resumed.get("word.txt"), resumed.get("loud.txt")) == (b"hello", b"HELLO")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from carryover.tasks.agent.events import Observed
-from carryover.tasks.cave.examples import long_text, newsroom, ten_lines, town
+from carryover.tasks.cave.examples import live_home, long_text, newsroom, ten_lines, town
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.cave.society import answer_in_turns, hand_over
 from carryover.tasks.runtime.objects import RetrievalError
@@ -79,6 +79,13 @@ def test_example_of_a_newsroom_runs():
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
 def test_example_of_a_long_text_runs_under_both_contracts(contract):
     assert long_text.main(contract) == "It is vermilion."
+
+
+@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+def test_example_of_live_objects_acts_on_those_of_the_host(contract):
+    light, player, said = live_home.main(contract)
+    assert (light.brightness, player.volume, player.is_playing) == (70, 40, True)
+    assert said == "I made it quieter."
 
 
 def test_town_agents_share_weather_and_new_places_at_once():
