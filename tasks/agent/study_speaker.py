@@ -244,7 +244,8 @@ class StudySpeaker(Speaker):
 def contract_in_force(condition: Condition, spec: EpisodeSpec) -> Contract:
     """Return an episode's contract, with the scope of stateless bindings."""
     contract = condition.defined(condition.runtime_contract)
-    if contract.lifetime != "block":
+    has_scope_of_its_own = contract in condition.own_contracts
+    if contract.lifetime != "block" or has_scope_of_its_own:
         return contract
     return contract.model_copy(update={"scope": spec.stateless_scope})
 

@@ -47,7 +47,7 @@ def test_an_undeclared_mixture_is_trained_and_played(prefect_api, tmp_path):
 
 
 @pytest.mark.prefect
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_lifetimes_are_trained_played_and_printed(prefect_api, tmp_path):
     run_flow(tmp_path, "run", "--scale", "laptop_lifetimes", "--parts", "lifetimes-1", *SMALL, server=prefect_api)
     printed = run("tables", "lifetimes", "--home", tmp_path, "--format", "csv")

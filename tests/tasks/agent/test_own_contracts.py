@@ -89,6 +89,14 @@ def test_the_script_lists_again_when_names_have_ended(runtime, contract, period)
     assert lists == [place % period == 0 for place in range(len(lists))]
 
 
+def test_a_contract_of_ones_own_keeps_its_scope(runtime):
+    users = Contract(name="users", lifetime="block", scope="namespace")
+    model = Model(block("import sys\nsys.kept = 1\nx = 1"), block("import sys\nsys.kept\nx"), block("finish()"))
+    recorded = play(runtime, model, condition=make_condition("users", own_contracts=(users,)))
+    assert "name 'x' is not defined" in (recorded.steps[1].error or "")
+    assert '"scope":"namespace"' in (recorded.episode.contract_json or "")
+
+
 def test_a_definition_tells_conditions_of_one_name_apart(runtime):
     model = Model(block("x = 1"), block("x"), block("finish()"))
     kept = make_condition("mine", own_contracts=(Contract(name="mine", lifetime="episode"),))
@@ -98,4 +106,4 @@ def test_a_definition_tells_conditions_of_one_name_apart(runtime):
     assert [step.error_type for step in ours.steps] == [None, None, None]
     assert [step.error_type for step in theirs.steps] == [None, "NameError", None]
     assert ours.episode.episode_id != theirs.episode.episode_id
-    assert '"lifetime":"episode","name":"mine"' in ours.episode.contract_json
+    assert '"lifetime":"episode","name":"mine"' in (ours.episode.contract_json or "")

@@ -8,7 +8,7 @@ from tests.flows.cli.axe_core import AXE
 from tests.flows.cli.calling import run
 from tests.flows.cli.chromium import open_page
 from tests.flows.cli.viewer_server import served
-from tests.tasks.viewer.viewer_home import comparison_rows, hostile_rows, make_viewer_home, scripted_rows
+from tests.tasks.viewer.viewer_home import comparison_rows, hostile_rows, make_viewer_home, played, scripted_rows
 
 pytestmark = pytest.mark.browser
 WIDE = 1280
@@ -79,6 +79,16 @@ def test_a_number_leads_to_the_episodes_behind_it(page, address):
     page.wait("document.querySelector('#episodes').textContent.startsWith('2 episodes')")
     assert text(page, ".list .box [role=cell]:nth-child(2)") == ["P→S", "P→S"]
     assert "condition=P-%3ES" in page.ask("location.hash")
+
+
+def test_the_cells_of_a_contract_of_ones_own_are_shown(page, tmp_path):
+    trained = played("trained", "recent-1", "persistent", "instance-1")
+    ran = played("ran", "persistent", "recent-1", "instance-1")
+    home = make_viewer_home(tmp_path, more=trained + ran)
+    with served(home / "warehouse.duckdb") as address:
+        show(page, f"{address}#/")
+        cells = text(page, ".cell h3")
+    assert {"recent-1→P", "P→recent-1", "P→S"} <= set(cells)
 
 
 def test_filters_narrow_the_list_and_stand_in_the_url(page, address):

@@ -5,7 +5,7 @@ import { link } from "../route";
 
 const SETTING = ["variant", "base", "visibility", "header", "bucket"] as const;
 const ENDED = { finish_reason: "finish_tool,answer" };
-const CONTRACTS = ["persistent", "stateless", "injected", "injected+persistent"];
+const SHIPPED = ["persistent", "stateless", "injected", "injected+persistent"];
 
 /** The trained cells of every setting, rows by contract of training, columns by contract in force. */
 export function Matrices({ cells }: { cells: Cell[] }) {
@@ -30,8 +30,8 @@ export function Matrices({ cells }: { cells: Cell[] }) {
 }
 
 function Matrix({ cells }: { cells: Cell[] }) {
-  const trained = CONTRACTS.filter((name) => cells.some((cell) => cell.train_contract === name));
-  const ran = CONTRACTS.filter((name) => cells.some((cell) => cell.runtime_contract === name));
+  const trained = inOrder(cells.map((cell) => cell.train_contract));
+  const ran = inOrder(cells.map((cell) => cell.runtime_contract));
   const mostTokens = Math.max(...cells.map((cell) => cell.mean_tokens_high ?? cell.mean_tokens ?? 0));
   const find = (train: string, runtime: string) =>
     cells.find((cell) => cell.train_contract === train && cell.runtime_contract === runtime);
@@ -48,6 +48,12 @@ function Matrix({ cells }: { cells: Cell[] }) {
       </div>
     </section>
   );
+}
+
+/** Contracts once each: the shipped ones first, then those of one's own by name. */
+function inOrder(names: (string | null)[]): string[] {
+  const own = names.filter((name): name is string => name !== null && !SHIPPED.includes(name));
+  return [...SHIPPED.filter((name) => names.includes(name)), ...[...new Set(own)].sort()];
 }
 
 function CellCard({ cell, mostTokens }: { cell: Cell; mostTokens: number }) {
