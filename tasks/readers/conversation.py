@@ -8,7 +8,8 @@ from carryover.tasks.readers.outputs import Outcome, read_outcome, text_of_parts
 from carryover.tasks.readers.source_code import FoundCode, ToolCall, code_in_calls, code_in_text
 from carryover.tasks.readers.trace import Block, OpeningMessage, Reply
 
-AGENT_ROLES = ("assistant", "gpt", "model", "agent", "ai", "bot", "chatgpt", "bing", "bard", "function_call")
+_CALLING_ROLE = "function_call"
+AGENT_ROLES = ("assistant", "gpt", "model", "agent", "ai", "bot", "chatgpt", "bing", "bard", _CALLING_ROLE)
 _SYSTEM_ROLES = ("system", "developer")
 _ROLE_KEYS = ("role", "from", "source", "author", "type")
 _TEXT_KEYS = ("content", "value", "text", "message")
@@ -157,11 +158,17 @@ def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
     listed = []
     if isinstance(content, list):
         listed = [part for part in content if _is_of(part, *_CALL_PARTS)]
-    for key in ("tool_calls", "function_call"):
-        held = message.get(key)
+    for held in (message.get("tool_calls"), message.get("function_call"), _called_in_text(message)):
         if held:
             listed += held if isinstance(held, list | tuple) else [held]
     return [read_call(call) for call in listed]
+
+
+def _called_in_text(message: Mapping[str, Any]) -> Any:
+    """Return the calls of a message whose role says that its text is calls."""
+    if role_of(message) != _CALLING_ROLE:
+        return None
+    return _parsed(text_of(message)) or text_of(message)
 
 
 def read_call(call: Any) -> ToolCall:
@@ -203,7 +210,9 @@ def _answers(message: Mapping[str, Any]) -> list[Answer]:
     if answers or role_of(message) not in _ANSWERING_ROLES:
         return answers
     error = message.get("error")
-    held = {"content": text_of(message), "error": error} if error else content
+    held = text_of(message) if content is None else content  # ShareGPT has `value`
+    if error:
+        held = {"content": text_of(message), "error": error}
     return [Answer(str(message.get("tool_call_id") or ""), held)]
 
 

@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -21,7 +20,6 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"
 _ARROW_STREAM = b"\xff\xff\xff\xff"
-_SPACE = re.compile(r"\s*")
 _BATCH_ROWS = 256
 _NO_ZSTANDARD = "Zstandard needs pyarrow; install carryover with pyarrow"
 
@@ -184,7 +182,7 @@ def _json_documents(text: str, file: Any, tally: Tally) -> Iterator[Record]:
     """Yield JSON documents that follow one another, as consoles print spans."""
     decoder = json.JSONDecoder(strict=False)
     number = 0
-    at = _SPACE.match(text).end()
+    at = _next_sign(text, 0)
     while at < len(text):
         number += 1
         place = f"document {number} of {file}"
@@ -194,7 +192,14 @@ def _json_documents(text: str, file: Any, tally: Tally) -> Iterator[Record]:
             tally.skip("not JSON in UTF-8", f"{place}: {error}")
             return
         yield Record(content, place, f"{Path(file.name).stem}-{number}", file)
-        at = _SPACE.match(text, end).end()
+        at = _next_sign(text, end)
+
+
+def _next_sign(text: str, at: int) -> int:
+    """Return the position of the next character that is no space."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
 
 
 def _is_one_json_value(line: bytes) -> bool:

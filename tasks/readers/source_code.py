@@ -52,7 +52,7 @@ _PYTHON_TOOL = re.compile(
     r"python|jupyter|interpreter|notebook|\brepl\b|execut|run_code|run_cell|code_?exec", re.IGNORECASE
 )
 _SHELL_TOOL = re.compile(r"bash|shell|terminal|exec_command|run_command|run_cmd|^exec$", re.IGNORECASE)
-_FILE_KEYS = ("path", "file_path", "filename", "old_str", "new_str", "file_text", "view_range")
+_FILE_KEYS = ("path", "file_path", "filename", "old_str", "new_str", "file_text", "view_range", "notebook_path")
 _ENDING_TOOLS = ("final_answer", "submit", "finish", "complete", "attempt_completion", "task_complete", "done")
 
 

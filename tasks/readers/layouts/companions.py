@@ -16,6 +16,7 @@ _KINDS = (
     {"eval", "plan", "status"},  # header.json of an Inspect log
     {"eval", "plan", "version"},
     {"id", "epoch", "target", "completed"},  # its summaries of samples
+    {"id", "agent", "workspace"},  # base_state.json of OpenHands' SDK
     {"model_name_or_path", "instance_id", "model_patch"},  # predictions of SWE-agent
     {"env_id", "num_examples", "rollouts_per_example"},  # metadata.json of verifiers
     {"env_args", "env_id", "model"},

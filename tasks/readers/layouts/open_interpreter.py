@@ -41,11 +41,12 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 
 def _is_told(message: Mapping[str, Any]) -> bool:
-    """Tell whether a message is no bookkeeping.
+    """Tell whether a message is neither bookkeeping nor a picture.
 
-    The line of code that runs is.
+    The line of code that runs is bookkeeping.
     """
-    return message.get("type") != "console" or message.get("format", "output") == "output"
+    is_line = message.get("type") == "console" and message.get("format", "output") != "output"
+    return not is_line and message.get("type") != "image"
 
 
 def _plain(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ LAYOUT = "events of OpenHands"
 JOINS_RECORDS = True
 JOINS_FILES = True
 """Files of one event each, in a folder, are a trace together."""
-_KINDS = ("MessageEvent", "ActionEvent", "ObservationEvent", "SystemPromptEvent", "AgentErrorEvent")
 
 
 def detect(record: Any) -> bool:
@@ -56,4 +55,5 @@ def _name(records: Sequence[Record]) -> str:
 def _is_event(event: Any) -> bool:
     if not isinstance(event, Mapping):
         return False
-    return event.get("kind") in _KINDS or ("source" in event and ("action" in event or "observation" in event))
+    is_typed = str(event.get("kind")).endswith("Event")
+    return "source" in event and (is_typed or "action" in event or "observation" in event)

@@ -91,6 +91,15 @@ def share_gpt():
     return lines([{"id": "a", "conversations": [*told, {"from": "gpt", "value": ANSWER}]}])
 
 
+def share_gpt_calls():
+    """Turns of LLaMA-Factory: calls and observations with roles of their own."""
+    told: list[Any] = [{"from": "human", "value": QUESTION}]
+    for code, output in BLOCKS:
+        call = {"name": "python", "arguments": {"code": code}}
+        told += [{"from": "function_call", "value": json.dumps(call)}, {"from": "observation", "value": output}]
+    return lines([{"conversations": [*told, {"from": "gpt", "value": ANSWER}]}])
+
+
 def responses():
     items: list[Any] = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": QUESTION}]}]
     for number, (code, output) in enumerate(BLOCKS):
@@ -536,6 +545,7 @@ PYTHON_LAYOUTS = {
     "Anthropic calls": ("a chat data set", lines([{"messages": chat(anthropic_call)}])),
     "Anthropic server calls": ("a chat data set", lines([{"messages": chat(anthropic_server_call)}])),
     "ShareGPT": ("a chat data set", share_gpt()),
+    "ShareGPT calls": ("a chat data set", share_gpt_calls()),
     "bare messages": ("a list of messages", document(chat(openai_call))),
     "Responses": ("items of the Responses API", responses()),
     "Responses chain": ("items of the Responses API", responses_chain()),

@@ -151,6 +151,24 @@ def test_answers_end_a_run(tmp_path):
     assert read(tmp_path, PYTHON_LAYOUTS["smolagents"][1])[0][0].finish_reason == "answer"
 
 
+def test_a_picture_of_a_computer_is_no_output(tmp_path):
+    code = {"role": "assistant", "type": "code", "format": "python", "content": "x = 1"}
+    picture = {"role": "computer", "type": "image", "format": "base64.png", "content": "aGVsbG8="}
+    ((trace,), _) = read(tmp_path, json.dumps([code, picture]).encode())
+    assert trace.blocks[0].output is None
+
+
+def test_bookkeeping_between_event_files_is_no_trace(tmp_path):
+    events = [json.loads(line) for line in SHELL_LAYOUTS["OpenHands typed events"][1].splitlines()]
+    events.insert(2, {"kind": "ConversationStateUpdateEvent", "source": "environment", "key": "agent_status"})
+    for number, event in enumerate(events):
+        (tmp_path / f"event-{number:05d}.json").write_text(json.dumps({"id": number, **event}))
+    (tmp_path / "base_state.json").write_text('{"id": "x", "agent": {}, "workspace": {}}')
+    tally = Tally()
+    (trace,) = read_traces(tmp_path, tally)
+    assert (len(trace.blocks), dict(tally.unread)) == (3, {})
+
+
 def test_a_log_may_begin_with_a_plain_message(tmp_path):
     call = {"type": "function_call", "name": "python", "call_id": "1", "arguments": '{"code": "n = 3"}'}
     items = [{"type": "message", "role": "user", "content": "Go."}, call]

@@ -51,6 +51,7 @@ def called(name, arguments):
         ({"content": "<execute_bash>ls"}, ["ls"]),
         ({"content": "<code>\nx = 1\n</code>\n<code>\ny = 2\n"}, ["x = 1", "y = 2"]),
         ({"content": "Use the <code> tag."}, []),
+        ({"role": "function_call", "content": '[{"name": "python", "arguments": "x = 1"}]'}, ["x = 1"]),
         ({"content": "Inline `x = 1` only."}, []),
         ({"content": None}, []),
     ],
@@ -73,6 +74,8 @@ def test_code_in_every_form_is_read(message, codes):
         ({"content": "```r\nx <- 1\n```"}, ("a block of r",), ()),
         ({"content": "```python\nx = 1"}, ("a block of python without an end",), ()),
         ({"content": "```json\n{}"}, (), ()),
+        ({"role": "function_call", "content": "x"}, ("call of a tool without a name without source code",), ()),
+        (called("NotebookEdit", {"notebook_path": "a.ipynb", "new_source": "x"}), (), ("NotebookEdit",)),
         ({"tool_calls": ["{broken"]}, ("call of a tool without a name without source code",), ()),
     ],
 )
