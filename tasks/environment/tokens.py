@@ -27,6 +27,8 @@ def bridge_ids(tokenizer: "PreTrainedTokenizerBase", observation: str, last_id: 
         {"role": "assistant", "content": _REPLY},
         {"role": "user", "content": observation},
     ]
+    # Behind the mark stands what the template writes after any reply. The reply keeps the tokens that were drawn:
+    # decoded and encoded again, it could have others, and the trainer would score tokens that nobody generated.
     _, _, after = _rendered(tokenizer, messages).partition(_REPLY)
     ids = _encoded(tokenizer, after)
     if ids and ids[0] == last_id == tokenizer.eos_token_id:

@@ -74,11 +74,13 @@ def tokenize(conversations: Sequence[Conversation], tokenizer: "PreTrainedTokeni
     Raise `UserError` where a template's prompts are no prefixes of its text, in characters or in tokens.
     """
     rendered = [render_conversation(tokenizer, each.template_messages()) for each in conversations]
+    # Each conversation as a whole, as a server reads its prompt: parts by themselves could be split into other tokens.
     encoded = tokenizer([each.text for each in rendered], add_special_tokens=False, return_offsets_mapping=True)
     return [_labelled_row(encoded, row, each.replies) for row, each in enumerate(rendered)]
 
 
 def _labelled_row(encoded: "BatchEncoding", row: int, replies: Sequence[RenderedReply]) -> TokenizedRow:
+    # Ids and labels lie side by side, one per token; the loss shifts labels by one and leaves out `IGNORED`.
     ids: list[int] = encoded["input_ids"][row]  # pyright: ignore[reportAssignmentType]
     labels = [IGNORED] * len(ids)
     for reply in replies:

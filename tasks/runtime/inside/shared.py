@@ -101,7 +101,7 @@ class Shared:
                 continue
             address = _address(mapping)
             held.append([address, len(content)])
-            if mapping.inode not in files:
+            if mapping.inode not in files:  # the folder puts its own files back, and their mappings follow
                 _replace(address, content)
         pipes = []
         changed = []
@@ -161,6 +161,7 @@ def _address(mapping: Any) -> int:
 
 def _replace(address: int, content: bytes) -> None:
     """Replace shared memory by new memory with its content."""
+    # At the same address, so that every object which the block made of the mapping goes on working.
     if _libc.mmap(address, len(content), _PROTECTION, _SHARED_ANEW, -1, 0) == address:
         ctypes.memmove(address, content, len(content))
 

@@ -117,6 +117,7 @@ class _Offers:
             raise NodeGoneError("arguments of a call that was not offered")
         _, tool, offered = self._open
         self._open = None
+        # Sealed before it is read: a block that could still write would change arguments that were checked already.
         try:
             offered.memory.seal()
         except OSError as error:
