@@ -1,4 +1,4 @@
-"""What a block prints is its own, whatever prints it; on both backends."""
+"""A block's output is its own, whatever prints it."""
 
 import pytest
 

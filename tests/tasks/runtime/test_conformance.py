@@ -1,4 +1,4 @@
-"""What a block sees and what is observed of it: the same on both backends, under both contracts."""
+"""Names, values and draws of a block: equal on both backends."""
 
 import hashlib
 import random

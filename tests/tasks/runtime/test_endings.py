@@ -1,4 +1,4 @@
-"""How a block ends, as the model is told: tracebacks, deaths, time limits; on both backends."""
+"""How a block ends, on both backends: tracebacks, deaths, time limits."""
 
 import pytest
 
