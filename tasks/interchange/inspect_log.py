@@ -1,10 +1,11 @@
 """Export as logs of Inspect: one JSON log per cell."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from carryover.tasks.interchange.python_tool import TOOL
@@ -18,16 +19,30 @@ _LIMITS = {"max_turns": "message", "max_tokens": "token", "context_length": "con
 
 
 def write_inspect(traces: Iterable[RecordedTrace], folder: Path) -> int:
-    """Write `FOLDER/PLAN/MODEL/CELL.json` per cell and return the number of episodes."""
+    """Write a log per cell, `FOLDER/PLAN/MODEL/TIME_CELL_ID.json`, and return the number of episodes."""
     count = 0
     ordered = sorted(traces, key=lambda trace: (trace.folder, trace.name))
     for cell, found in groupby(ordered, key=lambda trace: trace.folder):
         held = list(found)
-        path = folder / f"{cell}.json"
+        path = folder / PurePosixPath(cell).parent / _file_name(held, cell)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(inspect_log(held, cell)) + "\n", encoding="utf-8")
         count += len(held)
     return count
+
+
+def _file_name(traces: list[RecordedTrace], cell: str) -> str:
+    """Return a name as Inspect gives: it lists no other JSON files, and splits the parts at `_`."""
+    time = _started(traces).astimezone(UTC).strftime("%Y-%m-%dT%H-%M-%S")
+    return f"{time}_{PurePosixPath(cell).name.replace('_', '-')}_{_task_id(cell)}.json"
+
+
+def _task_id(cell: str) -> str:
+    return hashlib.sha256(cell.encode()).hexdigest()[:22]
+
+
+def _started(traces: list[RecordedTrace]) -> datetime:
+    return min(trace.episode.started_at for trace in traces)
 
 
 def inspect_log(traces: list[RecordedTrace], name: str) -> dict[str, Any]:
@@ -35,7 +50,7 @@ def inspect_log(traces: list[RecordedTrace], name: str) -> dict[str, Any]:
     first = traces[0].episode
     samples = [_sample(trace) for trace in traces]
     instances = list(dict.fromkeys(trace.name for trace in traces))
-    started = min(trace.episode.started_at for trace in traces)
+    started = _started(traces)
     usage = _sum_of_usage([sample["model_usage"] for sample in samples])
     return {
         "version": VERSION,
@@ -43,7 +58,7 @@ def inspect_log(traces: list[RecordedTrace], name: str) -> dict[str, Any]:
         "eval": {
             "eval_id": name,
             "run_id": first.run_id,
-            "task_id": name,
+            "task_id": _task_id(name),
             "task": name.rpartition("/")[2],
             "created": _time(started),
             "model": first.model_name,
@@ -57,6 +72,8 @@ def inspect_log(traces: list[RecordedTrace], name: str) -> dict[str, Any]:
                 "declaration": json.loads(first.contract_json),
             },
         },
+        # Inspect's list of logs reads the keys before `samples`, and wants this one.
+        "plan": {"name": "carryover", "steps": []},
         "results": {
             "total_samples": len(samples),
             "completed_samples": len(samples),

@@ -30,7 +30,12 @@ INSPECT = Owner(
     python=f"python{sys.version_info.major}.{sys.version_info.minor}",
     script="""
 import sys
-from inspect_ai.log import read_eval_log
+from pathlib import Path
+from inspect_ai.log import list_eval_logs, read_eval_log
+folders = {str(Path(name).parent) for name in sys.argv[1:]}
+listed = [log.name for folder in folders for log in list_eval_logs(folder)]
+assert len(listed) == len(sys.argv) - 1, f"inspect view lists {listed}"
+assert all(read_eval_log(name, header_only=True).results for name in listed)
 logs = [read_eval_log(name) for name in sys.argv[1:]]
 count = sum(len(log.samples) for log in logs)
 tokens = sum(usage.total_tokens for log in logs for usage in log.stats.model_usage.values())

@@ -1,6 +1,7 @@
 """Logs of Inspect: one per cell, a tool event per block, our sums of tokens."""
 
 import json
+import re
 
 import pytest
 
@@ -17,6 +18,12 @@ def test_a_cell_is_a_log(played, logs):
     assert len(logs) == len({trace.folder for trace in played.traces()}) == 2
     assert {log["eval"]["metadata"]["runtime_contract"] for log in logs} == {"persistent", "stateless"}
     assert {log["version"] for log in logs} == {2}
+
+
+def test_files_are_named_as_inspect_lists_them(logs, tmp_path):
+    names = [path.name for path in tmp_path.rglob("*.json")]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d_[^_]+_[0-9a-f]{22}\.json", name) for name in names)
+    assert sorted(name[:-5].split("_")[2] for name in names) == sorted(log["eval"]["task_id"] for log in logs)
 
 
 def test_each_block_is_a_tool_event_and_a_call(played, logs):

@@ -21,7 +21,7 @@ export function seconds(value: number): string {
 }
 
 /** `P->S` as `P→S`. */
-export const arrow = (condition: string | null) => (condition ?? "").replace("->", "→");
+export const arrow = (condition: string | null) => (condition ?? "").replaceAll("->", "→");
 
 export const words = (name: string | null | undefined) => (name ?? "").replaceAll("_", " ");
 

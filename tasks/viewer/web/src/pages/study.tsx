@@ -3,7 +3,7 @@ import { readFilter, selectRows, sortRows, type Episodes } from "../data/episode
 import { hasEpisodes } from "../data/load";
 import type { Study } from "../data/types";
 import { useEpisodes, useMatching } from "../data/useEpisodes";
-import { count, plural } from "../format";
+import { arrow, count, plural } from "../format";
 import { Filters } from "../parts/filters";
 import { EpisodeList } from "../parts/list";
 import { Matrices, OtherCells } from "../parts/matrix";
@@ -12,7 +12,7 @@ import { replaceQuery } from "../route";
 
 export function StudyPage({ study, query }: { study: Study; query: URLSearchParams }) {
   const { episodes, error } = useEpisodes();
-  const [headline, ...others] = study.findings;
+  const [headline, ...others] = study.findings.map(arrow);
   const isTrained = study.cells.some((cell) => cell.model === "sft");
   useEffect(() => {
     if (query.get("at") === "episodes") document.getElementById("episodes")?.scrollIntoView();

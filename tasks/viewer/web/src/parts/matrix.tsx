@@ -62,7 +62,7 @@ function CellCard({ cell, mostTokens }: { cell: Cell; mostTokens: number }) {
     <article class={`cell ${isAligned ? "aligned" : "mismatched"}`}>
       <header>
         <h3><CellLink cell={cell}>{arrow(cell.condition)}</CellLink></h3>
-        <span>trained {words(cell.train_contract)}, runs {words(cell.runtime_contract)}</span>
+        <span>trained {words(cell.train_contract)},<br />runs {words(cell.runtime_contract)}</span>
       </header>
       <dl>
         <Measure
