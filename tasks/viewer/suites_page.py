@@ -1,4 +1,4 @@
-"""The page of suites: cases with the state that they expect and leave."""
+"""The page of suites: expected and found state of their cases."""
 
 import json
 from collections.abc import Mapping

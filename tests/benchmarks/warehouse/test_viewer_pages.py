@@ -10,8 +10,8 @@ from tests.flows.cli.chromium import Page, open_page
 from tests.flows.cli.viewer_server import served
 
 STEPS = 1_000_000
-GOALS = {"first screen": 1.0, "list": 1.0, "a filter chosen": 1.0, "an SQL condition": 1.0, "an episode": 0.3}
-"""Seconds of the clock; the list comes below the first screen."""
+GOALS = {"first screen": 1.0, "list": None, "a filter chosen": 1.0, "an SQL condition": 1.0, "an episode": 0.3}
+"""Seconds of the clock at most; the list, below the first screen, has no goal."""
 HAS_ROWS = "document.querySelector('.list .box [role=row]') !== null"
 IS_NARROWED = f"document.querySelector('#episodes small') !== null && {HAS_ROWS}"
 
