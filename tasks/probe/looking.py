@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from carryover.tasks.probe.channels import Channel, setup
 from carryover.tasks.probe.protocol import ProbedRuntime
-from carryover.tasks.readers.outputs import missing_name
+from carryover.tasks.readers.outputs import missing_name, read_outcome
 
 Outcome = Literal["kept", "lost", "stale", "unavailable"]
 """`stale`: an older value stands in the state's place."""
@@ -74,8 +74,8 @@ def outcome_of(runtime: ProbedRuntime, channel: Channel, token: int, found: Look
 
 
 def reason(text: str) -> str:
-    """Return a failed look's last line as a reason."""
-    lines = text.strip().splitlines()
+    """Return a failed look's error or last line as a reason."""
+    lines = (read_outcome(text).error or text).strip().splitlines()
     if lines:
         cause = lines[-1].rpartition(" due to: ")[2].strip()
         return cause.partition(". ")[0][:_REASON_CHARACTERS]

@@ -30,7 +30,7 @@ _BLOCK_LINE = re.compile(
     r'(?:File "<[^>\n]*>", line |Cell In ?\[\d+\], line |<cell line: |^-+> ?)(?P<line>\d+)', re.MULTILINE
 )
 _MODULE_LINE = re.compile(r'File "[^"\n]*", line (?P<line>\d+), in <module>')
-_ERROR_KEYS = ("error", "exception", "traceback", "error_code")
+_ERROR_KEYS = ("error", "exception", "traceback", "error_code", "error_message")
 _OUTPUT_KEYS = ("output", "stdout", "logs", "content", "text")
 _EXIT_KEYS = ("return_code", "returncode", "exit_code", "exitCode")
 _OUTCOME_KEYS = {*_ERROR_KEYS, *_OUTPUT_KEYS, *_EXIT_KEYS, "stderr", "result", "outputs"}
@@ -175,6 +175,8 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
 
 def _error_of(held: Mapping[str, Any], output: str, stderr: str) -> str | None:
     """Return the error that an outcome names, prints or flags."""
+    if held.get("error_type") and held.get("error_message"):
+        return f"{held['error_type']}: {held['error_message']}"
     given = next((held[key] for key in _ERROR_KEYS if held.get(key)), None)
     if given is not None:
         return _read_error(given)

@@ -8,6 +8,7 @@ import pytest
 from carryover.tasks.probe.channels import CHANNELS, PROBED
 from carryover.tasks.probe.connectors.own import OwnRuntime
 from carryover.tasks.probe.contract import assert_contract
+from carryover.tasks.probe.looking import reason
 from carryover.tasks.probe.probing import FAILED_BLOCK, probe
 from carryover.tasks.probe.verdict import OUTSIDE, breaches, is_promised
 from carryover.tasks.services.errors import UserError
@@ -69,6 +70,12 @@ def test_fresh_processes_leave_files_and_processes_only():
     head, *found = str(failure.value).splitlines()
     assert head == "CommandRuntime is not stateless:"
     assert {sentence.partition(":")[0] for sentence in found} == OUTSIDE - {"installed package"}
+
+
+def test_the_reason_of_a_failed_look_is_its_error():
+    assert reason('{"status": "error", "error_type": "SyntaxError", "error_message": "no"}') == "SyntaxError: no"
+    assert reason("first\nlast") == "last"
+    assert reason("") == "the runtime printed nothing"
 
 
 def test_an_unavailable_channel_gives_its_reason():

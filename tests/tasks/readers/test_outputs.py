@@ -60,6 +60,7 @@ def test_errors_in_every_wording(text, error):
         ({"logs": {"stdout": ["1\n"], "stderr": [MISSING]}, "error": None}, Outcome(f"1\n\n{MISSING}", MISSING)),
         ({"isError": True, "content": [{"type": "text", "text": "first\nlast"}]},
          Outcome("first\nlast", "ToolError: last")),
+        ({"status": "error", "error_type": "KeyError", "error_message": "'a'"}, Outcome("", "KeyError: 'a'")),
         ({"success": False, "output": ""}, Outcome("", "ToolError: no output")),
         ({"status": "error", "output": "", "ename": "ValueError", "evalue": "3"}, Outcome("", "ValueError: 3")),
         ({"rows": [1]}, Outcome('{"rows": [1]}')),
