@@ -7,11 +7,8 @@ with counted_cells as (
         count(*) filter (finish_category = 'normal') as ended_count,
         count(*) filter (is_solved) as solved_count,
         count(*) filter (has_missing_name) as missing_name_count,
-        count(distinct instance_id) as instance_count,
-        count(distinct training_seed) as seed_count,
         100 * avg(score) as score_pct,
         avg(total_tokens) as mean_tokens,
-        avg(turn_count) as mean_turns,
         100 * avg(cast(has_missing_name as integer)) as missing_name_pct
     from marts.episode_metrics
     where plan_digest = $plan_digest and is_counted

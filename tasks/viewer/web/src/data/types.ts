@@ -16,11 +16,8 @@ export interface Cell {
   ended_count: number;
   solved_count: number;
   missing_name_count: number;
-  instance_count: number;
-  seed_count: number;
   score_pct: number | null;
   mean_tokens: number | null;
-  mean_turns: number | null;
   missing_name_pct: number | null;
   score_pct_low: number | null;
   score_pct_high: number | null;
