@@ -12,6 +12,7 @@ from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRuntimeException
 from carryover.tasks.runtime.objects import Binding, InjectionError
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.syntax import parse_python
 
 SKILL_FILE = "SKILL.md"
 
@@ -43,7 +44,7 @@ class Skill(NamedTuple):
         for file in sorted(self.folder.glob("*.py")):
             source = file.read_text(encoding="utf-8")
             try:
-                functions = [node for node in ast.parse(source, file.name).body if isinstance(node, ast.FunctionDef)]
+                functions = [node for node in parse_python(source).body if isinstance(node, ast.FunctionDef)]
                 for function in functions:
                     if not function.name.startswith("_") and function.name not in known:
                         runtime.idle.install(Binding(("define", function.name, source)), _describe(function))

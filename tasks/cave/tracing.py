@@ -14,6 +14,7 @@ from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.services.environment import describe_environment
 from carryover.tasks.services.source_digest import canonical_json, source_digest
+from carryover.tasks.services.syntax import parse_python
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.vocabulary import Scale
@@ -135,7 +136,7 @@ def agents_source() -> str:
 
 def docstrings(folder: Path) -> list[str | None]:
     """Return a folder's docstrings, which models read where injected."""
-    nodes = (node for file in sorted(folder.rglob("*.py")) for node in ast.walk(ast.parse(file.read_bytes())))
+    nodes = (node for file in sorted(folder.rglob("*.py")) for node in ast.walk(parse_python(file.read_bytes())))
     return [ast.get_docstring(node) for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)]
 
 

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from carryover.tasks.runtime.inside.values.instances import is_library
+from carryover.tasks.services.syntax import parse_python
 
 Import = tuple[str, str, str | None]
 """Name in the source, module, and attribute of that module; without one, the module itself."""
@@ -19,7 +20,7 @@ def imports_of(value: Callable[..., Any] | type, source: str) -> list[Import]:
     """
     module = sys.modules.get(value.__module__)
     scope = getattr(value, "__globals__", None) or (vars(module) if module is not None else {})
-    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(parse_python(source)) if isinstance(node, ast.Name)}
     found = (_import_of(name, scope[name]) for name in sorted(used & scope.keys()))
     return [one for one in found if one is not None]
 
@@ -31,7 +32,7 @@ def missing_names(function: Callable[..., Any], source: str, known: Container[st
         return []
     scope = function.__globals__
     imported = {name for name, _, _ in imports_of(function, source)}
-    used = {node.id for node in _outside_of_annotations(ast.parse(source)) if isinstance(node, ast.Name)}
+    used = {node.id for node in _outside_of_annotations(parse_python(source)) if isinstance(node, ast.Name)}
     missing = set(code.co_freevars)
     missing |= {name for name in used & scope.keys() if name not in imported and name not in known}
     return sorted(missing - {function.__name__})

@@ -1,7 +1,6 @@
 """Objects into and out of the sandbox, as the host handles them."""
 
 import fcntl
-import inspect
 import keyword
 import os
 import textwrap
@@ -15,6 +14,7 @@ from carryover.tasks.runtime.inside.values import transfer
 from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
 from carryover.tasks.runtime.inside.values.portable import MissingTypeError, NotPortableError
 from carryover.tasks.runtime.inside.values.tree import Encoded, Refer, decode, encode
+from carryover.tasks.services.syntax import source_text
 
 _FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _FIXED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
@@ -192,7 +192,7 @@ def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
     Raise `InjectionError` without a source of that name.
     """
     try:
-        source = textwrap.dedent(inspect.getsource(value))
+        source = textwrap.dedent(source_text(value))
     except (OSError, TypeError) as error:
         way_out = "define it in a file" if isinstance(value, type) else 'define it in a file, or pass runs_in="host"'
         raise InjectionError(f"{name}: source unavailable ({error}); {way_out}") from error

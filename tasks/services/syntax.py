@@ -1,10 +1,14 @@
 """Syntax trees, built safely from several threads."""
 
 import ast
+import inspect
 import re
 import threading
 import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+Built = TypeVar("Built")
 ATTEMPTS = 20
 FILENAME = "<block>"
 """File name in warnings about the source, which are suppressed: a model wrote it."""
@@ -26,12 +30,25 @@ def parse_python(source: str | bytes) -> ast.Module:
         if warnings.filters[: len(_FILTERS)] != _FILTERS:
             for category in reversed(_CATEGORIES):
                 warnings.filterwarnings("ignore", category=category, module=FILENAME)
-        for _ in range(ATTEMPTS - 1):
-            try:
-                return ast.parse(source, FILENAME)
-            except SystemError:
-                continue
-        return ast.parse(source, FILENAME)
+        return _tried(lambda: ast.parse(source, FILENAME))
+
+
+def source_text(value: Callable[..., Any] | type) -> str:
+    """Return what `inspect.getsource` does, which for a class parses its file.
+
+    It takes its turn like `parse_python`, and raises what `inspect.getsource` raises.
+    """
+    with _lock:
+        return _tried(lambda: inspect.getsource(value))
+
+
+def _tried(build: Callable[[], Built]) -> Built:
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return build()
+        except SystemError:
+            continue
+    return build()
 
 
 def calls_finish(code: str) -> bool:

@@ -1,7 +1,6 @@
 """The host's side of a case: its world and an arm's functions."""
 
 import contextlib
-import inspect
 import json
 import re
 import textwrap
@@ -14,6 +13,7 @@ from carryover.tasks.cave.suites.case import Call, Case, Expected
 from carryover.tasks.cave.suites.values import Json, as_json, from_json
 from carryover.tasks.runtime.describe import describe
 from carryover.tasks.runtime.inside.tools import ToolRuntimeException
+from carryover.tasks.services.syntax import source_text
 
 READ = "read_variable"
 WRITE = "write_variable"
@@ -171,7 +171,7 @@ def _shortened(value: Json) -> Json:
 
 def source_of(kind: type) -> str:
     """Return a class's source, for arms that are not given the class."""
-    return f"import dataclasses\n\n{textwrap.dedent(inspect.getsource(kind))}"
+    return f"import dataclasses\n\n{textwrap.dedent(source_text(kind))}"
 
 
 def namespaces(dotted: dict[str, str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from carryover.tasks.cave.arms.tokens import count_messages, count_reply
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import STAGE, Call, Case, Expected, GoldenRun, Turn
 from carryover.tasks.cave.suites.values import rebuilding, telling
+from carryover.tasks.services.syntax import parse_python
 from carryover.tasks.traces.vocabulary import ContractName, TokenSource
 
 MODEL_NAME = "oracle"
@@ -177,7 +178,7 @@ def _program(case: Case, turn: Turn, before: dict[str, Any], changed: list[str])
 def _used(turn: Turn, variables: dict[str, Any]) -> list[str]:
     """Return the variables that a golden program reads."""
     read: set[str] = set()
-    for node in ast.walk(ast.parse(turn.golden)):
+    for node in ast.walk(parse_python(turn.golden)):
         match node:
             case ast.Name(id=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Name(id=name)):
                 read.add(name)

@@ -1,10 +1,12 @@
 import ast
+import inspect
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from carryover.tasks.services.syntax import parse_python
+from carryover.tasks.services.syntax import parse_python, source_text
 
 
 def test_many_threads_may_parse_at_once():
@@ -13,6 +15,22 @@ def test_many_threads_may_parse_at_once():
     with ThreadPoolExecutor(8) as pool:
         trees = list(pool.map(parse_python, [source] * 64))
     assert {ast.dump(tree) for tree in trees} == {expected}
+
+
+def test_many_threads_may_ask_for_sources_and_trees_at_once():
+    with ThreadPoolExecutor(8) as pool:
+        sources = [pool.submit(source_text, Path) for _ in range(16)]
+        trees = [pool.submit(parse_python, "x = [(1, {'a': 2})]\n" * 200) for _ in range(64)]
+        assert {source.result() for source in sources} == {inspect.getsource(Path)}
+        assert {len(tree.result().body) for tree in trees} == {200}
+
+
+def test_rooms_build_trees_in_turn_alone():
+    """`ast.parse` of several threads fails in CPython 3.11; the linter and the probe have one thread."""
+    alone = {"lint/linting.py", "probe/looking.py", "services/syntax.py"}
+    folder = Path(__file__).parents[3] / "tasks"
+    parsing = {str(file.relative_to(folder)) for file in folder.rglob("*.py") if "ast.parse(" in file.read_text()}
+    assert parsing == alone
 
 
 def test_what_is_no_python_is_a_syntax_error():
