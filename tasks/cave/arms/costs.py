@@ -62,7 +62,8 @@ def cost_page(rows: pl.DataFrame) -> str:
     for panel in (*_PANELS, _CALLS):
         table = _table(rows, panel)
         if table.height:
-            parts += [f"## {panel.title.capitalize()}", _listed(table, panel), _dearer(table, panel)]
+            title = f"{panel.title[0].upper()}{panel.title[1:]}"
+            parts += [f"## {title}", _listed(table, panel), _dearer(table, panel)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

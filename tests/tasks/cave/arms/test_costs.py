@@ -29,6 +29,7 @@ def test_the_page_lists_tokens_by_arm():
 
 def test_the_page_says_where_injected_objects_cost_more():
     page = cost_page(ROWS)
+    assert "## Tokens of a BFCL task by category\n" in page
     assert "| parallel | 750 | 500 |\n\nHere `persistent_code` costs 1.50 times `json` in 1 of 1 lines." in page
     assert page.count("Here `persistent_code`") == 1
 
