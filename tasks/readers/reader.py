@@ -24,6 +24,7 @@ _LAYOUTS = (
     "openinference",
     "opentelemetry",
     "responses",
+    "gemini",
     "notebook",
     "verifiers",
     "prompt_completion",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from carryover.tasks.readers.trace import Block, Language
+from carryover.tasks.services.syntax import parse_python
 
 _BLOCK = re.compile(
     r"^(?P<indent>[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*)(?P<fence>```+|~~~+)(?P<language>[^\n`]*)\n"
@@ -103,10 +104,30 @@ def _cut_block(rest: str) -> FoundCode:
         return FoundCode()
     language = _language_of_block(found)
     if found["tag"]:
-        return FoundCode((Block(_outdent(found["tagged"]), language="shell" if language == "bash" else "python"),))
+        return _cut_tag(found["tagged"], language)
     if language in (*_PYTHON_TAGS, *_SHELL_TAGS):
         return FoundCode(unread=(f"a block of {language} without an end",))
     return FoundCode()
+
+
+def _cut_tag(tagged: str, language: str) -> FoundCode:
+    """Return what follows a tag, unless it is a sentence about the tag."""
+    code = _outdent(tagged)
+    if language == "bash":
+        return FoundCode((Block(code, language="shell"),))
+    has_own_lines = tagged.lstrip(" \t").startswith("\n")
+    if has_own_lines or _is_python(code):
+        return FoundCode((Block(code),))
+    return FoundCode()
+
+
+def _is_python(text: str) -> bool:
+    """Tell whether a text parses, which a sentence about a tag does not."""
+    try:
+        parse_python(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _block_in_text(found: re.Match[str]) -> Block | None:

@@ -141,6 +141,34 @@ def responses_shell():
     return document({"object": "response", "output": items})
 
 
+def gemini():
+    """A request with function calls, answered by executable code."""
+    contents: list[Any] = [{"role": "user", "parts": [{"text": QUESTION}]}]
+    for code, output in BLOCKS[:1]:
+        called = {"functionCall": {"name": "run_python", "args": {"code": code}}}
+        contents.append({"role": "model", "parts": [{"text": "Private.", "thought": True}, called]})
+        answered = {"functionResponse": {"name": "run_python", "response": {"output": output}}}
+        contents.append({"role": "user", "parts": [answered]})
+    parts: list[Any] = []
+    for code, output in BLOCKS[1:]:
+        outcome = "OUTCOME_FAILED" if "Error" in output else "OUTCOME_OK"
+        parts.append({"executableCode": {"language": "PYTHON", "code": code}})
+        parts.append({"codeExecutionResult": {"outcome": outcome, "output": output}})
+    answer = {"role": "model", "parts": [*parts, {"text": ANSWER}]}
+    return lines([{"contents": contents, "candidates": [{"content": answer}]}])
+
+
+def gemini_in_python():
+    """Bare contents with the names of the Python package."""
+    contents: list[Any] = [{"role": "user", "parts": [{"text": QUESTION}]}]
+    for code, output in BLOCKS:
+        outcome = {"outcome": "OUTCOME_FAILED" if "Error" in output else "OUTCOME_OK", "output": output}
+        parts = [{"executable_code": {"language": "PYTHON", "code": code}, "text": None},
+                 {"code_execution_result": outcome, "text": None}]  # fmt: skip
+        contents.append({"role": "model", "parts": parts})
+    return document([*contents, {"role": "model", "parts": [{"text": ANSWER}]}])
+
+
 def swe_agent():
     steps: list[Any] = [
         {"response": f"Next.\n```\n{command}\n```", "thought": "Next.", "action": command, "observation": output,
@@ -549,6 +577,8 @@ PYTHON_LAYOUTS = {
     "bare messages": ("a list of messages", document(chat(openai_call))),
     "Responses": ("items of the Responses API", responses()),
     "Responses chain": ("items of the Responses API", responses_chain()),
+    "Gemini": ("contents of the Gemini API", gemini()),
+    "Gemini in Python": ("contents of the Gemini API", gemini_in_python()),
     "OpenHands events": ("events of OpenHands", document(openhands_events())),
     "OpenHands output": ("events of OpenHands", lines([{"instance_id": "a", "history": openhands_events()}])),
     "smolagents": ("smolagents' memory", smolagents()),

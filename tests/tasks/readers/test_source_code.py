@@ -50,6 +50,8 @@ def called(name, arguments):
         ({"content": "Go. <execute>x = 1"}, ["x = 1"]),
         ({"content": "<execute_bash>ls"}, ["ls"]),
         ({"content": "<code>\nx = 1\n</code>\n<code>\ny = 2\n"}, ["x = 1", "y = 2"]),
+        ({"content": "Go. <execute>\nx = ("}, ["x = ("]),
+        ({"content": "Put it in an <execute> tag."}, []),
         ({"content": "Use the <code> tag."}, []),
         ({"role": "function_call", "content": '[{"name": "python", "arguments": "x = 1"}]'}, ["x = 1"]),
         ({"content": "Inline `x = 1` only."}, []),
