@@ -106,8 +106,10 @@ def _step(episode_id: str, number: int, code: str, names: dict[str, Any], *, is_
         *name_event_rows(parsed, run_id="run", **place, active_globals_before=before),
     ]
     if FETCH in code:
-        call = {"tool": "list_items", "arguments_json": "{}", "result_json": '"[]"'}
-        rows.append(build_row(ToolCallRow, **place, call=1, **call))
+        listed = {"tool": "list_items", "arguments_json": "{}", "result_json": '"[]"'}
+        inspected = {"tool": "inspect", "arguments_json": '{"item_id": "a"}', "result_json": '"{}"'}
+        rows.append(build_row(ToolCallRow, **place, call=1, **listed))
+        rows.append(build_row(ToolCallRow, **place, call=2, **inspected))
     if is_missing:
         error = {"kind": "interpreter", "error_type": "NameError", "message": MISSING, "is_missing_name": True}
         rows.append(build_row(ErrorRow, **place, turn=number, error_index=0, **error))

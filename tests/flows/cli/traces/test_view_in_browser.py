@@ -138,6 +138,12 @@ def test_every_step_and_every_turn_of_a_pair_has_a_url(page, address):
     assert page.ask("document.querySelector('.turn.current').id") == "left-turn-2"
 
 
+def test_each_turn_tells_the_budget_that_is_left(page, address):
+    show(page, f"{address}#/episode/ps1")
+    left = [fact for fact in text(page, ".turn > header div") if "left" in fact]
+    assert left == [fact for turn in (1, 2, 3) for fact in (f"turns left{10 - turn}", "inspections left4")]
+
+
 def test_the_state_lane_shows_what_became_of_the_name(page, address):
     show(page, f"{address}#/episode/ps1")
     assert text(page, ".lane tbody th") == ["items"]

@@ -29,6 +29,7 @@ export function TurnView({ page, turn, isCurrent, isRaw, lineMarks, prefix = "" 
 function TurnHead({ page, turn }: { page: Episode; turn: Turn }) {
   const { backend, max_turns, max_tokens } = page.episode;
   const spent = page.turns.filter((each) => each.turn <= turn.turn).reduce((sum, each) => sum + tokensOf(each), 0);
+  const inspections = inspectionsLeft(page, turn);
   const time = turn.model_seconds + turn.steps.reduce((sum, step) => sum + step.execution_seconds, 0);
   return (
     <header>
@@ -38,10 +39,20 @@ function TurnHead({ page, turn }: { page: Episode; turn: Turn }) {
         {time > 0 && <div><dt>time</dt><dd>{seconds(time)}</dd></div>}
         {backend !== "imported" && <div><dt>turns left</dt><dd>{count(Math.max(0, max_turns - turn.turn))}</dd></div>}
         {max_tokens !== null && <div><dt>tokens left</dt><dd>{count(Math.max(0, max_tokens - spent))}</dd></div>}
+        {inspections !== null && <div><dt>inspections left</dt><dd>{count(inspections)}</dd></div>}
         {turn.model_finish_reason !== "stop" && turn.model_finish_reason !== "" && <div><dt>reply ended by</dt><dd>{words(turn.model_finish_reason)}</dd></div>}
       </dl>
     </header>
   );
+}
+
+/** What is left of an instance's inspection budget after a turn: an item's first inspection costs one. */
+function inspectionsLeft(page: Episode, turn: Turn): number | null {
+  if (page.episode.inspection_budget === null) return null;
+  const before = page.turns.filter((each) => each.turn <= turn.turn);
+  const calls = before.flatMap((each) => each.steps.flatMap((step) => step.calls));
+  const made = calls.filter((call) => call.tool === "inspect" && call.error_type === null);
+  return page.episode.inspection_budget - new Set(made.map((call) => call.arguments_json)).size;
 }
 
 export const tokensOf = (turn: Turn) => turn.prompt_tokens + turn.completion_tokens;
