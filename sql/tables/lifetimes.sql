@@ -40,6 +40,8 @@ select
     trained.widest_missing_name_episode_pct_low,
     trained.widest_missing_name_episode_pct_high,
     trained.missing_names_per_episode,
+    trained.widest_missing_names_per_episode_low,
+    trained.widest_missing_names_per_episode_high,
     script.missing_names_per_episode as script_missing_names,
     trained.mean_total_tokens,
     trained.widest_mean_total_tokens_low,

@@ -23,7 +23,7 @@ MIXTURE_CAPTION = (
 )
 
 LIFETIMES_CAPTION = (
-    "Lifetimes: tokens, and episodes that miss a name, of models trained where a name outlives its block by 0 "
+    "Lifetimes: tokens and missing names per episode, of models trained where a name outlives its block by 0 "
     "(stateless), 1, 3 or all further blocks (persistent), against its lifetime at run time. Bars are 95 % intervals."
 )
 _LIFETIME_COLOURS = ("#d9722e", "#b59b2c", "#3f9a6b", "#1f6fb2")
@@ -98,7 +98,7 @@ def draw_lifetimes(rows: pl.DataFrame) -> list[Drawing]:
         lifetimes = shown["trained_blocks"].unique(maintain_order=True).to_list()
         panels = (
             Panel("tokens per episode", None, _by_lifetime(shown, lifetimes, "mean_total_tokens")),
-            Panel("episodes that miss a name (%)", None, _by_lifetime(shown, lifetimes, "missing_name_episode_pct")),
+            Panel("missing names per episode", None, _by_lifetime(shown, lifetimes, "missing_names_per_episode")),
         )
         places = shown["played_blocks"].unique(maintain_order=True).to_list()
         svg = _draw(panels, "played_blocks", places, "further blocks that a name outlives at run time")

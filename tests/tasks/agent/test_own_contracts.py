@@ -76,6 +76,14 @@ def test_a_contract_of_ones_own_reaches_the_persistent_score(runtime, contract):
     assert (ours.score, ours.turn_count, ours.finish_reason) == (theirs.score, theirs.turn_count, "finish_tool")
 
 
+def test_injected_objects_serve_a_contract_of_ones_own(runtime):
+    recorded = play_small(runtime, LIVE)
+    assert not [error for error in recorded.errors if not error.is_caught]
+    assert recorded.episode.finish_reason == "finish_tool"
+    assert recorded.episode.score == play_small(runtime, "injected").episode.score
+    assert "seen" in recorded.steps[1].code
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_varied_habits_miss_no_name_under_a_short_lifetime(runtime, seed):
     recorded = play_small(runtime, "recent-1", seed=seed, habits=VARIED)

@@ -49,7 +49,7 @@ def test_mixture_is_drawn_with_and_without_a_declared_contract():
 
 def test_lifetimes_are_drawn_per_visibility_with_a_line_per_model():
     value = {"measured_on": "laptop, not Qwen3-8B"}
-    for column in ("mean_total_tokens", "missing_name_episode_pct"):
+    for column in ("mean_total_tokens", "missing_names_per_episode"):
         value |= {column: 10.0, f"widest_{column}_low": 9.0, f"widest_{column}_high": 11.0}
     lifetimes = ("0", "1", "3", "all")
     places = itertools.product(("declared", "as_trained"), lifetimes, lifetimes)
@@ -58,7 +58,7 @@ def test_lifetimes_are_drawn_per_visibility_with_a_line_per_model():
     )
     declared, as_trained = draw_lifetimes(rows)
     assert (declared.name, as_trained.name) == ("lifetimes_declared", "lifetimes_as_trained")
-    for words in ("tokens per episode", "episodes that miss a name (%)", "trained: 3", "trained: all", ">all<"):
+    for words in ("tokens per episode", "missing names per episode", "trained: 3", "trained: all", ">all<"):
         assert words in declared.svg
     assert as_trained.setting == "Ours: laptop, not Qwen3-8B; visibility as_trained."
 
