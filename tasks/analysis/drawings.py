@@ -24,8 +24,11 @@ def draw_cells(read: Read) -> list[Drawing]:
     drawings = []
     for key, group in read("cells").partition_by(GROUPS, maintain_order=True, as_dict=True).items():
         *names, measured_on = map(str, key)
+        cells = cells_of(group)
+        if not cells:  # contracts of one's own alone
+            continue
         title = f"{describe_setting(**dict(zip(GROUPS, key, strict=True)))} ({measured_on})"
-        drawings.append(Drawing("_".join(["cells", *names]), CELLS_CAPTION, cells_svg(cells_of(group), title)))
+        drawings.append(Drawing("_".join(["cells", *names]), CELLS_CAPTION, cells_svg(cells, title)))
     return drawings
 
 

@@ -45,18 +45,20 @@ def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) 
     """
     settings = query("mechanism")
     cells = query("cells")
-    if settings.is_empty():
+    if cells.is_empty():
         return f"{findings(settings)[0]}\n"
-    setting = settings.row(0, named=True)
+    has_2x2 = not settings.is_empty()
+    setting = (settings if has_2x2 else cells).row(0, named=True)
     own = cells.filter(*(pl.col(column) == setting[column] for column in GROUP_COLUMNS))
     tokens = own.select(pl.col(column).alias(name) for column, name in TOKEN_COLUMNS.items())
     sentences = findings(settings)
-    if setting["no_verdict_reason"] is None:
+    if has_2x2 and setting["no_verdict_reason"] is None:
         sentences += robust_findings(own)
     least, most = WIDTHS
     console = Console(file=StringIO(), width=min(max(width, least), most), highlight=False)
     with console.capture() as capture:
-        console.print(cells_text(cells_of(own), f"{describe_setting(**setting)} ({setting['measured_on']})"))
+        title = f"{describe_setting(**setting)} ({setting['measured_on']})"
+        console.print(cells_text(cells_of(own), title) if has_2x2 else title)
         console.print(f"\n{' '.join(sentences)}\n", markup=False)
         console.print(rich_table("tokens", tokens, title="Tokens per episode"))
         console.print(ELSEWHERE, markup=False)
@@ -69,7 +71,7 @@ def findings(settings: pl.DataFrame) -> list[str]:
     Where the setting bears no verdict, the one sentence says why.
     """
     if settings.is_empty():
-        return ["No trained model has been evaluated."]
+        return ["No model has been trained and evaluated under the persistent and stateless contracts."]
     setting = settings.row(0, named=True)
     if setting["no_verdict_reason"] is not None:
         return [f"No verdict: {setting['no_verdict_reason']}."]

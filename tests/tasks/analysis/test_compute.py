@@ -364,3 +364,21 @@ def test_groups_are_never_compared_with_each_other():
     rows = compute_statistics(frame, plan_digest="plan", run_id="run", spec=SPEC)
     assert {row.variant for row in rows} == {"main", "no_faults"}
     assert len({row.statistic_id for row in rows}) == len(rows)
+
+
+def test_contracts_of_ones_own_are_compared_with_home_and_the_next_lifetime():
+    renamed = pl.col("runtime_contract").replace("stateless", "recent-3")
+    played = episodes().with_columns(renamed, pl.col("train_contract").replace("stateless", "recent-3"))
+    rows = compute_statistics(played, plan_digest="plan", run_id="run", spec=SPEC)
+    found = {
+        (row.comparison_group, row.train_a, row.runtime_a, row.train_b, row.runtime_b): row.estimate
+        for row in rows
+        if (row.analysis, row.metric) == ("ratio", "total_tokens") and row.train_b is not None
+    }
+    assert found == {
+        ("away_from_home", "persistent", "recent-3", "persistent", "persistent"): 3.0,
+        ("away_from_home", "recent-3", "persistent", "recent-3", "recent-3"): 1.0,
+        ("next_lifetime", "persistent", "recent-3", "persistent", "persistent"): 3.0,
+        ("next_lifetime", "recent-3", "recent-3", "recent-3", "persistent"): 1.0,
+        ("next_lifetime_at_home", "recent-3", "recent-3", "persistent", "persistent"): 2.0,
+    }

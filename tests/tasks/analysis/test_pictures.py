@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 import polars as pl
 from rich.console import Console
 
+from carryover.tasks.analysis.drawings import draw_cells
 from carryover.tasks.analysis.pictures import cells_of, cells_svg, cells_text
 
 CELL = {
@@ -67,3 +68,10 @@ def test_the_picture_is_narrow_enough_for_a_telephone():
 def test_tokens_that_nobody_counted_are_unknown():
     uncounted = CELL | {"mean_tokens": None, "mean_tokens_low": None, "mean_tokens_high": None}
     assert "tokens unknown" in texts(cells_svg({"P->P": uncounted}, "title"))
+
+
+def test_contracts_of_ones_own_alone_have_no_2x2():
+    setting = {"variant": "main", "base": "scratch", "visibility": "declared", "header": "names", "bucket": "small"}
+    own = CELL | setting | {"measured_on": "laptop", "condition": "recent-1->recent-3"}
+    tables = {"cells": pl.DataFrame([own], infer_schema_length=None)}
+    assert draw_cells(tables.__getitem__) == []

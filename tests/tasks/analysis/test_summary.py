@@ -26,6 +26,7 @@ SETTING = {
     "script_interaction_ratio": None,
     "no_verdict_reason": None,
 }
+NOTHING = "No model has been trained and evaluated under the persistent and stateless contracts."
 SCRIPTS = {
     "script_p_on_s_token_ratio": 2.12,
     "script_s_on_p_token_ratio": 2.25,
@@ -121,4 +122,14 @@ def test_medians_and_endless_episodes_stand_beside_the_means():
 
 def test_a_study_without_trained_models_says_so():
     empty = pl.DataFrame([SETTING]).clear()
-    assert study_summary(lambda name: empty) == "No trained model has been evaluated.\n"
+    assert study_summary(lambda name: empty) == f"{NOTHING}\n"
+
+
+def test_contracts_of_ones_own_alone_show_their_tokens():
+    own = CELL | {"measured_on": "laptop, not Qwen3-8B", "condition": "recent-1->recent-3", "token_ratio": None}
+    tables = {"mechanism": pl.DataFrame(), "cells": pl.DataFrame([own])}
+    shown = study_summary(tables.__getitem__)
+    assert NOTHING in " ".join(shown.split())
+    assert "recent-1→recent-3" in shown
+    assert "8,927" in shown
+    assert "no episodes" not in shown
