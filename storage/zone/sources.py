@@ -55,14 +55,13 @@ def losing_plans(shares: Sequence[Share]) -> pa.Table:
 
     Two studies that land an episode at the same time do not see each other's; only a reader of both bundles can choose.
     """
-    runs = {
-        (episode.plan_digest, episode.episode_id): share.manifest.run_id
-        for share in shares
-        for lost in [frozenset(share.lost_episode_ids)]
-        for episode in share.manifest.episodes
-        if episode.episode_id in lost
-    }
-    return _text_table(("run_id", "plan_digest", "episode_id"), [(run_id, *lost) for lost, run_id in runs.items()])
+    runs: dict[tuple[str, str], str] = {}
+    for share in shares:
+        lost = frozenset(share.lost_episode_ids)
+        for episode in share.manifest.episodes:
+            if episode.episode_id in lost:
+                runs[episode.plan_digest, episode.episode_id] = share.manifest.run_id
+    return _text_table(("run_id", "plan_digest", "episode_id"), [(run_id, *place) for place, run_id in runs.items()])
 
 
 def _text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> pa.Table:

@@ -150,8 +150,15 @@ class Arms:
 
 def means(aligned: Aligned) -> dict[str, float | None]:
     """Return two arms' means by instance; None if they share none."""
-    a, b = (float(values.mean()) if values.size else None for values in aligned.per_instance())
-    return {"mean_a": a, "mean_b": b}
+    a, b = aligned.per_instance()
+    return {"mean_a": mean_of(a), "mean_b": mean_of(b)}
+
+
+def mean_of(values: Values) -> float | None:
+    """Return a mean; None of nothing."""
+    if values.size:
+        return float(values.mean())
+    return None
 
 
 def arm_table(episodes: pl.DataFrame, metric: str) -> ArmTable:

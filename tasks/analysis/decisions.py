@@ -67,7 +67,8 @@ def two_one_sided_shares(resampled: Values, *, margin: float, alpha: float, draw
     values = np.round(resampled[np.isfinite(resampled)], 9)
     if not values.size:
         return Equivalence(None, None, None, method, "no test: no resample has a value")
-    low, high = (float(end) for end in np.percentile(values, [100 * alpha, 100 * (1 - alpha)]))
+    low = float(np.percentile(values, 100 * alpha))
+    high = float(np.percentile(values, 100 * (1 - alpha)))
     if np.ptp(values) == 0:
         return Equivalence(None, low, high, method, f"no test: the difference is {low:g} in every resample")
     beyond = max(int((values <= -margin).sum()), int((values >= margin).sum()))

@@ -119,10 +119,8 @@ def _plot_costs(row: "list[Axes]", rows: pl.DataFrame, measured_on: str) -> None
         for point in rows.rows(named=True):
             trained, runtime = point["condition"].split("->")
             label = f"{'base' if point['model'] == 'base' else trained}→{runtime}"
-            tokens, score = (
-                (point.get(f"{prefix}{name}_low"), point[f"{prefix}{name}"], point.get(f"{prefix}{name}_high"))
-                for name in ("mean_total_tokens", "score_pct")
-            )
+            tokens = _interval_of(point, f"{prefix}mean_total_tokens")
+            score = _interval_of(point, f"{prefix}score_pct")
             if tokens[1] and score[1] is not None:  # tokens that nobody counted have no place on a logarithmic axis
                 points.append((tokens[1], score[1], label))
                 _mark(axes, label, tokens, score)
@@ -159,6 +157,10 @@ def _name_points(axes: "Axes", points: list[tuple[float, float, str]]) -> None:
 
 _SHAPES = {"P": "o", "S": "s"}
 """Marks by the first letter of a cell; others are triangles."""
+
+
+def _interval_of(point: dict[str, Any], column: str) -> Ends:
+    return point.get(f"{column}_low"), point[column], point.get(f"{column}_high")
 
 
 def _mark(axes: "Axes", label: str, x: Ends, y: Ends) -> None:

@@ -170,7 +170,9 @@ def seed_interval(aligned: Aligned, statistic: MeanStatistic, confidence: float)
     middle = float(scaled.mean())
     reach = float(stats.t.ppf((1 + confidence) / 2, values.size - 1) * stats.sem(scaled))
     ends = np.array([middle, middle - reach, middle + reach])
-    estimate, low, high = (float(end) for end in (np.exp(ends) if is_ratio else ends))
+    if is_ratio:
+        ends = np.exp(ends)
+    estimate, low, high = ends.tolist()
     note = "no spread: all training seeds give the same value" if np.ptp(scaled) == 0 else None
     return Interval(OVER_SEEDS, estimate, low, high, values.size, method, note)
 

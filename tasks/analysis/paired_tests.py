@@ -119,7 +119,9 @@ def mcnemar_row(group: StatisticGroup, arms: Arms, metric: str, comparison: Comp
     pair = arms.align(metric, comparison.a, comparison.b)
     seeds = pair.training_seeds
     first = [row for row, seed in enumerate(seeds) if seed not in seeds[:row]]
-    a, b = (arm[first] for arm in pair.arms)
+    arm_a, arm_b = pair.arms
+    a = arm_a[first]
+    b = arm_b[first]
     test = mcnemar_exact(a, b)
     counted = "its pair"
     if len(first) > 1:

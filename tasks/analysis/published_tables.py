@@ -74,14 +74,14 @@ def printed_cell(file: str, row: dict[str, Any], column: str) -> Cell:
 @cache
 def printed_numbers() -> dict[Cell, str]:
     """Return every printed number of the `PRINTED` files, by cell."""
-    return {
-        printed_cell(file, row, name): row[name]
-        for file in PRINTED
-        for columns in [published_table(file).select(pl.selectors.numeric()).columns]
-        for row in published_table(file, text=True).rows(named=True)
-        for name in columns
-        if row[name] is not None and name not in NOT_PRINTED.get(file, ())
-    }
+    numbers = {}
+    for file in PRINTED:
+        numeric = published_table(file).select(pl.selectors.numeric()).columns
+        columns = [name for name in numeric if name not in NOT_PRINTED.get(file, ())]
+        for row in published_table(file, text=True).rows(named=True):
+            printed = {printed_cell(file, row, name): row[name] for name in columns if row[name] is not None}
+            numbers.update(printed)
+    return numbers
 
 
 def half_last_digit(printed: str) -> float:
@@ -92,7 +92,8 @@ def half_last_digit(printed: str) -> float:
 def row_label(file: str, row: dict[str, Any]) -> str:
     """Return a row's unique label within its `PRINTED` file."""
     if file in COMPARISONS:
-        a, b = (arm_label(row[f"train_{arm}"], row[f"runtime_{arm}"]) for arm in "ab")
+        a = arm_label(row["train_a"], row["runtime_a"])
+        b = arm_label(row["train_b"], row["runtime_b"])
         return f"{a} against {b}, {row['split']}"
     if file in METRICS:
         return f"{row['metric'].replace('_', ' ')} ({row['unit']})"

@@ -102,8 +102,9 @@ class Sheet(NamedTuple):
         return max(1, len(widths) - 1)
 
     def _columns(self, kept: Sequence[int]) -> "Sheet":
-        header, *rows = (tuple(row[column] for column in kept) for row in (self.header, *self.rows))
-        return Sheet(self.caption, header, tuple(rows))
+        header = tuple(self.header[column] for column in kept)
+        rows = tuple(tuple(row[column] for column in kept) for row in self.rows)
+        return Sheet(self.caption, header, rows)
 
 
 def _longest_word(cell: str) -> int:
@@ -315,8 +316,12 @@ def _markdown(sheet: Sheet) -> str:
     return lines
 
 
+def _latex_row(row: Sequence[str]) -> str:
+    return " & ".join(map(_latex_text, row)) + r" \\"
+
+
 def _latex(name: str, title: str, sheet: Sheet) -> str:
-    header, *body = (" & ".join(map(_latex_text, row)) + r" \\" for row in (sheet.header, *sheet.rows))
+    body = map(_latex_row, sheet.rows)
     columns = "".join("r" if is_number else "l" for is_number in sheet.number_columns())
     return "\n".join(
         [
@@ -324,7 +329,7 @@ def _latex(name: str, title: str, sheet: Sheet) -> str:
             rf"\caption{{{_latex_text('; '.join(part for part in (title, sheet.caption) if part))}}}",
             rf"\label{{tab:{name}}}",
             rf"\begin{{tabular}}{{{columns}}}",
-            *(r"\hline", header, r"\hline", *body, r"\hline"),
+            *(r"\hline", _latex_row(sheet.header), r"\hline", *body, r"\hline"),
             r"\end{tabular}",
             r"\end{table}",
         ]

@@ -100,7 +100,9 @@ def _cost_of_a_runtime(setting: Row) -> str:
 
 
 def _ratios(setting: Row) -> str:
-    p_on_s, s_on_p, s_on_s = (setting[f"{cell}_token_ratio"] for cell in ("p_on_s", "s_on_p", "s_on_s"))
+    p_on_s = setting["p_on_s_token_ratio"]
+    s_on_p = setting["s_on_p_token_ratio"]
+    s_on_s = setting["s_on_s_token_ratio"]
     return f"Beside P→P's tokens, P→S costs {p_on_s:.2f} times, S→P {s_on_p:.2f} and S→S {s_on_s:.2f}."
 
 
@@ -108,8 +110,9 @@ def _script_control(setting: Row) -> str:
     """Return what scripts do without a model, or nothing."""
     if setting["script_interaction_ratio"] is None:
         return ""
-    cells = ("p_on_s", "s_on_p", "s_on_s")
-    p_on_s, s_on_p, s_on_s = (setting[f"script_{cell}_token_ratio"] for cell in cells)
+    p_on_s = setting["script_p_on_s_token_ratio"]
+    s_on_p = setting["script_s_on_p_token_ratio"]
+    s_on_s = setting["script_s_on_s_token_ratio"]
     return (
         f"The scripts that wrote the traces give {p_on_s:.2f}, {s_on_p:.2f} and {s_on_s:.2f} without any model, and a "
         f"ratio of ratios of {setting['script_interaction_ratio']:.2f}: its size is theirs."

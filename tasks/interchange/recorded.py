@@ -85,10 +85,8 @@ def recorded_traces(
 
     `instances` give task ids and reference values.
     """
-    turns_of, steps_of = (
-        lazy(frame).sort(order).collect().rows_by_key("episode_id", named=True, include_key=True)
-        for frame, order in ((turns, "turn"), (steps, "step"))
-    )
+    turns_of = lazy(turns).sort("turn").collect().rows_by_key("episode_id", named=True, include_key=True)
+    steps_of = lazy(steps).sort("step").collect().rows_by_key("episode_id", named=True, include_key=True)
     known = [] if instances is None else lazy(instances).unique("instance_id").collect().iter_rows(named=True)
     instance_of = {values["instance_id"]: InstanceRow.model_validate(values) for values in known}
     for values in lazy(episodes).sort("episode_id").collect().iter_rows(named=True):

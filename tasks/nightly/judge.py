@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from carryover.tasks.analysis.alignment import align, arm_table
+from carryover.tasks.analysis.alignment import align, arm_table, mean_of
 from carryover.tasks.analysis.decisions import holm
 from carryover.tasks.analysis.intervals import bootstrap_intervals, ratio
 from carryover.tasks.analysis.paired_tests import signed_rank
@@ -148,14 +148,14 @@ def _measure_change(ended: pl.DataFrame, baseline: pl.DataFrame, statistics: Sta
     """Return means, paired tests and the interval of the token ratio."""
     scores = align([arm_table(side, "score") for side in (ended, baseline)])
     tokens = align([arm_table(side, "total_tokens") for side in (ended, baseline)])
-    mean, baseline_mean = (float(side.mean()) if side.size else None for side in scores.per_instance())
-    score_test = signed_rank(np.subtract(*scores.per_instance()))
+    score, baseline_score = scores.per_instance()
+    score_test = signed_rank(np.subtract(score, baseline_score))
     token_test = signed_rank(np.subtract(*tokens.per_instance()))
     intervals = bootstrap_intervals(tokens, ratio, statistics)
     interval = next((one for one in reversed(intervals) if one.low is not None), intervals[0])
     return {
-        "mean_score": mean,
-        "baseline_mean_score": baseline_mean,
+        "mean_score": mean_of(score),
+        "baseline_mean_score": mean_of(baseline_score),
         "score_p_value": score_test.p_value,
         "token_p_value": token_test.p_value,
         "token_ratio": interval.estimate,

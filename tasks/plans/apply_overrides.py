@@ -144,12 +144,7 @@ def _changed_part(part: StudyPart, overrides: Overrides) -> StudyPart:
         dataset=_with(part.dataset, **dataset),
         training=_changed_training(part.training, overrides),
         training_seeds=overrides.training_seeds,
-        evaluations=tuple(
-            varied
-            for evaluation in part.evaluations
-            for capped in _vary(part, evaluation, "tool_call_cap", "cap", overrides.tool_call_caps)
-            for varied in _vary(part, capped, "stateless_scope", "scope", overrides.stateless_scopes)
-        ),
+        evaluations=_varied(part, overrides),
     )
     _check_scripted(changed)
     if overrides.context_tokens is None:
@@ -242,6 +237,15 @@ def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingS
 def _served_rank(rank: int) -> int:
     """Return vLLM's smallest rank for adapters of `rank`."""
     return next((each for each in SERVED_RANKS if each >= rank), SERVED_RANKS[-1])
+
+
+def _varied(part: StudyPart, overrides: Overrides) -> tuple[EvaluationSpec, ...]:
+    """Return the evaluations under every level of both factors."""
+    varied: list[EvaluationSpec] = []
+    for evaluation in part.evaluations:
+        for capped in _vary(part, evaluation, "tool_call_cap", "cap", overrides.tool_call_caps):
+            varied += _vary(part, capped, "stateless_scope", "scope", overrides.stateless_scopes)
+    return tuple(varied)
 
 
 def _vary(

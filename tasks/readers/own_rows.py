@@ -1,6 +1,9 @@
 """Traces of our own episodes, from the rows of the warehouse."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
 
 from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
 from carryover.tasks.traces.frames import Frame, lazy
@@ -15,15 +18,10 @@ def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Trac
     The declared contract is the one that the model was shown.
     """
     chosen = lazy(episodes).select("episode_id", "shown_contract").sort("episode_id").collect()
-    declared, ran = (
-        lazy(frame)
-        .join(chosen.lazy(), on="episode_id", how="semi")
-        .sort(order)
-        .select("episode_id", "turn", *columns)
-        .collect()
-        .rows_by_key("episode_id", named=True)
-        for frame, order, columns in ((turns, "turn", _TURN_COLUMNS), (steps, "step", _STEP_COLUMNS))
-    )
+    kept_turns = lazy(turns).join(chosen.lazy(), on="episode_id", how="semi").sort("turn")
+    kept_steps = lazy(steps).join(chosen.lazy(), on="episode_id", how="semi").sort("step")
+    declared = _by_episode(kept_turns, _TURN_COLUMNS)
+    ran = _by_episode(kept_steps, _STEP_COLUMNS)
     for episode_id, contract in chosen.rows():
         blocks: dict[int, list[Block]] = {}
         for row in ran.get(episode_id, ()):
@@ -37,3 +35,7 @@ def traces_of_rows(episodes: Frame, turns: Frame, steps: Frame) -> Iterator[Trac
         yield Trace(
             trace_id=episode_id, replies=replies, declared_contract=contract_name(contract), layout="our warehouse"
         )
+
+
+def _by_episode(rows: pl.LazyFrame, columns: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    return rows.select("episode_id", "turn", *columns).collect().rows_by_key("episode_id", named=True)

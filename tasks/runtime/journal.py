@@ -93,7 +93,8 @@ class Ran:
             for field, old, new in zip(BlockObservation._fields, self.observed, replayed, strict=True)
             if old != new
         ]
-        calls, calls_again = (f"[{', '.join(each)}]" for each in ([reply.request for reply in self.replies], asked))
+        calls = f"[{', '.join(reply.request for reply in self.replies)}]"
+        calls_again = f"[{', '.join(asked)}]"
         if calls != calls_again:
             found.append(Difference(step, "tool_calls", calls, calls_again))
         return found

@@ -246,5 +246,6 @@ def find_intervals(spec: TrainingSpec, step_count: int) -> Intervals:
     longest = math.ceil(step_count / 4)
     between = max(1, min(spec.evaluation_steps, step_count // 10))
     logging = min(spec.logging_steps, between if spec.validation_share else longest)
-    saving, validation = (steps // logging * logging for steps in (min(spec.save_steps, longest), between))
+    saving = min(spec.save_steps, longest) // logging * logging
+    validation = between // logging * logging
     return Intervals(logging, saving, max(logging, validation))

@@ -27,7 +27,8 @@ def export_episodes(warehouse: Warehouse, folder: Path, format_name: ExportForma
     if chosen.is_empty():
         raise UserError(f"no episode matches {where!r}; use columns of the table episodes")
     ids = chosen.lazy().select("episode_id")
-    turns, steps = (warehouse.scan(table).join(ids, on="episode_id", how="semi") for table in ("turns", "steps"))
+    turns = warehouse.scan("turns").join(ids, on="episode_id", how="semi")
+    steps = warehouse.scan("steps").join(ids, on="episode_id", how="semi")
     return export_traces(recorded_traces(chosen, turns, steps, warehouse.scan("instances")), folder, format_name)
 
 

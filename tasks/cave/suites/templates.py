@@ -21,7 +21,8 @@ def read_draws(suite: str, section: str, values: Values) -> list[Draw]:
 
 def _fill(template: list[str], values: Values, random_source: random.Random, _world: World) -> Turn:
     drawn = values(random_source)
-    question, golden, *fetch = (Template(text).substitute(drawn) for text in template)
+    texts = [Template(text).substitute(drawn) for text in template]
+    question, golden, *fetch = texts
     return Turn(question, golden, "".join(fetch))
 
 

@@ -36,7 +36,8 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
         yield chat_trace({}, messages_of_items(items), shared_name(records))
         return
     for chain in _chains(records):
-        items = [item for record in chain for listed in reversed(_lists(record.content)) for item in listed]
+        lists = [listed for record in chain for listed in reversed(_lists(record.content))]
+        items = [item for listed in lists for item in listed]
         yield chat_trace(chain[0].content, messages_of_items(items), chain[0].name)
 
 
