@@ -13,6 +13,7 @@ from carryover.flows.gpu_pool import gpu_pool_lacks, train_on_gpu_pool
 from carryover.flows.key_blocks import load_keys
 from carryover.flows.prefect_flow import flow
 from carryover.flows.prepare_training import prepare_training
+from carryover.flows.reinforce_models import reinforce_models
 from carryover.flows.train_models import train_models
 from carryover.storage.warehouse.merger import merge
 from carryover.tasks.analyse import merge_landing
@@ -135,6 +136,8 @@ def _play(plan: StudyPlan, limits: Limits, train_on: TrainOn) -> None:
             _hand_training_over(run)
         else:
             train_models(limits=limits, run_id=run.run_id)
+        if any(part.reinforcement is not None for part in plan.parts):
+            reinforce_models(limits=limits, run_id=run.run_id)
         for stage in (evaluate_models, analyse_study):
             stage(limits=limits, run_id=run.run_id)
     merge_landing(run)  # the run's own end

@@ -16,6 +16,7 @@ from carryover.tasks.plans.models import (
     ChosenCells,
     StudyModel,
     model_name,
+    reinforcement_name,
     served_models,
     training_name,
 )
@@ -41,7 +42,10 @@ def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Study
     """
     models = [_base_model(run, part, tokenizer)]
     for seed, contract in product(part.training_seeds, part.teacher.contracts):
-        folder = find_trained(run, training_name(part, contract, seed)).path
+        if part.reinforcement is None:
+            folder = find_trained(run, training_name(part, contract, seed)).path
+        else:
+            folder = find_trained(run, reinforcement_name(part, contract, seed), Stage.REINFORCEMENT).path
         card = load_for_runtime(folder, contract)
         model = StudyModel(
             name=model_name(contract, seed),

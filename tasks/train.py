@@ -161,14 +161,15 @@ def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -
     note_stage(run, Stage.TRAINING, training.name, training.identity, trained)
 
 
-def find_trained(run: Run, name: str) -> TrainedFolder:
-    """Return a plan's model by the name of its training.
+def find_trained(run: Run, name: str, stage: Stage = Stage.TRAINING) -> TrainedFolder:
+    """Return a plan's model by the name of its training, or of its reinforcement.
 
     Raise `UserError` if it is not trained yet.
     """
-    noted = stage_result(run, Stage.TRAINING, name)
+    noted = stage_result(run, stage, name)
     if noted is None:
-        raise UserError(f"plan {run.plan.name} has no trained model {name}; run `carryover stage train-models` first")
+        verb = "reinforce" if stage is Stage.REINFORCEMENT else "train"
+        raise UserError(f"plan {run.plan.name} has no trained model {name}; run `carryover stage {verb}-models` first")
     trained = TrainedFolder.model_validate_json(noted)
     return trained.model_copy(update={"path": open_folder(run.folders, trained)})
 

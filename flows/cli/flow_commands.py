@@ -78,6 +78,14 @@ def train(context: typer.Context) -> None:
     start_flow(context, train_models)
 
 
+@stages.command("reinforce-models", context_settings=PASSED_ON)
+def reinforce(context: typer.Context) -> None:
+    """Reinforce the trained models by GRPO, in the runtimes that the plan names."""
+    from carryover.flows.reinforce_models import reinforce_models
+
+    start_flow(context, reinforce_models)
+
+
 @stages.command("evaluate-models", context_settings=PASSED_ON)
 def evaluate(context: typer.Context) -> None:
     """Evaluate every model under both contracts."""

@@ -126,6 +126,11 @@ class BlockEnvironment:
             return 0.0
         return self._family.environment.score().score
 
+    def stop(self) -> None:
+        """End the episode as it stands; its score and its rows stay."""
+        if self._played is not None:
+            self._played.end()
+
     @property
     def is_over(self) -> bool:
         """Whether the episode has ended, or none has begun."""

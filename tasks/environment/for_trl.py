@@ -124,9 +124,17 @@ class TokenEpisode(NamedTuple):
 
 
 def play_tokens(
-    environment: BlockEnvironment, seed: int, tokenizer: "PreTrainedTokenizerBase", generate: Generate
+    environment: BlockEnvironment,
+    seed: int,
+    tokenizer: "PreTrainedTokenizerBase",
+    generate: Generate,
+    *,
+    max_tokens: int | None = None,
 ) -> TokenEpisode:
-    """Play an episode token-in, token-out: no reply is tokenized again."""
+    """Play an episode token-in, token-out: no reply is tokenized again.
+
+    A conversation of `max_tokens` or more ends the episode as it stands.
+    """
     prompt = prompt_ids(tokenizer, environment.reset(seed=seed))
     completion: list[int] = []
     log_probabilities: list[float] = []
@@ -141,6 +149,9 @@ def play_tokens(
         if step.is_over or step.observation is None:
             return TokenEpisode(prompt, completion, log_probabilities, mask, environment.get_reward())
         between = bridge_ids(tokenizer, step.observation, last_id=completion[-1] if completion else None)
+        if max_tokens is not None and len(prompt) + len(completion) + len(between) >= max_tokens:
+            environment.stop()
+            return TokenEpisode(prompt, completion, log_probabilities, mask, environment.get_reward())
         completion += between
         log_probabilities += [0.0] * len(between)
         mask += [0] * len(between)

@@ -11,6 +11,7 @@ from carryover.tasks.agent.episode_spec import PromptSet
 from carryover.tasks.analysis.published_tables import published_table
 from carryover.tasks.plans.models import cells, script_conditions
 from carryover.tasks.plans.study_plan import EvaluationSpec, OwnBaseSpec, StudyPart, StudyPlan
+from carryover.tasks.reinforcement.reinforcement_spec import ReinforcementSpec
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.limits import Prices, Spent
@@ -145,6 +146,8 @@ def _part_rows(
         named = f"{stage}: training, {contract}"
         row = _training_row(named, plan.scale, part.training, shape, arm, seeds=len(seeds))
         yield (part.variant, part.base, contract, seeds), row
+    for contract in part.teacher.contracts if part.reinforcement else ():
+        yield (part.name, contract), _reinforcement_row(stage, part, part.reinforcement, contract)
     for place, row in enumerate(_cell_rows(plan, part, title, prices, concurrency)):
         yield (part.name, place), row
 
@@ -159,6 +162,15 @@ def _teacher_row(stage: str, part: StudyPart, contract: str, prices: Prices) -> 
         total = _published("table_1", metric="avg_total_tokens_per_episode")[known]
         mean = _published_mean("easy", known, known, total)
     return _row(f"{stage}: teacher, {contract}", part.train_instances.count, mean, prices, pace)
+
+
+def _reinforcement_row(stage: str, part: StudyPart, spec: ReinforcementSpec, contract: str) -> StageEstimate:
+    """Return a contract's reinforcements, as if none ended early; an update costs what playing its episodes does."""
+    runtime = part.reinforced_under(contract)
+    mean = LAPTOP_MEANS[(measured_as(part, contract), measured_as(part, runtime))]
+    count = spec.most_updates * spec.episodes_per_update * len(part.training_seeds)
+    played = mean._replace(seconds=2 * mean.seconds)
+    return _row(f"{stage}: GRPO, {contract} in {runtime}", count, played, Prices(), LAPTOP_CORES)
 
 
 def measured_as(part: StudyPart, contract: str) -> str:

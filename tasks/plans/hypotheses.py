@@ -99,6 +99,8 @@ class Protocol(FrozenModel):
     """Seeds of the studies of the teacher's batch, of the mixture and of lifetimes, for each dose."""
     dose_instances_per_cell: int
     """Instances of each of their cells."""
+    reinforced_seeds: tuple[int, ...]
+    """Seeds of the study of reinforcement."""
     shuffled_seeds: tuple[int, ...]
     """Seeds of the control of shuffled labels, each with halves of its own."""
     confidence: float

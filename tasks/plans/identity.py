@@ -18,6 +18,7 @@ class Stage(StrEnum):
     TRACES = "traces"
     DATA = "data"
     TRAINING = "training"
+    REINFORCEMENT = "reinforcement"
     EVALUATION = "evaluation"
     ANALYSIS = "analysis"
 
@@ -33,6 +34,7 @@ SOURCES: dict[Stage, tuple[str, ...]] = {
     Stage.TRACES: ("carryover.tasks.collect", *HARNESS),
     Stage.DATA: ("carryover.tasks.prepare", "carryover.tasks.stages.training_data"),
     Stage.TRAINING: ("carryover.tasks.train",),
+    Stage.REINFORCEMENT: ("carryover.tasks.reinforce", *HARNESS),
     Stage.EVALUATION: (
         "carryover.tasks.collect",
         *HARNESS,
@@ -59,6 +61,7 @@ PACKAGES: dict[Stage, tuple[str, ...]] = {
     Stage.TRACES: ("tokenizers",),
     Stage.DATA: ("polars", "tokenizers", "transformers"),
     Stage.TRAINING: (*_MODELS, "accelerate", "bitsandbytes", "datasets", "trl"),
+    Stage.REINFORCEMENT: (*_MODELS, "accelerate", "datasets", "trl"),
     Stage.EVALUATION: (*_MODELS, "vllm"),
     Stage.ANALYSIS: ("duckdb", "numpy", "polars", "scipy"),
 }

@@ -78,6 +78,11 @@ def training_name(part: StudyPart, contract: str | None, seed: int) -> str:
     return f"{part.variant}-{part.base}-{'base' if contract is None else contract}-{seed}"
 
 
+def reinforcement_name(part: StudyPart, contract: str, seed: int) -> str:
+    """Return a reinforcement's name."""
+    return f"{part.name}-{part.base}-{contract}-{seed}"
+
+
 def served_models(models: Sequence[StudyModel]) -> ServedModels:
     """Return the models for a server, with exactly one base.
 

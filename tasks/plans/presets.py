@@ -16,8 +16,10 @@ from carryover.tasks.plans.laptop_full import (
     laptop_part,
 )
 from carryover.tasks.plans.pretrained import EPISODE_TOKENS, pretrained_part, serving_on
+from carryover.tasks.plans.reinforced import reinforced_parts, rl_parts
 from carryover.tasks.plans.seeds import EVALUATION_SEEDS
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.reinforcement.reinforcement_spec import REINFORCEMENT
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING
@@ -25,7 +27,7 @@ from carryover.tasks.traces.vocabulary import Scale
 
 PlanName = Literal[
     "smoke", "smoke_injected", "laptop", "laptop_full", "laptop_injected", "laptop_injected_control",
-    "laptop_batches", "laptop_mixture", "laptop_lifetimes",
+    "laptop_batches", "laptop_mixture", "laptop_lifetimes", "laptop_rl", "smoke_rl",
     "pretrained", "paper", "paper_injected",
 ]  # fmt: skip
 DEFAULT_PLAN: PlanName = "laptop"
@@ -79,6 +81,8 @@ _PARTS: dict[PlanName, tuple[Scale, Callable[[], Iterable[StudyPart]]]] = {
     "laptop_batches": ("laptop", batch_parts),
     "laptop_mixture": ("laptop", mixture_parts),
     "laptop_lifetimes": ("laptop", lifetime_parts),
+    "laptop_rl": ("laptop", rl_parts),
+    "smoke_rl": ("smoke", lambda: reinforced_parts(_smoke_part(), REINFORCEMENT["smoke"])),
     "pretrained": ("pretrained", lambda: [pretrained_part()]),
     "paper": ("paper", lambda: [_paper_part()]),
     "paper_injected": ("paper", lambda: [all_contracts(_paper_part())]),

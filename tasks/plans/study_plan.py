@@ -11,6 +11,7 @@ from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
+from carryover.tasks.reinforcement.reinforcement_spec import ReinforcementSpec
 from carryover.tasks.runtime.contract import Contract, named_contract
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.frozen_model import FrozenModel
@@ -160,6 +161,10 @@ class StudyPart(FrozenModel):
     """Definitions of contracts that a name does not describe; none is excluded from the dump, so that digests stay
     stable."""
 
+    reinforcement: ReinforcementSpec | None = Field(default=None, exclude_if=lambda spec: spec is None)
+    """GRPO of the trained models, before they are evaluated; None is excluded from the dump, so that digests stay
+    stable."""
+
     @model_validator(mode="after")
     def _contracts_are_known(self) -> Self:
         for name in self.contract_names():
@@ -171,6 +176,8 @@ class StudyPart(FrozenModel):
 
     @model_validator(mode="after")
     def _fields_fit_together(self) -> Self:
+        if self.reinforcement is not None and (len(self.teacher.contracts) != 2 or self.base != "scratch"):
+            raise ValueError(f"part {self.name!r}: a reinforcement takes the whole models of two contracts")
         if (self.base in ("common", "both")) != (self.own_base is not None):
             raise ValueError(f"part {self.name!r} of base {self.base!r}: common and both need own_base, others none")
         if len(set(self.training_seeds)) < len(self.training_seeds):
@@ -188,6 +195,14 @@ class StudyPart(FrozenModel):
         """Yield the variants that the part's episodes land under, the teacher's first."""
         yield self.variant
         yield from (evaluation.variant for evaluation in self.evaluations if evaluation.variant is not None)
+
+    def reinforced_under(self, contract: str) -> str:
+        """Return the contract under which a contract's model is reinforced."""
+        assert self.reinforcement is not None
+        if self.reinforcement.runtime == "own":
+            return contract
+        (other,) = (name for name in self.teacher.contracts if name != contract)
+        return other
 
     def contract_names(self) -> list[str]:
         """Return the contracts of training and evaluation, once each."""

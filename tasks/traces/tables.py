@@ -4,6 +4,7 @@ from carryover.tasks.traces.result_rows import CaveTurnRow, CheckResultRow, Clai
 from carryover.tasks.traces.rows import EPISODE_TABLES, InstanceRow, ItemRow, Row
 from carryover.tasks.traces.study_rows import PlanStageRow, ReusedEpisodeRow, RunEndRow, RunRow
 from carryover.tasks.traces.training_rows import (
+    PolicyUpdateRow,
     TraceVerdictRow,
     TrainingExampleRow,
     TrainingMetricRow,
@@ -17,6 +18,7 @@ TABLES: dict[str, type[Row]] = {
         *(RunRow, RunEndRow, PlanStageRow, ReusedEpisodeRow),
         *(InstanceRow, ItemRow),
         *(TraceVerdictRow, TrainingExampleRow, TrainingOverlapRow, TrainingRunRow, TrainingMetricRow),
+        PolicyUpdateRow,
         *(CheckResultRow, StatisticRow, NightVerdictRow, ClaimRow, CaveTurnRow),
         *EPISODE_TABLES,
     )

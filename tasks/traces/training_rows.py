@@ -112,6 +112,36 @@ class TrainingRunRow(Row, table="training_runs", key=("training_run_id",), lates
     started_at: datetime
 
 
+class PolicyUpdateRow(Row, table="policy_updates", key=("reinforcement_id", "policy_update"), latest_wins=True):
+    """An update of a reinforcement: the episodes that it learned from, played with the weights before it."""
+
+    reinforcement_id: str
+    """Folder of the reinforced model."""
+    train_contract: str
+    """Contract of the traces that the model was trained on before."""
+    runtime_contract: str
+    """Contract of the runtime that it is reinforced in."""
+    training_seed: int
+    policy_update: int
+    """From 1."""
+    episode_count: int
+    missed_share: float
+    """Episodes with a block that met a missing name."""
+    unfinished_share: float
+    """Episodes that did not end by the finishing tool."""
+    mean_score: float
+    mean_reward: float
+    """Score less the price of the replies: what the update learned from."""
+    mean_reply_count: float
+    """Replies per episode."""
+    mean_completion_tokens: float
+    """Tokens that the model wrote, per episode."""
+    mean_tokens: float
+    """Tokens of the conversation, per episode."""
+    wall_seconds: float
+    """Of playing the episodes."""
+
+
 class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "optimizer_step"), latest_wins=True):
     """A logging step of a fine-tuning."""
 

@@ -11,7 +11,7 @@ from carryover.tasks.services import environment, source_digest
 from carryover.tasks.stages.training_data import gate_and_land
 
 COLLECTING = {"traces", "evaluation"}
-PLAYING = {"tokenizer", *COLLECTING}
+PLAYING = {"tokenizer", "reinforcement", *COLLECTING}
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,7 @@ UNUSED = "\n\ndef unused():\n    return None\n"
         ("tasks/sft/trainer.py", "def open_trainer(\n", "def open_trainer(\n    unused, ", {"training"}),
         ("tasks/sft/training_spec.py", "", UNUSED, set()),
         ("tasks/train.py", "", UNUSED, {"training"}),
+        ("tasks/reinforcement/grpo.py", "def open_grpo(\n", "def open_grpo(\n    unused, ", {"reinforcement"}),
         ("tasks/plans/presets.py", "", UNUSED, set()),
         ("tasks/services/progress.py", "", UNUSED, set()),
         ("tasks/services/progress.py", "def progress_bar(", "def progress_bar(unused, ", set()),
@@ -104,8 +105,8 @@ def test_a_plan_is_of_another_source_after_an_edit_of_any_prompt(source):
 @pytest.mark.parametrize(
     ("package", "changed"),
     [
-        ("torch", {"training", "evaluation"}),
-        ("trl", {"training"}),
+        ("torch", {"training", "reinforcement", "evaluation"}),
+        ("trl", {"training", "reinforcement"}),
         ("scipy", {"analysis"}),
         ("tokenizers", {*PLAYING, "data", "training"}),
         ("prefect", set()),

@@ -27,6 +27,7 @@ FIRST_STAYS = {
 LATEST_STAYS = {
     "plan_stages": ("plan_digest", "stage", "name"),
     "training_runs": ("training_run_id",),
+    "policy_updates": ("reinforcement_id", "policy_update"),
     "training_metrics": ("training_run_id", "optimizer_step"),
     "statistics": ("statistic_id",),
     "claims": ("paper", "claim", "place"),

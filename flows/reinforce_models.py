@@ -1,0 +1,21 @@
+"""Stage 4b as a flow: GRPO from trained models, in a runtime."""
+
+from itertools import product
+
+from carryover.flows.stage_flows import interruptible, stage_flow
+from carryover.tasks.plans.run import Run
+from carryover.tasks.reinforce import note_reinforcement, plan_reinforcement, submit_reinforcement
+
+
+@stage_flow("reinforcement")
+def reinforce_models(run: Run) -> None:
+    """Reinforce a plan's trained models in the runtimes that it names, two at a time."""
+    for part in run.plan.parts:
+        if part.reinforcement is None:
+            continue
+        arms = product(part.training_seeds, part.teacher.contracts)
+        planned = [plan_reinforcement(run, part, contract, seed) for seed, contract in arms]
+        futures = [submit_reinforcement(run, each) for each in planned]
+        with interruptible(run.run_id, futures):
+            for each, future in zip(planned, futures, strict=True):
+                note_reinforcement(run, each, future.result())

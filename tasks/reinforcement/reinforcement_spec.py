@@ -1,0 +1,97 @@
+"""Settings of a reinforcement, and its presets."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from carryover.tasks.services.frozen_model import FrozenModel
+
+
+class ReinforcementSpec(FrozenModel):
+    """GRPO from a trained model, in a runtime that may be another than that of its training."""
+
+    runtime: Literal["own", "other"]
+    """Whether each model plays under the contract of its training, or under the other one of the two."""
+    most_updates: int = Field(gt=0)
+    least_updates: int = Field(default=1, gt=0)
+    """Updates before the training may end early."""
+    missed_share: float = Field(default=0.05, ge=0, le=1)
+    """The training ends once so many episodes at most miss a name, over the last `judged_updates`."""
+    judged_updates: int = Field(default=2, gt=0)
+    instances_per_update: int = Field(gt=0)
+    episodes_per_instance: int = Field(gt=1)
+    """GRPO's group: its rewards are compared with each other."""
+    sequences_per_pass: int = Field(gt=0)
+    """Episodes per forward pass of the training."""
+    first_seed: int
+    """Seed of the first instance; instances are used once."""
+    turn_price: float = Field(ge=0)
+    """Taken from the final score for each reply: where every episode ends with the same score, nothing else differs."""
+    temperature: float = Field(gt=0)
+    """At 1 a small model of scripts plays every episode of a group alike, so that GRPO has nothing to compare."""
+    max_turns: int = Field(gt=0)
+    max_completion_tokens: int = Field(gt=0)
+    """Of one reply."""
+    max_episode_tokens: int = Field(gt=0)
+    """Tokens of a conversation at which an episode ends as it stands."""
+    learning_rate: float = Field(gt=0)
+    beta2: float = Field(default=0.95, gt=0, lt=1)
+    save_updates: int = Field(default=2, gt=0)
+    """Updates between checkpoints."""
+
+    @model_validator(mode="after")
+    def _passes_divide_an_update(self) -> Self:
+        if self.episodes_per_update % self.sequences_per_pass:
+            raise ValueError(
+                f"{self.episodes_per_update} episodes per update are no multiple of {self.sequences_per_pass} per pass"
+            )
+        return self
+
+    @property
+    def episodes_per_update(self) -> int:
+        """Episodes that one update learns from."""
+        return self.instances_per_update * self.episodes_per_instance
+
+
+class Reinforcement(FrozenModel):
+    """A reinforcement of one model: its settings, and what it plays."""
+
+    spec: ReinforcementSpec
+    family: str
+    bucket: str
+    runtime_contract: str
+
+
+_LAPTOP = ReinforcementSpec(
+    runtime="other",
+    most_updates=30,
+    least_updates=10,
+    instances_per_update=4,
+    episodes_per_instance=8,
+    sequences_per_pass=8,  # 8 conversations of some 2,000 tokens: 16,000 tokens per pass, four passes per update
+    first_seed=700_000,
+    turn_price=0.02,
+    temperature=1.25,
+    max_turns=24,
+    max_completion_tokens=320,
+    max_episode_tokens=7_500,
+    learning_rate=2e-4,
+)
+
+REINFORCEMENT: dict[str, ReinforcementSpec] = {
+    "laptop": _LAPTOP,
+    "smoke": _LAPTOP.model_copy(
+        update={
+            "most_updates": 2,
+            "least_updates": 1,
+            "missed_share": 0.0,
+            "instances_per_update": 1,
+            "episodes_per_instance": 2,
+            "sequences_per_pass": 2,
+            "max_turns": 2,
+            "max_completion_tokens": 64,
+            "save_updates": 1,
+        }
+    ),
+}
+"""The named reinforcements."""

@@ -1,0 +1,43 @@
+"""The log of a reinforcement: a JSON line per update."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.services.whole_files import write_whole
+
+LOG_NAME = "policy_updates.jsonl"
+
+
+class PolicyUpdate(FrozenModel):
+    """The episodes that an update learned from, played with the weights before it."""
+
+    policy_update: int
+    """From 1."""
+    episode_count: int
+    missed_share: float
+    """Episodes with a block that met a missing name."""
+    unfinished_share: float
+    """Episodes that did not end by the finishing tool."""
+    mean_score: float
+    mean_reward: float
+    """Score less the price of the replies."""
+    mean_reply_count: float
+    mean_completion_tokens: float
+    """Tokens that the model wrote, per episode."""
+    mean_tokens: float
+    """Tokens of the conversation, per episode."""
+    wall_seconds: float
+    """Of playing them."""
+
+
+def read_updates(path: Path) -> list[PolicyUpdate]:
+    """Return the updates logged so far."""
+    if not path.exists():
+        return []
+    return [PolicyUpdate.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_updates(path: Path, updates: Sequence[PolicyUpdate]) -> None:
+    """Replace the log."""
+    write_whole(path, "".join(f"{update.model_dump_json()}\n" for update in updates))
