@@ -23,13 +23,13 @@ _HARMLESS_LINE = re.compile(
 )
 """Magics that bind and read no name; a shell line reads those in `{}` and after `$`."""
 _PYTHON_CELLS = re.compile(r"%%(?:time|timeit|capture|prun|python3?|memit)\b")
-_NAMESPACES = ("globals", "locals", "vars")
+_NAMESPACES = ("globals", "locals", "vars", "dir")
 _READING_METHODS = ("copy", "get", "items", "keys", "values")
 _NAME_ERRORS = ("NameError", "UnboundLocalError")
 
 
 _REWRITTEN = re.compile(
-    r"\b(?:globals|locals|vars|exec|eval|del|NameError|UnboundLocalError|import_module|get_ipython|__import__|modules)\b"
+    r"\b(?:globals|locals|vars|dir|exec|eval|del|NameError|UnboundLocalError|import_module|get_ipython|__import__|modules)\b"
     r"|__main__|\b___?\b"
 )
 """Words without which a block is plain Python already."""

@@ -18,6 +18,8 @@ _WRITING = (
     "imwrite", "makedirs", "write_image", "write_html", "tofile", "imsave",
 )  # fmt: skip
 """Functions whose first argument is a path; of `torch.save`, the second."""
+_MAKING_FOLDERS = ("makedirs", "mkdir")
+"""Functions whose path may be made with its parents; other writes take the folder that they write into."""
 _COPYING = ("dump", "urlretrieve", "copy", "copyfile", "copytree", "move", "rename", "replace")
 """Functions whose second argument is a path, and mostly the first one."""
 _READING = ("load", "loadtxt", "genfromtxt", "imread", "fromfile", "scan_csv", "scan_parquet", "ExcelFile")
@@ -44,6 +46,8 @@ def file_effects(called: Called, constants: Constants) -> Iterator[Effect]:
             continue
         if kind == "read" and not path.startswith(("/", "~")):
             yield Effect("directory", "read", "")
+        if kind == "set" and called.name not in _MAKING_FOLDERS:
+            yield Effect("files", "read", str(PurePosixPath(path).parent))
         yield Effect("files", kind, str(PurePosixPath(path)))
 
 

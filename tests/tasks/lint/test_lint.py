@@ -202,6 +202,7 @@ def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
         ("rows = 1", "try:\n    rows\nexcept ValueError:\n    rows = 2", ("rows",)),
         ("rows = 1", "if 'rows' not in globals():\n    rows = 2\nprint(rows)", ()),
         ("rows = 1", "if 'rows' in globals():\n    print(rows)", ()),
+        ("rows = 1", "if 'rows' in dir():\n    print(rows)", ()),
     ],
 )
 def test_what_a_later_block_takes_from_an_earlier_one(first, second, carried):
