@@ -130,12 +130,14 @@ class LandingZone:
 
         Of one plan or run if given.
         """
-        return {
-            episode.episode_id: episode.finish_reason
-            for manifest in reversed(self.manifests().bundles)
-            for episode in manifest.episodes
-            if plan_digest in (None, episode.plan_digest) and run_id in (None, manifest.run_id)
-        }
+        landed = {}
+        for manifest in reversed(self.manifests().bundles):
+            if run_id not in (None, manifest.run_id):
+                continue
+            for episode in manifest.episodes:
+                if plan_digest in (None, episode.plan_digest):
+                    landed[episode.episode_id] = episode.finish_reason
+        return landed
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Return a table's landed rows as a lazy frame, deduplicated.

@@ -166,7 +166,8 @@ def _give_text(
         some = batch[start : start + TRACES_AT_A_TIME]
         found = {each.episode_id: extractions.get(each.episode_id) for each in some}
         # the tokenizer is fastest on many messages at once, so they are measured before any trace is fitted
-        costs.measure(message for extraction in found.values() if extraction for message in extraction.messages)
+        extracted = filter(None, found.values())
+        costs.measure(message for extraction in extracted for message in extraction.messages)
         for candidate in some:
             _fit_extraction(candidate, found[candidate.episode_id], budget, costs, placeholder)
         advance(sum(candidate.truncation is not None for candidate in some))

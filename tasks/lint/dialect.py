@@ -148,7 +148,8 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
-        caught = (each for handler in node.handlers if handler.type for each in ast.walk(handler.type))
+        types = [handler.type for handler in node.handlers if handler.type]
+        caught = (each for caught_type in types for each in ast.walk(caught_type))
         if any(isinstance(each, ast.Name) and each.id in _NAME_ERRORS for each in caught):
             node.body = self._guard(None, node.body)
             for part in (node.handlers, node.orelse, node.finalbody):

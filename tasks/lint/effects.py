@@ -130,7 +130,8 @@ class _Visitor(ast.NodeVisitor):
             self._note("environment", kind, name)
 
     def _environment_update(self, node: ast.Call) -> None:
-        keys = [key for each in node.args if isinstance(each, ast.Dict) for key in each.keys]
+        literals = [each for each in node.args if isinstance(each, ast.Dict)]
+        keys = [key for literal in literals for key in literal.keys]
         names = [text_of(key, self._constants) for key in keys] + [each.arg for each in node.keywords]
         for name in filter(None, names):
             self._note("environment", "set", name)

@@ -363,9 +363,11 @@ def _language(executed: tuple[Executed, ...]) -> Language | None:
 
 def _called_tokens(trace: Trace) -> int:
     """Count the tokens of code in tool calls."""
-    return sum(
-        count_lexemes(block.code) for reply in trace.replies for block in reply.blocks if block.code not in reply.text
-    )
+    count = 0
+    for reply in trace.replies:
+        called = [block.code for block in reply.blocks if block.code not in reply.text]
+        count += sum(map(count_lexemes, called))
+    return count
 
 
 def _names_of(state: Iterable[Carried], channel: str) -> tuple[str, ...]:

@@ -98,7 +98,8 @@ def minor_versions(stage: Stage, installed: Mapping[str, str] | None = None) -> 
 @cache
 def current_source() -> str:
     """Return the digest of the row-producing source, as first seen."""
-    producing = (entry for stage in Stage if stage is not Stage.ANALYSIS for entry in SOURCES[stage])
+    stages = [stage for stage in Stage if stage is not Stage.ANALYSIS]
+    producing = [entry for stage in stages for entry in SOURCES[stage]]
     return source_digest(tuple(dict.fromkeys(producing)))[:16]
 
 

@@ -60,7 +60,8 @@ def _yes(is_live: bool) -> str:
 
 def _channels(reports: Sequence[ProbeReport], event: Event) -> str:
     shown = [report for report in reports if event in report.events]
-    channels = dict.fromkeys(channel for report in shown for channel in report.channels if channel != FAILED_BLOCK)
+    channels = dict.fromkeys(channel for report in shown for channel in report.channels)
+    channels.pop(FAILED_BLOCK, None)
     rows = [(channel, *(_sign(report, channel, event) for report in shown)) for channel in channels]
     return _table((f"after {AFTER[event]}", *(report.runtime for report in shown)), rows)
 

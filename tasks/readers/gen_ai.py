@@ -22,7 +22,8 @@ _CALL = "gen_ai.tool.call"
 def conversation_of(held: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the conversation in spans: messages, else executed tools."""
     spoken = join_turns([turn for each in held for turn in _turns(each)])
-    executed = [message for each in held if _TOOL in each for message in _executed(each)]
+    tools = [each for each in held if _TOOL in each]
+    executed = [message for tool in tools for message in _executed(tool)]
     return with_code(spoken, executed)
 
 

@@ -76,9 +76,10 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
 
 def _unmeasured(plan: StudyPlan) -> Iterator[str]:
     """Yield a note per assumption that no measurement supports."""
-    unmeasured = [name for part in plan.parts for name in part.contract_names() if name not in PAPER_CONTRACTS]
+    contracts = dict.fromkeys(name for part in plan.parts for name in part.contract_names())
+    unmeasured = [name for name in contracts if name not in PAPER_CONTRACTS]
     if unmeasured:
-        names = ", ".join(dict.fromkeys(unmeasured))
+        names = ", ".join(unmeasured)
         counted = "each counts as persistent where it keeps all names, else as stateless"
         yield f"Nobody has measured {names} at this scale: {counted}."
     families = {part.train_instances.family for part in plan.parts} - {PAPER_FAMILY}

@@ -132,7 +132,8 @@ class Expected(NamedTuple):
 
     def required(self, acting: frozenset[str]) -> list[Call]:
         """Return the calls that an agent must have made as well."""
-        return [call for stage in self.stages for call in stage if call.function in acting]
+        calls = [call for stage in self.stages for call in stage]
+        return [call for call in calls if call.function in acting]
 
 
 class GoldenRun:

@@ -66,9 +66,9 @@ def test_a_dry_run_keeps_to_the_terminal_and_cuts_nothing(width, monkeypatch, ca
     assert max(map(len, table.splitlines())) <= width
 
 
-def test_dry_run_counts_injected_contracts_as_without_objects(capsys):
+def test_dry_run_counts_injected_contracts_as_the_papers_two(capsys):
     print_estimate(resolve_plan("smoke_injected"), Limits())
-    assert "each counts as the same without injected objects" in capsys.readouterr().out
+    assert "each counts as persistent where it keeps all names, else as stateless" in capsys.readouterr().out
 
 
 def test_dry_run_separates_token_sums_and_needs_prices_for_cost(capsys):
