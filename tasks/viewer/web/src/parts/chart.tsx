@@ -18,6 +18,9 @@ interface Props {
 
 const HEIGHT = 240;
 const WIDTHS = [2, 2, 1.5];
+const COLOURS = ["--accent", "--function", "--number", "--string"];
+
+const nameOf = (place: number) => COLOURS[Math.max(0, place) % COLOURS.length] ?? "--ink";
 
 /** Lines over common places; colours are those of the page. */
 export function Chart({ title, places, lines, isLogarithmic }: Props) {
@@ -46,17 +49,18 @@ export function Chart({ title, places, lines, isLogarithmic }: Props) {
 function optionsOf(box: HTMLElement, lines: Line[], isLogarithmic: boolean): uPlot.Options {
   const colour = (name: string) => () => colourOf(box, name);
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
-  const strokes = [colour("--accent"), colour("--function"), colour("--number"), colour("--string")];
   return {
     width: box.clientWidth,
     height: HEIGHT,
     scales: { x: { time: false }, y: isLogarithmic ? { distr: 3 } : {} },
     axes: [axis, { ...axis, size: 62 }],
+    legend: { markers: { stroke: (_plot, series) => `var(${nameOf(series - 1)})` } },
     series: [
       { label: "step" },
       ...lines.map((line, place) => ({
         label: line.label,
-        stroke: strokes[place % strokes.length] ?? "gray",
+        stroke: colour(nameOf(place)),
+        points: { show: line.values.length < 3 },
         width: WIDTHS[place] ?? 1.5,
         spanGaps: true,
         ...(line.isDashed ? { dash: [4, 4] } : {}),
