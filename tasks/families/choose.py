@@ -20,6 +20,9 @@ from carryover.tasks.traces.rows import InstanceRow, ItemRow
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY, Split
 
 SHIPPED: dict[str, str] = {
+    "cave_long_horizon": "cave_suites.family:CaveLongHorizon",
+    "cave_multi_variable": "cave_suites.family:CaveMultiVariable",
+    "cave_types": "cave_suites.family:CaveTypes",
     "log_triage": "log_triage.family:LogTriage",
     "map_exploration": "map_exploration.family:MapExploration",
 }
