@@ -134,6 +134,8 @@ def _is_at_an_end(error: str, text: str) -> bool:
 
 def _undefined_name(text: str) -> str | None:
     """Return the `NameError` that an output's first or last line tells."""
+    if "is not defined" not in text:
+        return None
     lines = [line for line in text.splitlines() if line.strip()]
     found = [_UNDEFINED.search(line) for line in (*lines[:1], *lines[-1:])]
     return next((f"NameError: {match[0]}" for match in found if match), None)
