@@ -16,6 +16,7 @@ from carryover.tasks.agent.protocol import Completion, CompletionRequest, Messag
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.families.choose import StudyFamily, choose_family, open_own_family
 from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.contract import named_contract
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY, ContractName, TokenSource
@@ -59,14 +60,14 @@ class BlockEnvironment:
 
         Args:
             family: A family by name, or as `MODULE:CLASS`.
-            contract: Contract of the runtime, which the prompt tells.
+            contract: Name of the runtime's contract, which the prompt tells: `persistent`, `recent-3`, ...
             bucket: Difficulty; by default the one that models are trained on.
             is_shaped: Whether each reply is rewarded by how much it has raised the score.
             max_turns: Replies before the episode ends.
             prompt_set: `compact`, or `full` as the paper's.
             runtime: Runtime shared with other environments; one of its own without it, ended by `close`.
         """
-        self.contract = ContractName(contract)
+        self.contract = named_contract(contract).name
         """Contract in force, for a trainer's metadata."""
         self.family_name = family
         """The family, for a trainer's metadata."""

@@ -19,7 +19,7 @@ from tests.tasks.environment.scripted_policy import BUCKETS, open_policy, open_t
 
 
 @pytest.mark.parametrize("family", BUCKETS)
-@pytest.mark.parametrize("contract", ["persistent", "stateless"])
+@pytest.mark.parametrize("contract", ["persistent", "stateless", "recent-1"])
 def test_conversation_and_score_are_the_machines(runtime, family, contract):
     found = choose_family(family)
     instance = found.sample(BUCKETS[family], 5)

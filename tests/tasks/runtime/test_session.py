@@ -64,6 +64,13 @@ def test_stateless_session_forgets_names():
     assert result.error.type == "NameError"
 
 
+def test_a_name_describes_a_contract_between_the_two():
+    with session("recent-1") as opened:
+        opened.run("x = 1")
+        assert opened.run("x").result == "1"
+        assert opened.run("x").error.type == "NameError"
+
+
 def test_unknown_contract_names_the_choices():
     words = "unknown contract 'persistant'; choose from persistent, stateless, injected, injected+persistent"
     with pytest.raises(ValueError, match=words.replace("+", r"\+")):
