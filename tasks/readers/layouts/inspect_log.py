@@ -4,7 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
-from carryover.tasks.readers.inspect_samples import ending_of, score_of, tokens_of, with_attachments
+from carryover.tasks.readers.inspect_samples import (
+    ending_of,
+    score_of,
+    tokens_of,
+    with_attachments,
+    without_refused,
+)
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.trace import Trace
 
@@ -33,7 +39,7 @@ def _trace(sample: Mapping[str, Any], name: str, model: str | None) -> Trace:
     epoch = int(sample.get("epoch") or 1)
     return chat_trace(
         {},
-        with_attachments(sample["messages"], sample.get("attachments") or {}),
+        without_refused(with_attachments(sample["messages"], sample.get("attachments") or {})),
         name,
         trace_id=str(sample.get("uuid") or f"{instance_id}-{epoch}"),
         instance_id=instance_id,

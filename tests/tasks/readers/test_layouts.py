@@ -87,6 +87,16 @@ def test_scores_models_and_tokens_come_with_an_inspect_sample(tmp_path):
     assert trace.opening[0].content == "Add up the squares."  # kept apart as an attachment
 
 
+def test_a_call_that_inspect_refused_ran_no_code(tmp_path):
+    calls = [{"id": name, "function": "python", "arguments": {"cod": "x = 1"}} for name in ("a", "b")]
+    refusal = {"role": "tool", "tool_call_id": "a", "content": "", "error": {"type": "parsing", "message": "no"}}
+    timeout = {"role": "tool", "tool_call_id": "b", "content": "", "error": {"type": "timeout", "message": "slow"}}
+    messages = [{"role": "assistant", "content": "", "tool_calls": calls}, refusal, timeout]
+    (trace,), tally = read(tmp_path, json.dumps({"id": "s", "epoch": 1, "messages": messages}).encode())
+    assert [block.error for block in trace.blocks] == ["timeout: slow"]
+    assert dict(tally.other_calls) == {"refused call": 1}
+
+
 @pytest.mark.parametrize(
     "field",
     ["messages", "conversations", "conversation", "trajectory", "history", "dialog", "chat", "turns", "chosen"],
