@@ -202,7 +202,7 @@ def _inject_again(
     kind = binding.message[0]
     if kind == _FILE:
         _, path, size = binding.message
-        interpreter.put(path, bytes(binding.content or b"")[:size])
+        interpreter.put(path, bytes(_content_of(binding)[:size]))
         return True
     is_hosts = kind in ("tool", "refer")
     given = functions.get(entry.name) if is_hosts else types.get(entry.name)
@@ -254,9 +254,15 @@ def _record(before: SavedAgent | None, agent: SavedAgent) -> dict[str, Any]:
     }
 
 
+def _content_of(binding: Binding) -> memoryview:
+    content = binding.content
+    if isinstance(content, SharedMemory):
+        return content.view()
+    return memoryview(content or b"")
+
+
 def _write_input(entry: Injected, binding: Binding) -> dict[str, Any]:
-    content = binding.content.view() if isinstance(binding.content, SharedMemory) else binding.content
-    encoded = None if content is None else base64.b64encode(content).decode()
+    encoded = None if binding.content is None else base64.b64encode(_content_of(binding)).decode()
     return {"entry": entry, "message": binding.message, "content": encoded}
 
 

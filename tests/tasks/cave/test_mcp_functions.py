@@ -29,22 +29,29 @@ def called_with(tool, *arguments, **keywords):
     """Return the arguments that reach the server."""
     calls = []
 
-    async def call(name, given):
+    async def note(name, given):
         calls.append((name, given))
         return {"content": []}
 
-    asyncio.run(function_of(tool, call)(*arguments, **keywords))
+    async def call():
+        await function_of(tool, note)(*arguments, **keywords)
+
+    asyncio.run(call())
     return calls
 
 
+async def refuse(_name, _given):
+    raise AssertionError("nothing is called")
+
+
 def test_a_schema_becomes_a_signature():
-    function = function_of(SEARCH, None)
+    function = function_of(SEARCH, refuse)
     assert str(inspect.signature(function)) == "(text: str, limit: int = 10, order=None, **others)"
     assert (function.__name__, function.__annotations__) == ("search_files", {"text": str, "limit": int})
 
 
 def test_documentation_names_choices_and_odd_arguments():
-    assert inspect.getdoc(function_of(SEARCH, None)) == (
+    assert inspect.getdoc(function_of(SEARCH, refuse)) == (
         "Search files by their text.\n"
         "text: What to look for.\n"
         'order: One of "name", "age".\n'

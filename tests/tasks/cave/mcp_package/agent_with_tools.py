@@ -39,8 +39,10 @@ with McpServer(target) as server, Agent(scripted(block(code), "Restocked.")) as 
     if isinstance(target, list):
         with session() as other:
             server.inject(other)
-            seen["after the server's end"] = other.run("leave()\n").error.message[-300:]
-            seen["once more"] = other.run("greet('Bo')").error.message[-300:]
+            for name, call in (("after the server's end", "leave()"), ("once more", "greet('Bo')")):
+                error = other.run(call).error
+                assert error is not None
+                seen[name] = error.message[-300:]
 try:
     McpServer([sys.executable, "-c", "print('no server')"], timeout_seconds=20)
 except UserError as error:

@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """A small server of the `mcp` package: `stdio`, or `http PORT`."""
 
 import os
