@@ -127,8 +127,11 @@ class McpServer:
     async def _connect(self, stack: AsyncExitStack) -> Any:
         """Return an initialized session."""
         try:
-            from mcp import ClientSession, StdioServerParameters, stdio_client
-            from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+            from mcp import ClientSession, StdioServerParameters, stdio_client  # pyright: ignore[reportMissingImports]
+            from mcp.client.streamable_http import (  # pyright: ignore[reportMissingImports]
+                create_mcp_http_client,
+                streamable_http_client,
+            )
         except ImportError as error:
             raise UserError("the `mcp` package is missing; pip install 'carryover[mcp]'") from error
         if isinstance(self._target, str) and self._target.startswith(("http://", "https://")):
@@ -146,7 +149,7 @@ class McpServer:
         return session
 
     async def _list(self) -> list[ListedTool]:
-        from mcp.types import PaginatedRequestParams
+        from mcp.types import PaginatedRequestParams  # pyright: ignore[reportMissingImports]
 
         tools: list[ListedTool] = []
         cursor = None
