@@ -93,7 +93,7 @@ def _dearer(table: pl.DataFrame, panel: _Panel) -> str:
     dearer = table.filter(pl.col(REFERENCE) > pl.col(CALLS))
     if not dearer.height:
         return ""
-    ratio = dearer[REFERENCE].sum() / dearer[CALLS].sum()
+    ratio = dearer.select(pl.col(REFERENCE).sum() / pl.col(CALLS).sum()).item()
     return f"Here `{REFERENCE}` costs {ratio:.2f} times `{CALLS}` in {dearer.height} of {table.height} lines."
 
 

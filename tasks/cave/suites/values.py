@@ -62,7 +62,7 @@ def kind_of(value: Any) -> str:
 def index_of(value: Any) -> list[Json] | None:
     """Return the labels of a frame's or a series' rows; None for other values."""
     index = getattr(value, "index", None)
-    if not hasattr(index, "tolist"):
+    if index is None or not hasattr(index, "tolist"):
         return None
     return as_json(index.tolist())
 
