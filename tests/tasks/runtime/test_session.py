@@ -68,7 +68,9 @@ def test_a_name_describes_a_contract_between_the_two():
     with session("recent-1") as opened:
         opened.run("x = 1")
         assert opened.run("x").result == "1"
-        assert opened.run("x").error.type == "NameError"
+        error = opened.run("x").error
+        assert error is not None
+        assert error.type == "NameError"
 
 
 def test_unknown_contract_names_the_choices():
