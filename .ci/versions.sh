@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The unmarked tests with the lowest versions that pyproject.toml allows and with the newest, then the core's tests on
 # every other Python at hand. Environments live in build/versions and are made anew by every call. uv resolves: pip takes
-# half an hour to find the lowest versions, as it has no such strategy.
+# half an hour to find the lowest versions, as it has no such strategy. An index other than PyPI: UV_DEFAULT_INDEX.
 # .ci/versions.sh [TESTS...]: these tests alone, in every environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
