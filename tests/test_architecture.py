@@ -168,3 +168,21 @@ def test_the_library_imports_beside_folders_of_the_same_names(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise ImportError")
     subprocess.run([sys.executable, "-c", "import carryover; carryover.Warehouse"], cwd=tmp_path, check=True)
+
+
+def test_conftest_needs_the_core_and_pytest_alone():
+    """The core's tests run where no study is installed."""
+    absent = (
+        "yaml",
+        "duckdb",
+        "prefect",
+        "sqlalchemy",
+        "pandas",
+        "numpy",
+        "torch",
+        "transformers",
+        "fsspec",
+        "starlette",
+    )
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import tests.conftest"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.flows.flow_process import ROOT
 
 FILE = ROOT / "deployments" / "compose.yaml"
@@ -16,6 +14,7 @@ FILE = ROOT / "deployments" / "compose.yaml"
 
 def read_services(password: str, hosts: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the services as Docker Compose interpolates them, with the places of `hosts` replaced."""
+    import yaml  # the tests' conftest imports this file where the core alone is installed
 
     def fill(value: Any) -> Any:
         match value:
