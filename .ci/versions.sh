@@ -9,25 +9,27 @@ export DO_NOT_TRACK=1 GX_ANALYTICS_ENABLED=false
 python=${PYTHON:-python3.11}
 folder=build/versions
 core_tests=(tests/tasks/runtime tests/tasks/lint tests/tasks/readers)
+sent=(numpy pandas scipy networkx pillow attrs matplotlib) # whose objects the runtime's tests send
 chosen=("$@")
 
-environment() { # NAME PYTHON EXTRAS RESOLUTION: make one, and run pip check in it
+environment() { # NAME PYTHON EXTRAS RESOLUTION [PACKAGES...]: make one, and run pip check in it
     local place="$folder/$1" interpreter=$2 extras=$3 resolution=$4
+    shift 4
     "$interpreter" -m venv --clear "$place"
     local pip=("$place/bin/python" -m pip --disable-pip-version-check)
     "${pip[@]}" install --quiet uv
     # pip finds the torch without CUDA that its settings name, and uv keeps what is installed
     case $extras in *train*) "${pip[@]}" install --quiet torch==2.13.0 ;; esac
     "$place/bin/uv" pip install --quiet --python "$place/bin/python" --resolution "$resolution" \
-        --editable ".[$extras]" pytest pytest-timeout pytest-xdist hypothesis
+        --editable ".[$extras]" pytest pytest-timeout pytest-xdist hypothesis "$@"
     "${pip[@]}" check
 }
 
-run_tests() { # NAME TESTS...: run them, or the chosen ones, in an environment
-    local python="$folder/$1/bin/python"
-    shift
+run_tests() { # NAME EXPRESSION TESTS...: run those that it selects, or the chosen ones, in an environment
+    local python="$folder/$1/bin/python" expression=$2
+    shift 2
     [ ${#chosen[@]} -eq 0 ] || set -- "${chosen[@]}"
-    "$python" -m pytest -n 2 --dist loadfile "$@"
+    "$python" -m pytest -n 2 --dist loadfile -k "$expression" "$@"
 }
 
 for which in lowest newest; do
@@ -35,12 +37,12 @@ for which in lowest newest; do
     resolution=highest
     [ "$which" = newest ] || resolution=lowest-direct
     environment "$which" "$python" study,train,dev "$resolution"
-    run_tests "$which" --ignore tests/tasks/runtime
-    [ ${#chosen[@]} -gt 0 ] || run_tests "$which" tests/tasks/runtime
+    run_tests "$which" "" --ignore tests/tasks/runtime
+    [ ${#chosen[@]} -gt 0 ] || run_tests "$which" "" tests/tasks/runtime
 done
 for minor in 12 13 14; do
     interpreter=$(command -v "python3.$minor") && "$interpreter" -c '' 2>/dev/null || { echo "== no Python 3.$minor at hand"; continue; }
     echo "== the core on Python 3.$minor"
-    environment "3.$minor" "$interpreter" frames highest
-    run_tests "3.$minor" "${core_tests[@]}"
+    environment "3.$minor" "$interpreter" frames highest "${sent[@]}"
+    run_tests "3.$minor" "not torch and not tensor" "${core_tests[@]}" # PyPI's torch brings several GB
 done
