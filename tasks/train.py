@@ -168,8 +168,10 @@ def find_trained(run: Run, name: str, stage: Stage = Stage.TRAINING) -> TrainedF
     """
     noted = stage_result(run, stage, name)
     if noted is None:
-        verb = "reinforce" if stage is Stage.REINFORCEMENT else "train"
-        raise UserError(f"plan {run.plan.name} has no trained model {name}; run `carryover stage {verb}-models` first")
+        way_out = "run `carryover stage train-models` first"
+        if stage is Stage.REINFORCEMENT:
+            way_out = "run `carryover stage reinforce-models` first"
+        raise UserError(f"plan {run.plan.name} has no trained model {name}; {way_out}")
     trained = TrainedFolder.model_validate_json(noted)
     return trained.model_copy(update={"path": open_folder(run.folders, trained)})
 
