@@ -1,11 +1,20 @@
 -- Lifetimes: every model under every lifetime of a name, in blocks (0: stateless, all: persistent), beside the scripts
 with lifetimes as (
     select
-        runtime_contract as contract,
-        any_value(contract_json ->> '$.contract.lifetime') as lifetime
-    from staging.plan_episodes
-    where plan_digest = $plan_digest and contract_json ->> '$.contract.lifetime' is not null
-    group by all
+        episode_metrics.runtime_contract as contract,
+        -- kept results hold names alone; a contract of one's own is described by its definition
+        coalesce(
+            any_value(episodes.contract_json ->> '$.contract.lifetime'),
+            case episode_metrics.runtime_contract
+                when 'stateless' then 'block'
+                when 'persistent' then 'episode'
+                else nullif(replace(regexp_extract(episode_metrics.runtime_contract, '^recent-\d+$'), '-', ':'), '')
+            end
+        ) as lifetime
+    from marts.episode_metrics
+    left join main.episodes using (episode_id)
+    where episode_metrics.plan_digest = $plan_digest
+    group by episode_metrics.runtime_contract
 ),
 
 counted_lifetimes as (

@@ -143,3 +143,13 @@ def test_a_plan_of_two_lifetimes_has_no_rows(warehouse):
     warehouse.run()
     add_lifetimes(warehouse, {"P->P": 1000, "P->S": 1500, "S->S": 2000})
     assert warehouse.table("lifetimes") == []
+
+
+def test_kept_names_describe_their_lifetimes(warehouse):
+    warehouse.run()
+    for cell in ("P->P", "P->recent-3", "S->recent-3", "recent-3->S", "recent-3->mine"):
+        warehouse.episode(cell, "i1", 0.5, contract_json="{}")
+    rows = warehouse.table("lifetimes")
+    assert [(row["trained_blocks"], row["played_blocks"]) for row in rows] == [
+        ("0", "3"), ("3", "0"), ("all", "3"), ("all", "all"),
+    ]  # fmt: skip
