@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from carryover.tasks.lint.literals import Constants, argument, keyword, text_of
 from carryover.tasks.lint.shell import Effect, EffectKind
@@ -38,17 +38,24 @@ def file_effects(called: Called, constants: Constants) -> Iterator[Effect]:
 
     A relative path needs the working directory.
     """
-    handler = _HANDLERS.get(called.name) or (_reads_first if called.name.startswith("read_") else None)
+    handler = _HANDLERS.get(called.name)
+    if handler is None and called.name.startswith("read_"):
+        handler = _reads_first
     if handler is None:
         return
     for path, kind in handler(called, constants):
-        if not path or "://" in path or "\n" in path:
+        if not _is_local(path):
             continue
         if kind == "read" and not path.startswith(("/", "~")):
             yield Effect("directory", "read", "")
         if kind == "set" and called.name not in _MAKING_FOLDERS:
             yield Effect("files", "read", str(PurePosixPath(path).parent))
         yield Effect("files", kind, str(PurePosixPath(path)))
+
+
+def _is_local(path: str | None) -> TypeGuard[str]:
+    """Tell whether a text names a file: no address, no content."""
+    return bool(path) and "://" not in path and "\n" not in path
 
 
 Paths = list[tuple[str | None, EffectKind]]

@@ -134,6 +134,13 @@ def _part_rows(
     for evaluation in part.evaluations:
         for condition in script_conditions(part, evaluation):
             yield condition, _script_row(title, condition, evaluation)
+    yield from _training_rows(plan, part, stage)
+    for place, row in enumerate(_cell_rows(plan, part, title, prices, concurrency)):
+        yield (part.name, place), row
+
+
+def _training_rows(plan: StudyPlan, part: StudyPart, stage: str) -> Iterator[tuple[object, StageEstimate]]:
+    """Yield the trainings of a part: base, arms, reinforcement."""
     arms = {contract: arm_examples(plan.scale, part, contract) for contract in part.teacher.contracts}
     start = part.training if part.own_base is None else part.own_base.training
     shape = start_shape(start)
@@ -146,10 +153,10 @@ def _part_rows(
         named = f"{stage}: training, {contract}"
         row = _training_row(named, plan.scale, part.training, shape, arm, seeds=len(seeds))
         yield (part.variant, part.base, contract, seeds), row
-    for contract in part.teacher.contracts if part.reinforcement else ():
+    if part.reinforcement is None:
+        return
+    for contract in part.teacher.contracts:
         yield (part.name, contract), _reinforcement_row(stage, part, part.reinforcement, contract)
-    for place, row in enumerate(_cell_rows(plan, part, title, prices, concurrency)):
-        yield (part.name, place), row
 
 
 def _teacher_row(stage: str, part: StudyPart, contract: str, prices: Prices) -> StageEstimate:
