@@ -29,6 +29,8 @@ REPAIR = {"tables/repair"}
 """The small study repairs nothing: `test_repair.py` writes down the rows of this."""
 DOSES = {"tables/batches", "tables/lifetimes", "tables/mixture"}
 """The small study has no doses: `test_doses.py` writes down the rows of these."""
+REINFORCED = {"tables/reinforcement"}
+"""The small study reinforces nothing: `test_reinforcement.py` writes down the rows of this."""
 SIDES = {"tables/side_by_side"}
 """The small study has no scripts: `test_side_by_side.py` writes down the rows of this."""
 SCRIPTS = {"tables/script_control"}
@@ -47,7 +49,19 @@ CAVE = {
 def test_every_sql_file_has_its_exact_rows_written_down():
     on_disk = {str(path.relative_to(SQL).with_suffix("")) for path in SQL.rglob("*.sql")}
     statements = {name for name in on_disk if not name.startswith(("migrations/", "commands/", "macros/", "viewer/"))}
-    by_hand = {*EXPECTED, *BROKEN, *LATEST, *FOUR_CONTRACTS, *REPAIR, *DOSES, *SIDES, *SCRIPTS, *FAMILIES, *CAVE}
+    by_hand = {
+        *EXPECTED,
+        *BROKEN,
+        *LATEST,
+        *FOUR_CONTRACTS,
+        *REPAIR,
+        *DOSES,
+        *REINFORCED,
+        *SIDES,
+        *SCRIPTS,
+        *FAMILIES,
+        *CAVE,
+    }
     assert by_hand == statements
 
 

@@ -19,7 +19,7 @@ def run_session(package: str, family: str, contract: str, seeds: int) -> list[An
             env=checkout_variables(Path(links)),
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=840,
             check=False,
         )
     assert done.returncode == 0, done.stderr[-4000:]

@@ -71,6 +71,7 @@ def test_trl_plays_the_same_episodes(runtime, tokenizer, family, contract):
 
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("family", "contract"), CONDITIONS)
 def test_a_thousand_episodes_are_equal_everywhere(runtime, tokenizer, family, contract):
     environment = open_environment(runtime, family, contract)
