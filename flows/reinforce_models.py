@@ -9,7 +9,7 @@ from carryover.tasks.reinforce import note_reinforcement, plan_reinforcement, su
 
 @stage_flow("reinforcement")
 def reinforce_models(run: Run) -> None:
-    """Reinforce a plan's trained models in the runtimes that it names, two at a time."""
+    """Reinforce a plan's trained models by GRPO, two at a time."""
     for part in run.plan.parts:
         if part.reinforcement is None:
             continue

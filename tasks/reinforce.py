@@ -96,7 +96,10 @@ def submit_reinforcement(run: Run, planned: PlannedReinforcement) -> PrefectFutu
 
 
 def note_reinforcement(run: Run, planned: PlannedReinforcement, made: TrainedFolder) -> None:
-    """Record a plan's reinforced model; play it again if its files are gone."""
+    """Record a plan's reinforced model.
+
+    It is made again if its files are gone.
+    """
     if not has_objects(run.folders, made.files.values()):
         play = in_run(reinforce_model, run, Stage.REINFORCEMENT, is_there=False, contract=planned.contract)
         made = play(run, planned)

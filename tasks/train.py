@@ -162,7 +162,7 @@ def note_training(run: Run, training: PlannedTraining, trained: TrainedFolder) -
 
 
 def find_trained(run: Run, name: str, stage: Stage = Stage.TRAINING) -> TrainedFolder:
-    """Return a plan's model by the name of its training, or of its reinforcement.
+    """Return a plan's model by the name of its stage.
 
     Raise `UserError` if it is not trained yet.
     """

@@ -117,7 +117,10 @@ class BlockEnvironment:
         return Step(request.messages[-1].content, is_over=False, reward=gained)
 
     def run_block(self, code: str) -> str:
-        """Run a block of Python and return what came of it: the tool of trainers that call functions."""
+        """Run a block of Python and return the observation.
+
+        The tool of trainers that call functions.
+        """
         told = self.step(f"```python\n{code}\n```").observation
         return told or "The episode is over."
 

@@ -21,7 +21,7 @@ from carryover.tasks.traces.vocabulary import PAPER_FAMILY
 
 
 class BlockData(vf.TaskData):
-    """An instance, and the conditions it is played under; they stand in every trace."""
+    """Instance and conditions of an episode, in every trace."""
 
     family: str
     contract: str
@@ -32,7 +32,7 @@ class BlockData(vf.TaskData):
 
 
 class BlockState(vf.State):
-    """Result of an episode: the state of its environment, never of the text."""
+    """Result of an episode, from the state of its environment."""
 
     score: float = 0.0
     turn_rewards: list[float] = Field(default_factory=list)
@@ -118,9 +118,10 @@ class BlockHarnessConfig(vf.HarnessConfig):
 
 
 class BlockHarness(vf.Harness[BlockHarnessConfig]):
-    """Plays an episode in this process; its blocks run in the environment's own sandbox.
+    """Plays an episode in this process, its blocks sandboxed.
 
-    So verifiers' runtime stays empty: `--env.agent.runtime.type subprocess` costs nothing, and any other would do.
+    They run in the environment's own sandbox, so verifiers' runtime stays empty: `--env.agent.runtime.type subprocess`
+    costs nothing, and any other would do.
     """
 
     APPENDS_SYSTEM_PROMPT = True
@@ -141,7 +142,7 @@ class BlockHarness(vf.Harness[BlockHarnessConfig]):
         mcp_urls: dict[str, str],
         data: BlockData,
     ) -> vf.ProgramResult:
-        """Let the model and the environment answer each other until the episode ends."""
+        """Play one episode to its end."""
         if self._sandbox is None:
             self._sandbox = open_runtime(RuntimeSpec())
         environment = BlockEnvironment(

@@ -172,7 +172,10 @@ def _teacher_row(stage: str, part: StudyPart, contract: str, prices: Prices) -> 
 
 
 def _reinforcement_row(stage: str, part: StudyPart, spec: ReinforcementSpec, contract: str) -> StageEstimate:
-    """Return a contract's reinforcements, as if none ended early; an update costs what playing its episodes does."""
+    """Return a contract's reinforcements, as if none ended early.
+
+    An update costs what playing its episodes does.
+    """
     runtime = part.reinforced_under(contract)
     mean = LAPTOP_MEANS[(measured_as(part, contract), measured_as(part, runtime))]
     count = spec.most_updates * spec.episodes_per_update * len(part.training_seeds)

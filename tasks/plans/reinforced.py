@@ -1,4 +1,4 @@
-"""The study of reinforcement: models of each contract, trained on by GRPO in a runtime."""
+"""The study of reinforcement: GRPO from each contract's model."""
 
 from collections.abc import Iterator
 
@@ -12,14 +12,14 @@ RUNTIMES = ("other", "own")
 
 
 def rl_parts() -> Iterator[StudyPart]:
-    """Yield the laptop study, then its models reinforced in the other runtime and in their own."""
+    """Yield the laptop study, then its models reinforced in either runtime."""
     for seed in read_hypotheses().protocol.reinforced_seeds:
         plain = laptop_part(training_seeds=(seed,), evaluations=(evaluation(),))
         yield from reinforced_parts(plain, REINFORCEMENT["laptop"])
 
 
 def reinforced_parts(plain: StudyPart, spec: ReinforcementSpec) -> Iterator[StudyPart]:
-    """Yield a part, then the same models reinforced, each evaluated on the part's instances."""
+    """Yield a part, then its models reinforced, on the same instances."""
     yield plain
     for runtime in RUNTIMES:
         variant = f"rl-{runtime}"

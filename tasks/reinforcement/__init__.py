@@ -1,4 +1,4 @@
-"""Reinforcement of a trained model in a runtime: TRL's GRPO on whole episodes.
+"""Reinforcement of trained models in a runtime: TRL's GRPO on episodes.
 
 Read `grpo.py` first; `rollouts.py` plays an update's episodes side by side.
 

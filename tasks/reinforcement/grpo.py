@@ -120,7 +120,10 @@ def open_grpo(
 
 
 def ending(spec: ReinforcementSpec, log: UpdateLog) -> "TrainerCallback":
-    """Return the callback that ends a training, and drops a log's lines behind the checkpoint."""
+    """Return the callback that ends a training early.
+
+    It also drops the log's lines behind the checkpoint of a resumed training.
+    """
     from transformers import TrainerCallback
 
     class Ending(TrainerCallback):
@@ -144,7 +147,7 @@ def has_adapted(spec: ReinforcementSpec, updates: Sequence[PolicyUpdate]) -> boo
 
 
 def _settings(spec: ReinforcementSpec, checkpoints: Path, seed: int) -> "GRPOConfig":
-    """Return TRL's arguments: one step per update, on episodes of the present weights."""
+    """Return TRL's arguments: one optimizer step per update."""
     from trl.trainer.grpo_config import GRPOConfig
 
     return GRPOConfig(

@@ -51,10 +51,10 @@ class ReinforcementJob(FrozenModel):
 def reinforce_in_process(
     job: ReinforcementJob, on_update: Callable[[PolicyUpdate], None], check: Callable[[], None]
 ) -> ModelCard:
-    """Run a job in a process, report its updates, return the model's card.
+    """Run a job in a process, and return the model's card.
 
-    The process ends when the caller is interrupted, or `check`, called at every look, raises. A process that failed is
-    a `UserError` with its last words.
+    Updates are reported as they come. The process ends when the caller is interrupted, or `check`, called at every
+    look, raises. A process that failed is a `UserError` with its last words.
     """
     job.output.mkdir(parents=True, exist_ok=True)
     description = job.output / DESCRIPTION_NAME

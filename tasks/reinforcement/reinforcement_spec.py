@@ -8,7 +8,7 @@ from carryover.tasks.services.frozen_model import FrozenModel
 
 
 class ReinforcementSpec(FrozenModel):
-    """GRPO from a trained model, in a runtime that may be another than that of its training."""
+    """GRPO from a trained model, in its own runtime or the other."""
 
     runtime: Literal["own", "other"]
     """Whether each model plays under the contract of its training, or under the other one of the two."""

@@ -58,7 +58,10 @@ def play_update(
     seeds: Sequence[int],
     update: int,
 ) -> list[Rolled]:
-    """Play an episode per seed with the present weights; equal seeds draw other tokens."""
+    """Play an episode per seed with the present weights.
+
+    Equal seeds draw other tokens.
+    """
     engine = ModelEngine(_served(model, tokenizer), CachePool(CACHE_BYTES), max_running=len(seeds))
     steps = _Steps(engine)
 
@@ -141,7 +144,7 @@ def _play(
 
 
 def _sampler(steps: _Steps, spec: ReinforcementSpec, name: str) -> Callable[[list[int]], Generated]:
-    """Return what draws an episode's replies; each has a seed of its own."""
+    """Return the sampler of an episode; each reply has a seed."""
 
     def generate(ids: list[int]) -> Generated:
         digest = hashlib.sha256(f"{name}/{len(ids)}".encode()).digest()
@@ -159,7 +162,7 @@ def _sampler(steps: _Steps, spec: ReinforcementSpec, name: str) -> Callable[[lis
 
 
 def _served(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> LoadedModel:
-    """Return the weights of this moment for the engine, which takes a copy."""
+    """Return a copy of the present weights for the engine."""
     if not Qwen3Forward.fits(model):
         raise UserError(f"reinforcement plays plain Qwen3 models alone, not {model.config.model_type}")
     config = model.config

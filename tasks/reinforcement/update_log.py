@@ -10,7 +10,7 @@ LOG_NAME = "policy_updates.jsonl"
 
 
 class PolicyUpdate(FrozenModel):
-    """The episodes that an update learned from, played with the weights before it."""
+    """Episodes of an update, played with the weights before it."""
 
     policy_update: int
     """From 1."""

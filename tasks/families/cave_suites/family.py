@@ -35,11 +35,14 @@ class CaseWorld(Environment):
         super().__init__(self.read_variable, self.write_variable, self.next_question)
 
     def read_variable(self, name: str) -> Any:
-        """Return a variable as JSON: arrays and sets as lists, frames by column, objects by field."""
+        """Return a variable as JSON.
+
+        Arrays and sets are lists, frames are by column, objects by field.
+        """
         return self._store[READ](name)
 
     def write_variable(self, name: str, value: Any) -> None:
-        """Replace a variable; give its new value in the form in which it is read."""
+        """Replace a variable, in the form in which it is read."""
         self._store[WRITE](name, value)
 
     def next_question(self) -> str:
@@ -77,7 +80,10 @@ class CaveSuite(Family):
     tool_call_cap = None
 
     def sample(self, bucket: str, seed: int) -> dict[str, Any]:
-        """Return the place of a case: the suite is drawn anew when its cases are used up."""
+        """Return the place of a case.
+
+        The suite is drawn anew when its cases are used up.
+        """
         count = len(_cases(self.suite, bucket, 0))
         case_seed, place = divmod(seed, count)
         case = _cases(self.suite, bucket, case_seed)[place]

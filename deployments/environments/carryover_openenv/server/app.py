@@ -7,7 +7,7 @@ from carryover.tasks.environment.for_openenv import make_app
 
 
 def open_environment() -> carryover.BlockEnvironment:
-    """Open an environment of the family and the contract that the server was started with."""
+    """Open an environment as the environment variables say."""
     return carryover.BlockEnvironment(
         os.environ.get("CARRYOVER_FAMILY", "knapsack"),
         os.environ.get("CARRYOVER_CONTRACT", "persistent"),
