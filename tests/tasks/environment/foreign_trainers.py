@@ -9,13 +9,13 @@ from typing import Any
 from tests.tasks.probe.foreign_environments import checkout_variables, provide_runtime
 
 
-def run_session(package: str, family: str, contract: str, seeds: int) -> list[Any]:
-    """Return the JSON lines that a package's session printed."""
+def run_session(package: str, family: str, contract: str, what: int | str) -> list[Any]:
+    """Return the JSON lines that a package's session printed; `what` is how many seeds it plays, or `check`."""
     script = Path(__file__).with_name(f"{package}_session.py")
     python = provide_runtime(package) / "python"
     with tempfile.TemporaryDirectory() as links:
         done = subprocess.run(
-            [str(python), str(script), family, contract, str(seeds)],
+            [str(python), str(script), family, contract, str(what)],
             env=checkout_variables(Path(links)),
             capture_output=True,
             text=True,

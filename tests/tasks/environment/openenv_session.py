@@ -60,16 +60,26 @@ def main(family: str, contract: str, seeds: int) -> None:
     with BlockEnv(base_url=address).sync() as client:
         for seed in range(seeds):
             print(json.dumps(play(client, family, contract, seed)))
+
+
+def check(family: str, contract: str) -> None:
+    """Print what concurrent sessions see of each other, then the reports of OpenEnv's validator."""
+    from carryover_openenv.client import BlockEnv  # pyright: ignore[reportMissingImports]
+
+    address = serve(family, contract)
     with BlockEnv(base_url=address).sync() as first, BlockEnv(base_url=address).sync() as second:
         print(json.dumps(play_in_turn(first, second)))
     openenv = [sys.executable, "-m", "openenv.cli"]
     for target in (["--url", address], [str(PACKAGES / "carryover_openenv"), "--level", "static"]):
         report = subprocess.run(
-            [*openenv, "validate", *target, "--json"], capture_output=True, text=True, timeout=60, check=False
+            [*openenv, "validate", *target, "--json"], capture_output=True, text=True, timeout=300, check=False
         )
         print(json.dumps({"exit": report.returncode, "report": json.loads(report.stdout)}))
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(PACKAGES))
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    if sys.argv[3] == "check":
+        check(sys.argv[1], sys.argv[2])
+    else:
+        main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
