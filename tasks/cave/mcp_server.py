@@ -24,8 +24,10 @@ class TakesFunctions(Protocol):
 class McpServer:
     """A connection to a server, over standard streams or HTTP.
 
-    with McpServer("python files_server.py") as server, Agent(model) as agent:
-        server.inject(agent)
+        with McpServer("python files_server.py") as server, Agent(model) as agent:
+            server.inject(agent)
+
+    The connection lasts until `close`.
     """
 
     def __init__(
