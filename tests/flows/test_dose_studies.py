@@ -1,10 +1,13 @@
 """The studies of a dose go through every stage and print their tables."""
 
+import json
+
 import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
 from tests.flows.cli.calling import run
 from tests.flows.flow_process import run_flow
+from tests.tasks.viewer.bundle_parts import parts_of
 
 SMALL = (
     *("--train-count", "12", "--evaluation-count", "2", "--max-turns", "12", "--max-completion-tokens", "24"),
@@ -56,5 +59,5 @@ def test_lifetimes_are_trained_played_and_printed(prefect_api, tmp_path):
     assert len([cell for cell in cells if "declared" in cell]) == 8
     assert len([cell for cell in cells if "as_trained" in cell]) == 8
     run("report", "--home", tmp_path, "--path", tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
-    assert "further blocks that a name outlives at run time" in page
+    figures = json.dumps(parts_of(tmp_path / "report.html")["figures"])
+    assert "further blocks that a name outlives at run time" in figures
