@@ -12,7 +12,7 @@ with rewarded_turns as (
             question: question,
             last_reply: first_reply + reply_count - 1,
             reward: reward,
-            components: { state: is_state_right::double, calls: has_required_calls::double },
+            components: { state: cast(is_state_right as double), calls: cast(has_required_calls as double) }
         } order by question) as rewards
     from staging.counted_cave_turns
     group by episode_id
