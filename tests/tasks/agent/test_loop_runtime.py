@@ -93,7 +93,7 @@ def test_state_changes_are_rows_in_order(runtime):
 
 
 def test_an_unknown_contract_is_named_with_the_choices(runtime):
-    with pytest.raises(ValueError, match=r"runtime_contract\n +Input should be 'persistent', 'stateless', 'injected'"):
+    with pytest.raises(ValueError, match="unknown contract 'eternal'; choose from persistent, stateless, injected"):
         play(runtime, Model(block("finish()")), "eternal")
 
 

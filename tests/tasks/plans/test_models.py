@@ -102,7 +102,7 @@ def test_each_script_plays_under_each_runtime_beside_the_models():
 
 def test_every_plan_of_a_scripted_teacher_has_the_script_control():
     for name in PLANS:
-        for part in resolve_plan(name).parts:
-            for evaluation in part.evaluations:
-                if part.teacher.kind == "scripted" and evaluation.has_trained_rows:
-                    assert evaluation.has_scripted_rows, (name, part.name)
+        parts = [part for part in resolve_plan(name).parts if part.teacher.kind == "scripted"]
+        evaluations = [evaluation for part in parts for evaluation in part.evaluations if evaluation.has_trained_rows]
+        beside_scripts = [evaluation.instances for evaluation in evaluations if evaluation.has_scripted_rows]
+        assert all(evaluation.instances in beside_scripts for evaluation in evaluations), name

@@ -70,7 +70,10 @@ def test_scripted_teachers_vary_unless_told_otherwise():
     ("overrides", "message"),
     [
         ({"teacher_url": "http://host/v1", "teacher_model": "m", "teacher_habits": "varied"}, "leave habits out"),
-        ({"contracts": ("injected",), "teacher_habits": "varied"}, "vary under persistent and stateless alone"),
+        (
+            {"contracts": ("injected",), "teacher_habits": "varied"},
+            "vary where nothing is injected, not under 'injected'",
+        ),
     ],
 )
 def test_habits_that_no_teacher_can_have_are_refused(overrides, message):
