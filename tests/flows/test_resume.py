@@ -104,7 +104,7 @@ def kill_within(home, stage, server):
 
 @pytest.mark.prefect
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(3000)
 def test_study_killed_in_every_stage_has_rows_once(prefect_api, tmp_path):
     home = tmp_path / "data"
     first, *others = Progress._fields

@@ -18,10 +18,11 @@ def test_many_threads_may_parse_at_once():
 
 
 def test_many_threads_may_ask_for_sources_and_trees_at_once():
+    expected = inspect.getsource(Path)
     with ThreadPoolExecutor(8) as pool:
         sources = [pool.submit(source_text, Path) for _ in range(16)]
         trees = [pool.submit(parse_python, "x = [(1, {'a': 2})]\n" * 200) for _ in range(64)]
-        assert {source.result() for source in sources} == {inspect.getsource(Path)}
+        assert {source.result() for source in sources} == {expected}
         assert {len(tree.result().body) for tree in trees} == {200}
 
 
