@@ -9,6 +9,9 @@ Row = Mapping[str, Any]
 SAME = ("purpose", "variant", "base", "visibility", "header", "bucket", "training_seed", "replicate", "instance_id")
 """Columns in which the episodes of a pair agree."""
 
+OTHER_RUNTIME = {"P": "S", "S": "P"}
+"""The aligned cells of the 2x2 stand beside its mismatched ones first."""
+
 
 def find_episode(episodes: Sequence[Row], cell: str, instance: str) -> Row:
     """Return the first episode of a cell and an instance.
@@ -36,7 +39,12 @@ def partner_of(episodes: Sequence[Row], episode: Row) -> Row:
     others = [row for row in episodes if row is not episode and _is_pair(row, episode)]
     if not others:
         raise UserError(f"instance {episode['instance_number']} has no episode beside {episode['condition']}")
-    return next((row for row in others if _stands_beside(row["condition"], episode["condition"])), others[0])
+    beside = [row for row in others if _stands_beside(row["condition"], episode["condition"])]
+    train, _, runtime = episode["condition"].partition("->")
+    if train == runtime:
+        crossed = f"{train}->{OTHER_RUNTIME.get(train)}"
+        beside.sort(key=lambda row: row["condition"] != crossed)
+    return (beside or others)[0]
 
 
 def _is_pair(row: Row, other: Row) -> bool:

@@ -1,7 +1,7 @@
 """The viewer's read-only server: JSON pages and the front end."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -30,13 +30,13 @@ POLICY = (
 _BUILT = {"viewer.js": "text/javascript", "viewer.css": "text/css"}
 
 
-def viewer_app(answer: Answer, *, token: str | None = None, hosts: Sequence[str] = LOOPBACK) -> ASGIApp:
+def viewer_app(answer: Answer, *, token: str | None = None) -> ASGIApp:
     """Return the ASGI application.
 
     Args:
         answer: Returns the values of a path, the same ones each time; `UserError` becomes status 404.
-        token: What a browser must show first, as `?token=...`; a cookie keeps it. None asks for nothing.
-        hosts: Names under which the server is asked; others are refused, so that no foreign page reaches it.
+        token: What a browser must show first, as `?token=...`; a cookie keeps it. None asks for nothing,
+            and refuses every host but loopback, so that no foreign page reaches the server.
     """
 
     @lru_cache(maxsize=KEPT_ANSWERS)
@@ -58,7 +58,7 @@ def viewer_app(answer: Answer, *, token: str | None = None, hosts: Sequence[str]
             Route("/api/{path:path}", show_values),
         ]
     )
-    return _Guard(app, token, hosts)
+    return _Guard(app, token)
 
 
 def _show_page(_request: Request) -> Response:
@@ -75,10 +75,9 @@ def _show_built(request: Request) -> Response:
 class _Guard:
     """Refuses foreign hosts, missing tokens, and loads from elsewhere."""
 
-    def __init__(self, app: ASGIApp, token: str | None, hosts: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
         self._app = app
         self._token = token
-        self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -102,9 +101,9 @@ class _Guard:
         await self._app(scope, receive, send_guarded)
 
     def _refuse(self, request: Request) -> Response | None:
-        if _host_of(request.headers) not in self._hosts:
-            return PlainTextResponse("unknown host; ask the server by the address that it printed", 403)
-        if self._token is None or self._is_token(request.cookies.get(COOKIE, "")):
+        if self._token is None:
+            return _refuse_foreign(request)
+        if self._is_token(request.cookies.get(COOKIE, "")):
             return None
         if not self._is_token(request.query_params.get("token", "")):
             return PlainTextResponse("a token is needed; open the address that the server printed", 401)
@@ -114,6 +113,12 @@ class _Guard:
 
     def _is_token(self, shown: str) -> bool:
         return self._token is not None and secrets.compare_digest(shown.encode(), self._token.encode())
+
+
+def _refuse_foreign(request: Request) -> Response | None:
+    if _host_of(request.headers) in LOOPBACK:
+        return None
+    return PlainTextResponse("unknown host; ask the server by the address that it printed", 403)
 
 
 def _host_of(headers: Headers) -> str:

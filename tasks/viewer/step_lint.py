@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from carryover.tasks.lint.lint import lint_blocks, lint_trace
+from carryover.tasks.lint.lint import BlockLint, lint_blocks, lint_trace
 from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
 
 Row = Mapping[str, Any]
@@ -26,5 +26,9 @@ def episode_lint(head: Row, turns: Sequence[Row], steps: Sequence[Row]) -> dict[
     found = zip(steps, lint_blocks(trace.blocks), strict=True)
     return {
         "verdict": lint_trace(trace).verdict,
-        "steps": {step["step"]: lint._asdict() for step, lint in found if lint.carried or lint.early_names},
+        "steps": {step["step"]: lint._asdict() for step, lint in found if _is_told(lint)},
     }
+
+
+def _is_told(lint: BlockLint) -> bool:
+    return bool(lint.carried or lint.early_names) or not lint.is_judged

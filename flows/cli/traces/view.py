@@ -38,19 +38,26 @@ def serve_viewer(warehouse: Warehouse, plan: str | None, *, host: str, port: int
     Raise `UserError` for an unknown plan or a port in use.
     """
     token = None
-    hosts = LOOPBACK
     if host not in LOOPBACK:
         token = secrets.token_urlsafe(24)
-        hosts = (*LOOPBACK, host, socket.gethostname())
-    app = viewer_app(warehouse_answer(warehouse, choose_plan(warehouse, plan)), token=token, hosts=hosts)
+    app = viewer_app(warehouse_answer(warehouse, choose_plan(warehouse, plan)), token=token)
     listening = _listen(host, port)
-    url = f"http://{host}:{listening.getsockname()[1]}/"
-    if token is not None:
-        url += f"?token={token}"
+    url = viewer_url(host, listening.getsockname()[1], token)
     typer.echo(f"viewer at {url}; Ctrl-C stops it")
     if opens:
         threading.Timer(0.5, webbrowser.open, [url]).start()
     uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listening])
+
+
+def viewer_url(host: str, port: int, token: str | None) -> str:
+    """Return the address that a browser opens."""
+    name = host
+    if ":" in host:
+        name = f"[{host}]"
+    url = f"http://{name}:{port}/"
+    if token is not None:
+        url += f"?token={token}"
+    return url
 
 
 def write_viewer(warehouse: Warehouse, plan: str | None, target: Path, where: str) -> int:

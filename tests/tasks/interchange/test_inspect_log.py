@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from carryover.tasks.interchange.inspect_log import write_inspect
+from carryover.tasks.interchange.inspect_log import inspect_log, write_inspect
+from carryover.tasks.traces.vocabulary import FinishReason
 
 
 @pytest.fixture
@@ -48,3 +49,20 @@ def test_scores_are_ours(played, logs):
     assert told == scores
     mean = logs[0]["results"]["scores"][0]["metrics"]["mean"]["value"]
     assert mean == pytest.approx(sum(scores[s["uuid"]] for s in logs[0]["samples"]) / len(logs[0]["samples"]))
+
+
+@pytest.mark.parametrize(
+    ("reason", "limit"),
+    [
+        ("max_turns", {"type": "message", "limit": 24.0}),
+        ("max_tokens", {"type": "token", "limit": 9000.0}),
+        ("timeout", None),
+        ("context_length", None),
+    ],
+)
+def test_a_limit_is_told_with_its_own_value(played, reason, limit):
+    first = played.traces()[0]
+    ended = {"finish_reason": FinishReason(reason), "max_turns": 24, "max_tokens": 9000}
+    trace = first._replace(episode=first.episode.model_copy(update=ended))
+    (sample,) = inspect_log([trace], trace.folder)["samples"]
+    assert sample.get("limit") == limit

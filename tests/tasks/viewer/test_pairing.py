@@ -22,6 +22,16 @@ def test_a_cell_stands_beside_the_other_runtime_of_its_model(condition, partner)
     assert partner_of(CELLS, episode)["condition"] == partner
 
 
+@pytest.mark.parametrize(
+    ("condition", "partner"), [("P->P", "P->S"), ("S->S", "S->P"), ("I->I", "I->P"), ("P->I", "P->P"), ("P->S", "P->P")]
+)
+def test_an_aligned_cell_of_four_contracts_prefers_the_2x2(condition, partner):
+    letters = ("I", "P", "R", "S")
+    episodes = [row(f"{train}->{runtime}") for train in letters for runtime in letters]
+    episode = next(each for each in episodes if each["condition"] == condition)
+    assert partner_of(episodes, episode)["condition"] == partner
+
+
 def test_another_seed_is_no_partner():
     episodes = [row("P->S"), row("P->P", training_seed=1), row("S->S")]
     assert partner_of(episodes, episodes[0])["condition"] == "S->S"

@@ -48,8 +48,15 @@ def test_another_host_name_is_refused(client):
     assert client.get("/api/study", headers={"host": "evil.example"}).status_code == 403
 
 
+@pytest.mark.parametrize("host", ["192.0.2.7", "box.example", "[2001:db8::1]"])
+def test_with_a_token_every_address_of_the_machine_answers(host):
+    client = TestClient(viewer_app(answer, token="secret"), base_url=f"http://{host}:8")
+    assert client.get("/api/study").status_code == 401
+    assert client.get("/api/study?token=secret").status_code == 200
+
+
 def test_a_token_is_shown_once_and_kept_in_a_cookie():
-    client = TestClient(viewer_app(answer, token="secret", hosts=("box",)), base_url="http://box")
+    client = TestClient(viewer_app(answer, token="secret"), base_url="http://box")
     assert client.get("/api/study").status_code == 401
     assert client.get("/api/study?token=wrong").status_code == 401
     assert client.get("/?token=secret", follow_redirects=False).status_code == 307

@@ -3,24 +3,13 @@
 import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
 from carryover.tasks.viewer.pages import answer
-from tests.storage.conftest import build_row
-from tests.tasks.viewer.viewer_home import make_viewer_home
+from tests.tasks.viewer.viewer_home import make_viewer_home, training_rows
 
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory):
-    example = {"dataset_id": "data", "variant": "main", "contract": "persistent"}
-    rejected = {"status": "skipped", "reason": "score_too_low", "measured": 0.2, "threshold": 0.5}
-    rows = [
-        build_row(TrainingExampleRow, **example, episode_id="pp1", status="retained", token_count=10),
-        build_row(TrainingExampleRow, **example, episode_id="pp2", **rejected),
-        build_row(TrainingRunRow, training_run_id="r", dataset_id="data", final_loss=0.5, token_count=10),
-        build_row(TrainingRunRow, training_run_id="other", dataset_id="other", final_loss=0.5, token_count=10),
-        *(build_row(TrainingMetricRow, training_run_id="r", optimizer_step=s, loss=1 / s) for s in (2, 1)),
-    ]
-    home = make_viewer_home(tmp_path_factory.mktemp("training"), more=rows)
+    home = make_viewer_home(tmp_path_factory.mktemp("training"), more=training_rows())
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
         yield lambda query, **parameters: warehouse.sql(query, **parameters).arrow()
 

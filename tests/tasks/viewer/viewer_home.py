@@ -11,6 +11,7 @@ from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.result_rows import CaveTurnRow
 from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, InstanceRow, StepRow, ToolCallRow, TurnRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
 from tests.storage.conftest import build_row
 
 MISSING = "Traceback (most recent call last):\nNameError: name 'items' is not defined"
@@ -137,7 +138,31 @@ def hostile_rows() -> list[Any]:
     turn = next(row for row in rows if isinstance(row, TurnRow) and row.turn == 1)
     observation = json.dumps({"output": f"{markup} \ud800", "x": "<b onclick='window.hacked = 1'>"})
     rows[rows.index(turn)] = turn.model_copy(update={"observation": observation})
-    return rows
+    unseen = f"{markup} \x1b[31m\u202e\u061c"
+    call = {"tool": unseen, "arguments_json": "{}", "error_type": "ValueError", "error_message": unseen}
+    rows.append(build_row(ToolCallRow, episode_id="hostile", step=1, call=1, **call))
+    error = {"kind": "tool", "error_type": "ValueError", "message": f"{unseen}{'y' * 1_500_000}", "is_caught": True}
+    rows.append(build_row(ErrorRow, episode_id="hostile", step=1, turn=1, error_index=0, **error))
+    ended = {"error_message": f"{unseen}{'z' * 1_500_000}", "model_name": unseen}
+    return [row.model_copy(update=ended) if isinstance(row, EpisodeRow) else row for row in rows]
+
+
+def unread_rows() -> list[Any]:
+    """Return an episode whose only block is no Python."""
+    return played("unread", "persistent", "persistent", "instance-1", ["x = ("])
+
+
+def training_rows() -> list[Any]:
+    """Return a training of the plan with two examples, one of them rejected, and one of another data set."""
+    example = {"dataset_id": "data", "variant": "main", "contract": "persistent"}
+    rejected = {"status": "skipped", "reason": "score_too_low", "measured": 0.2, "threshold": 0.5}
+    return [
+        build_row(TrainingExampleRow, **example, episode_id="pp1", status="retained", token_count=10),
+        build_row(TrainingExampleRow, **example, episode_id="pp2", **rejected),
+        build_row(TrainingRunRow, training_run_id="r", dataset_id="data", final_loss=0.5, token_count=10),
+        build_row(TrainingRunRow, training_run_id="other", dataset_id="other", final_loss=0.5, token_count=10),
+        *(build_row(TrainingMetricRow, training_run_id="r", optimizer_step=s, loss=1 / s) for s in (2, 1)),
+    ]
 
 
 CHART = {"xAxis": {"data": ["a", "b"]}, "series": [{"type": "line", "data": [1.0, 2.0]}]}

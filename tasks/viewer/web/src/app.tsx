@@ -28,6 +28,7 @@ export function App() {
   const { values: study, error } = useLoaded<Study>("study");
   const page = route.path[0] ?? "";
   useEffect(() => scrollTo(0, 0), [route.path.join("/")]);
+  useEffect(nameTab, []);
   return (
     <>
       <a class="skip" href="#page" onClick={focusPage}>Skip to the page</a>
@@ -47,6 +48,19 @@ export function App() {
       <Keys />
     </>
   );
+}
+
+/** Names the browser's tab after the page's heading, whenever that changes. */
+function nameTab(): () => void {
+  const name = () => {
+    const heading = document.querySelector("main h1")?.textContent;
+    const title = heading ? `${heading} · Carryover` : "Carryover";
+    if (document.title !== title) document.title = title;
+  };
+  const watch = new MutationObserver(name);
+  watch.observe(document.body, { childList: true, characterData: true, subtree: true });
+  name();
+  return () => watch.disconnect();
 }
 
 /** A page; each loads its own values, so that an episode does not wait for the study. */

@@ -35,7 +35,7 @@ export function fate(missing: Pick<MissingName, "lost_step" | "bound_step" | "is
 }
 
 // Characters that hide or reorder text are shown as what they are.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g;
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\p{Cs}]/gu;
 
 /** Text with control characters as signs: an escape as ␛, a right-to-left override as ⟨U+202E⟩. */
 export function visible(text: string): string {

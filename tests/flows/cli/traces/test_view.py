@@ -7,7 +7,7 @@ import sys
 import httpx
 import pytest
 
-from carryover.flows.cli.traces.view import warehouse_answer
+from carryover.flows.cli.traces.view import viewer_url, warehouse_answer
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.services.errors import UserError
 from tests.flows.cli.calling import refused
@@ -38,6 +38,19 @@ def test_a_wrong_condition_is_the_user_s_error(answer):
 def test_an_unknown_plan_is_refused(answer):
     with pytest.raises(UserError, match="no run of plan 'other'"):
         answer("study", "other", None)
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "url"),
+    [
+        ("127.0.0.1", None, "http://127.0.0.1:8/"),
+        ("::1", None, "http://[::1]:8/"),
+        ("0.0.0.0", "secret", "http://0.0.0.0:8/?token=secret"),
+    ],
+)
+def test_the_printed_address_is_a_url(host, token, url):
+    assert viewer_url(host, 8, token) == url
+    assert httpx.URL(url).port == 8
 
 
 def test_a_taken_port_is_refused(home):

@@ -8,7 +8,15 @@ from tests.flows.cli.axe_core import AXE
 from tests.flows.cli.calling import run
 from tests.flows.cli.chromium import open_page
 from tests.flows.cli.viewer_server import served
-from tests.tasks.viewer.viewer_home import comparison_rows, hostile_rows, make_viewer_home, played, scripted_rows
+from tests.tasks.viewer.viewer_home import (
+    comparison_rows,
+    hostile_rows,
+    make_viewer_home,
+    played,
+    scripted_rows,
+    training_rows,
+    unread_rows,
+)
 
 pytestmark = pytest.mark.browser
 WIDE = 1280
@@ -19,7 +27,9 @@ PLACES = ("#/", "#/episode/ps1?turn=2", "#/compare/ps1/pp1", "#/tables", "#/figu
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    return make_viewer_home(tmp_path_factory.mktemp("view"), more=[*hostile_rows(), *comparison_rows()])
+    return make_viewer_home(
+        tmp_path_factory.mktemp("view"), more=[*hostile_rows(), *comparison_rows(), *training_rows()]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +179,93 @@ def test_keys_move_through_an_episode(page, address):
     assert page.ask("document.activeElement.type") == "search"
     page.ask("document.activeElement.blur()")
     page.press("r")
-    page.wait("document.querySelectorAll('pre.raw').length === 3")
+    page.wait("document.querySelectorAll('pre.raw').length === 4")
+    assert '"runtime_events"' in text(page, "pre.raw")[-1]
     page.press("c")
     page.wait("location.hash === '#/compare/ps1/pp1'")
+
+
+def search(page, words):
+    field = "document.querySelector('.find input')"
+    page.ask(f"{field}.value = {json.dumps(words)}; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+    page.wait("document.querySelector('[role=status]') !== null")
+    return text(page, "[role=status]")[0]
+
+
+def test_a_search_finds_what_is_written_and_no_key(page, tmp_path):
+    rows = played("quoted", "persistent", "persistent", "instance-1", ['d = {"a": 1}\nd["a"]'])
+    with served(make_viewer_home(tmp_path, 1, more=rows) / "warehouse.duckdb") as address:
+        show(page, f"{address}#/episode/quoted")
+        assert search(page, 'd["a"]') == "1 of 1 turns"
+        show(page, f"{address}#/episode/quoted")
+        assert search(page, "prompt_tokens") == "0 of 1 turns"
+
+
+def test_an_episode_opens_from_the_list_by_keys(page, address):
+    show(page, f"{address}#/?condition=P-%3ES")
+    page.wait("document.querySelector('#episodes').textContent.startsWith('2 episodes')")
+    page.press("j")
+    page.wait("document.querySelector('.row.chosen') !== null")
+    page.ask("document.querySelector('.list .head button').focus()")
+    page.press("Enter")
+    assert page.ask("location.hash").startswith("#/?condition")
+    page.ask("document.activeElement.blur()")
+    page.press("Enter")
+    page.wait("location.hash === '#/episode/ps1'")
+
+
+def test_letter_keys_can_be_turned_off(page, address):
+    show(page, f"{address}#/episode/ps1")
+    page.press("?")
+    page.ask("document.querySelector('dialog input[type=checkbox]').click()")
+    page.press("Escape")
+    page.press("r")
+    page.press("?")
+    assert count(page, "pre.raw") == 0
+    assert page.ask("document.querySelector('dialog').open") is False
+    page.ask("document.querySelector('dialog input[type=checkbox]').click()")
+    page.press("r")
+    page.wait("document.querySelectorAll('pre.raw').length === 4")
+    page.ask("localStorage.clear()")
+
+
+def test_a_tab_is_named_after_its_page(page, address):
+    show(page, f"{address}#/episode/ps1")
+    page.wait("document.title === 'P→S · instance instance-1 · Carryover'")
+    page.ask("location.hash = '#/training'")
+    page.wait("document.title === 'Training · Carryover'")
+
+
+def test_unread_code_is_said_to_be_not_judged(page, tmp_path):
+    with served(make_viewer_home(tmp_path, 1, more=unread_rows()) / "warehouse.duckdb") as address:
+        show(page, f"{address}#/episode/unread")
+        assert text(page, "p.lint") == ["not judged: the lint cannot read this code"]
+
+
+def test_losses_of_a_training_are_drawn(page, address):
+    show(page, f"{address}#/training")
+    page.wait("document.querySelector('.charts canvas') !== null")
+
+
+def test_a_bundle_links_only_to_episodes_that_it_holds(page, home, address, tmp_path):
+    linked = "[...document.querySelectorAll('td.ids a')].map(each => each.textContent)"
+    show(page, f"{address}#/training")
+    assert page.ask(linked) == ["pp1", "pp2"]
+    run(
+        "view",
+        "--home",
+        home,
+        "--plan",
+        "plan",
+        "--where",
+        "instance_id = 'instance-1'",
+        "--out",
+        tmp_path / "few.html",
+    )
+    show(page, f"file://{tmp_path}/few.html#/training")
+    page.wait("document.querySelector('td.ids a') !== null")
+    assert page.ask(linked) == ["pp1"]
+    assert text(page, "td.ids span") == ["pp2"]
 
 
 def test_two_episodes_part_at_the_first_difference(page, address):
@@ -203,9 +297,12 @@ def test_hostile_text_is_shown_and_never_run(page, address, bundles, source):
     show(page, f"{root}#/episode/hostile")
     assert page.ask("window.hacked") is None
     shown = page.ask("document.querySelector('main').textContent")
-    for word in ("<script>window.hacked", "</script>", "<img src=x onerror", "␛[31m", "⟨U+202E⟩", "שלום"):
+    signs = ("␛[31m", "⟨U+202E⟩", "⟨U+D800⟩", "⟨U+061C⟩")
+    for word in ("<script>window.hacked", "</script>", "<img src=x onerror", *signs, "שלום"):
         assert word in shown
     assert "all 1,000,0" in shown  # the line of a megabyte is cut
+    assert "all 1,500,0" in shown  # and so is the error of a megabyte and a half
+    assert page.ask("/[\\u001b\\u202e\\u061c]/.test(document.querySelector('main').textContent)") is False
     assert count(page, "main img, main script, main b[onclick]") == 0
     assert page.reported(*ERRORS) == []
 

@@ -19,6 +19,8 @@ export const NONE = "none";
 
 const SETTING = ["purpose", "variant", "base", "visibility", "header", "bucket", "training_seed", "replicate"];
 const CELL = ["condition", "purpose", "variant", "base", "visibility", "header", "bucket"];
+/** The aligned cells of the 2x2 stand beside its mismatched ones first. */
+const OTHER_RUNTIME = new Map([["P", "S"], ["S", "P"]]);
 const SEVERAL = new Set<string>(["error_kinds"]);
 
 const HASH = /^[0-9a-f]{24}$/;
@@ -96,8 +98,9 @@ export class Episodes {
     const isOther = (wanted: (condition: string[]) => boolean) =>
       others.find((each) => wanted(this.text("condition", each).split("->")));
     const aligned = train === runtime ? undefined : isOther(([a, b]) => a === train && b === train);
+    const crossed = train === runtime ? isOther(([a, b]) => a === train && b === OTHER_RUNTIME.get(train ?? "")) : undefined;
     const mismatched = isOther(([a, b]) => a === train && b !== runtime);
-    return aligned ?? mismatched ?? others[0] ?? null;
+    return aligned ?? crossed ?? mismatched ?? others[0] ?? null;
   }
 
   /** The pairs of two cells, in the order of the episodes of the first. */

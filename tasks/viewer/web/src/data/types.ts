@@ -133,7 +133,7 @@ export interface MissingName {
 
 export interface Lint {
   verdict: string;
-  /** By the number of the step; a step that takes nothing from earlier ones has none. */
+  /** By the number of the step; a step that was read and takes nothing from earlier ones has none. */
   steps: Record<number, { carried: string[]; early_names: string[]; is_judged: boolean }>;
 }
 

@@ -11,9 +11,9 @@ export interface LoadedEpisodes {
 
 let known: { values: EpisodeColumns; episodes: Episodes } | null = null;
 
-/** Loads the plan's episodes; every page shares them. */
-export function useEpisodes(): LoadedEpisodes {
-  const { values, error } = useLoaded<EpisodeColumns>("episodes");
+/** Loads the plan's episodes, if they are asked for; every page shares them. */
+export function useEpisodes(isAsked = true): LoadedEpisodes {
+  const { values, error } = useLoaded<EpisodeColumns>(isAsked ? "episodes" : null);
   const episodes = useMemo(() => {
     if (values === null) return null;
     if (known?.values !== values) known = { values, episodes: new Episodes(values) };

@@ -4,12 +4,12 @@ import type { Episode } from "../data/types";
 import { useEpisodes } from "../data/useEpisodes";
 import { useLoaded } from "../data/use";
 import { arrow } from "../format";
-import { Text } from "../parts/code";
+import { Shortened, Text } from "../parts/code";
 import { cellLink, cellTitle, Head } from "../parts/head";
 import { useKeys } from "../parts/keys";
 import { Lane } from "../parts/lane";
 import { Failure, Waiting } from "../parts/notes";
-import { TurnView } from "../parts/turn";
+import { searchedText, TurnView } from "../parts/turn";
 import { go, link, replaceQuery } from "../route";
 
 export function EpisodePage({ id, query }: { id: string; query: URLSearchParams }) {
@@ -48,12 +48,12 @@ function Shown({ page, query }: { page: Episode; query: URLSearchParams }) {
   }, [turn, step]);
   const current = step ?? page.turns.find((each) => each.turn === turn)?.steps[0]?.step ?? null;
   const isFound = (text: string) => searched === "" || text.toLowerCase().includes(searched.toLowerCase());
-  const shown = page.turns.filter((each) => isFound(JSON.stringify(each)));
+  const shown = page.turns.filter((each) => isFound(searchedText(each)));
   return (
     <>
       <h1><a href={cellLink(page.episode)}>{cellTitle(page.episode)}</a>{row !== null && <> · instance {episodes?.instance(row)}</>}</h1>
       <Head episode={page.episode} />
-      {page.episode.error_message !== null && <p class="missing">{page.episode.error_message}</p>}
+      {page.episode.error_message !== null && <p class="missing"><Shortened name="" text={page.episode.error_message} /></p>}
       <p class="lead">Lint: {page.lint.verdict.replaceAll("`", "")}.</p>
       <div class="actions">
         {firstMissing !== undefined && <button type="button" class="warning" onClick={showMissing}>First missing name: {firstMissing.name}, step {firstMissing.step}</button>}
@@ -80,7 +80,19 @@ function Shown({ page, query }: { page: Episode; query: URLSearchParams }) {
       </details>
       {searched !== "" && <p role="status">{shown.length} of {page.turns.length} turns</p>}
       {shown.map((each) => <TurnView key={each.turn} page={page} turn={each} isCurrent={each.turn === turn} isRaw={isRaw} />)}
+      {isRaw && <RawHead page={page} />}
     </>
+  );
+}
+
+/** What the turns' JSON leaves out. */
+function RawHead({ page }: { page: Episode }) {
+  const { episode, contract, opening, runtime_events } = page;
+  return (
+    <section aria-label="Head and runtime events">
+      <h3>Head and runtime events</h3>
+      <Text class="raw" text={JSON.stringify({ episode, contract, opening, runtime_events }, null, 2)} />
+    </section>
   );
 }
 

@@ -3,6 +3,7 @@ import { useLoaded } from "../data/use";
 import { count, plural, visible, words } from "../format";
 import { Text } from "../parts/code";
 import { Drawing } from "../parts/drawing";
+import { EpisodeLink } from "../parts/episodeLink";
 import { Failure, Waiting } from "../parts/notes";
 import { link, replaceQuery } from "../route";
 
@@ -68,7 +69,7 @@ function Case({ turn }: { turn: SuiteTurn }) {
   return (
     <article class={turn.is_passed ? "case" : "case failed"}>
       <h3>
-        <a href={link(["episode", turn.episode_id])}>{turn.case_id || turn.suite}</a>
+        <EpisodeLink id={turn.episode_id}>{turn.case_id || turn.suite}</EpisodeLink>
         <small> turn {turn.question}, {words(turn.arm)}, {turn.is_oracle ? "script" : turn.model_name}</small>
       </h3>
       <p>

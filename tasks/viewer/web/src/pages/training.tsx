@@ -3,8 +3,8 @@ import type { Curve, ExampleGroup, TrainingPage as Training, TrainingRun } from 
 import { useLoaded } from "../data/use";
 import { count, decimals, seconds, words } from "../format";
 import { Chart, type Line } from "../parts/chart";
+import { EpisodeLink } from "../parts/episodeLink";
 import { Failure, Waiting } from "../parts/notes";
-import { link } from "../route";
 
 export function TrainingPage() {
   const { values, error } = useLoaded<Training>("training");
@@ -80,7 +80,7 @@ function Examples({ groups }: { groups: ExampleGroup[] }) {
                 <td>{count(group.token_count)}</td>
                 <td>{group.measured_low === null ? "" : `${decimals(group.measured_low, 2)} to ${decimals(group.measured_high, 2)}`}</td>
                 <td>{group.threshold === null ? "" : decimals(group.threshold, 2)}</td>
-                <td class="ids">{group.episode_ids.map((id) => <a key={id} href={link(["episode", id])}>{id.slice(0, 6)}</a>)}</td>
+                <td class="ids">{group.episode_ids.map((id) => <EpisodeLink key={id} id={id}>{id.slice(0, 6)}</EpisodeLink>)}</td>
               </tr>
             ))}
           </tbody>

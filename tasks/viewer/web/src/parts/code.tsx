@@ -28,7 +28,8 @@ export function Code({ lines, marks }: { lines: Piece[][]; marks: string[] }) {
   );
 }
 
-function Shortened({ name, text }: { name: string; text: string }) {
+/** A piece of a line, cut at a length that a page draws at once. */
+export function Shortened({ name, text }: { name: string; text: string }) {
   const [isWhole, setWhole] = useState(false);
   if (text.length <= MOST_SHOWN || isWhole) return <span class={name || undefined}>{visible(text)}</span>;
   return (

@@ -1,5 +1,5 @@
 import type { EpisodeHead } from "../data/types";
-import { arrow, count, decimals, NOTHING, words } from "../format";
+import { arrow, count, decimals, NOTHING, visible, words } from "../format";
 import { link } from "../route";
 
 /** Facts of an episode: how it ended, what it cost, under which contract it ran. */
@@ -31,7 +31,7 @@ export function Head({ episode, isShort }: { episode: EpisodeHead; isShort?: boo
       {[...facts, ...(isShort ? [] : more.filter(([, value]) => value !== NOTHING))].map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>{visible(value)}</dd>
         </div>
       ))}
     </dl>

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 const KEYS: [string, string][] = [
   ["j", "next turn, or next episode of a list"],
@@ -14,6 +14,8 @@ const KEYS: [string, string][] = [
   ["?", "these keys"],
 ];
 
+const KEPT = "carryover-keys";
+
 type Handlers = Record<string, () => void>;
 
 /** Calls a page's function for a key, unless a field is being typed into. */
@@ -23,6 +25,8 @@ export function useKeys(handlers: Handlers): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (event.key === "Enter" && isPressable(event.target)) return;
+      if (event.key.length === 1 && !areKeysOn()) return;
       const handler = latest.current[event.key];
       if (handler === undefined) return;
       event.preventDefault();
@@ -34,7 +38,43 @@ export function useKeys(handlers: Handlers): void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement && target.type === "checkbox") return false;
   return target instanceof HTMLElement && ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
+}
+
+/** Whether Enter already does something to the focused element. */
+function isPressable(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && ["A", "BUTTON", "SUMMARY"].includes(target.tagName);
+}
+
+// A page opened from file:// may be refused its storage: the choice then lasts as long as the page.
+let chosen: boolean | null = null;
+
+function areKeysOn(): boolean {
+  if (chosen !== null) return chosen;
+  try {
+    return localStorage.getItem(KEPT) !== "off";
+  } catch {
+    return true;
+  }
+}
+
+function turnKeys(isOn: boolean): void {
+  chosen = isOn;
+  try {
+    localStorage.setItem(KEPT, isOn ? "on" : "off");
+  } catch {
+    return;
+  }
+}
+
+function KeySwitch() {
+  const [isOn, setOn] = useState(areKeysOn);
+  const change = (event: { currentTarget: HTMLInputElement }) => {
+    turnKeys(event.currentTarget.checked);
+    setOn(event.currentTarget.checked);
+  };
+  return <p><label><input type="checkbox" checked={isOn} onChange={change} /> Keys of a single letter or sign are on</label></p>;
 }
 
 export function Keys() {
@@ -65,6 +105,7 @@ export function Keys() {
             </div>
           ))}
         </dl>
+        <KeySwitch />
         <form method="dialog"><button>Close</button></form>
       </dialog>
     </>

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Episode, EpisodeError, Step, ToolCall, Turn } from "../data/types";
-import { count, fate, plural, seconds, words } from "../format";
+import { count, fate, plural, seconds, visible, words } from "../format";
 import { link } from "../route";
-import { Code, Text } from "./code";
+import { Code, Shortened, Text } from "./code";
 
 interface Props {
   page: Episode;
@@ -117,6 +117,8 @@ function StepLint({ page, step }: { page: Episode; step: number }) {
   if (found === undefined) return null;
   return (
     <p class="lint">
+      {!found.is_judged && "not judged: the lint cannot read this code"}
+      {!found.is_judged && found.carried.length + found.early_names.length > 0 && "; "}
       {found.carried.length > 0 && <>takes <b>{found.carried.join(", ")}</b> from earlier steps</>}
       {found.carried.length > 0 && found.early_names.length > 0 && "; "}
       {found.early_names.length > 0 && <>uses <b>{found.early_names.join(", ")}</b> before any step binds it</>}
@@ -135,7 +137,7 @@ function Calls({ calls }: { calls: ToolCall[] }) {
           <tbody>
             {calls.map((call) => (
               <tr class={call.error_type === null ? undefined : "failed"} key={call.call}>
-                <td>{call.tool}</td>
+                <td>{visible(call.tool)}</td>
                 <td><Text class="value" text={call.arguments_json} /></td>
                 <td><Text class="value" text={replyOf(call)} /></td>
                 <td>{seconds(call.seconds)}</td>
@@ -146,6 +148,20 @@ function Calls({ calls }: { calls: ToolCall[] }) {
       </div>
     </details>
   );
+}
+
+/** What a reader finds in a turn: its texts, and those of an observation's fields, without escapes. */
+export function searchedText(turn: Turn): string {
+  const steps = turn.steps.flatMap((step) => [step.code, step.output, step.result, step.error]);
+  const calls = turn.steps.flatMap((step) => step.calls.flatMap((call) => [call.tool, call.arguments_json, replyOf(call)]));
+  const errors = turn.errors.map((error) => error.message);
+  return [turn.assistant_text, ...steps, ...calls, ...errors, turn.observation, ...fieldTexts(turn.observation)].join("\n");
+}
+
+function fieldTexts(observation: string | null): unknown[] {
+  const value = parsed(observation ?? "");
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).filter((each) => typeof each === "string");
 }
 
 function replyOf(call: ToolCall): string {
@@ -170,7 +186,7 @@ function parsed(json: string): unknown {
 
 const ErrorLine = ({ error }: { error: EpisodeError }) => (
   <p class={error.is_caught ? "caught" : "missing"}>
-    {error.kind} error{error.is_caught ? ", caught by the block" : ""}{error.is_injected ? ", injected" : ""}: {error.message.split("\n").at(-1)}
+    {error.kind} error{error.is_caught ? ", caught by the block" : ""}{error.is_injected ? ", injected" : ""}: <Shortened name="" text={error.message.split("\n").at(-1) ?? ""} />
   </p>
 );
 
