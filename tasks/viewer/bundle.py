@@ -23,6 +23,7 @@ MOST_EPISODES = 1_000
 """Episodes of a bundle in one file."""
 MOST_BYTES = 20_000_000
 """Size of a bundle in one file."""
+FILE_ENDINGS = (".html", ".htm")
 PART_EPISODES = 200
 """Episodes of a script in a folder: about a megabyte."""
 _SOURCES = "'self' 'unsafe-inline' file:"
@@ -43,7 +44,7 @@ class Part(NamedTuple):
 def write_bundle(ask: Ask, plan_digest: str, target: Path, where: str) -> int:
     """Write a plan's pages and chosen episodes; return their count.
 
-    A target that ends with `.html` becomes one file, any other a folder with `index.html`.
+    A target that ends with `.html` or `.htm` becomes one file, any other a folder with `index.html`.
 
     Raises:
         UserError: No episode fulfils the condition, the file would be too large, or the folder exists.
@@ -52,9 +53,14 @@ def write_bundle(ask: Ask, plan_digest: str, target: Path, where: str) -> int:
     episode_ids: list[str] = chosen["columns"]["episode_id"]
     if not episode_ids:
         raise UserError(f"no episode of the plan where {where}; choose another --where")
+    is_file = target.suffix.lower() in FILE_ENDINGS
+    if is_file:
+        _refuse_many(target, len(episode_ids))
+    else:
+        _refuse_existing(target)
     pages = _page_parts(ask, plan_digest, chosen)
-    if target.suffix == ".html":
-        _write_file(target, pages, _episode_parts(ask, _few(episode_ids)), has_episodes=True)
+    if is_file:
+        _write_file(target, pages, _episode_parts(ask, episode_ids), has_episodes=True)
     else:
         _write_folder(target, pages, ask, episode_ids)
     return len(episode_ids)
@@ -81,11 +87,19 @@ def pack(path: str, values: dict[str, Any]) -> Part:
     return Part(path, base64.b64encode(packed).decode())
 
 
-def _few(episode_ids: Sequence[str]) -> Sequence[str]:
-    if len(episode_ids) > MOST_EPISODES:
-        count = f"{len(episode_ids):,} episodes are too many for one file, which holds {MOST_EPISODES:,}"
-        raise UserError(f"{count}; name a folder, or choose fewer with --where")
-    return episode_ids
+def _refuse_many(target: Path, count: int) -> None:
+    if count > MOST_EPISODES:
+        said = f"{count:,} episodes are too many for one file, which holds {MOST_EPISODES:,}"
+        raise UserError(f"{said}; {_ways_out(target)}")
+
+
+def _refuse_existing(target: Path) -> None:
+    if target.exists():
+        raise UserError(f"{target} exists already; name a new folder, or a file that ends with .html")
+
+
+def _ways_out(target: Path) -> str:
+    return f"`--out {target.with_suffix('')}` writes a folder, and --where chooses fewer"
 
 
 def _episode_parts(ask: Ask, episode_ids: Sequence[str]) -> Iterator[Part]:
@@ -110,13 +124,11 @@ def _write_file(target: Path, pages: Sequence[Part], episodes: Iterator[Part], *
     text = page([_POLICY, f"<style>{built_file('viewer.css')}</style>"], body)
     size = len(text.encode())
     if size > MOST_BYTES:
-        raise UserError(f"the file would have {size / 1e6:.0f} MB; name a folder, or choose fewer with --where")
+        raise UserError(f"the file would have {size / 1e6:.0f} MB; {_ways_out(target)}")
     write_whole(target, text)
 
 
 def _write_folder(target: Path, pages: Sequence[Part], ask: Ask, episode_ids: Sequence[str]) -> None:
-    if target.exists():
-        raise UserError(f"{target} exists already; name a new folder, or a file that ends with .html")
     with folder_written_whole(target) as folder:
         folder.mkdir(parents=True)
         for name in ("viewer.js", "viewer.css"):

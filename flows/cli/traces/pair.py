@@ -12,7 +12,7 @@ from rich.text import Text
 
 from carryover.flows.cli.folders import choose_plan
 from carryover.flows.cli.results.asking import ask_of
-from carryover.flows.cli.screen import screen
+from carryover.flows.cli.screen import plain, screen, visible
 from carryover.flows.cli.traces.replay import print_episode
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.services.errors import UserError
@@ -79,18 +79,18 @@ def _head(episode: Mapping[str, Any], page: dict[str, Any]) -> Group:
         tokens = f"{episode['total_tokens']:,}"
     ending = f"{episode['finish_reason']} after {episode['turn_count']} turns, {tokens} tokens"
     return Group(
-        Text(f"{episode['condition']} on instance {episode['instance_number']}", style="bold"),
-        Text(f"episode {episode['episode_id']}", style="dim"),
-        Text(f"score {score}, {ending}"),
+        plain(f"{episode['condition']} on instance {episode['instance_number']}", style="bold"),
+        plain(f"episode {episode['episode_id']}", style="dim"),
+        plain(f"score {score}, {ending}"),
         _first_missing(page),
     )
 
 
 def _first_missing(page: dict[str, Any]) -> Text:
     if not page["missing"]:
-        return Text("no missing name", style="dim")
+        return plain("no missing name", style="dim")
     first = page["missing"][0]
-    return Text(f"first missing name: {first['name']} in step {first['step']}, {_fate(first)}", style="bold red")
+    return plain(f"first missing name: {first['name']} in step {first['step']}, {_fate(first)}", style="bold red")
 
 
 def _fate(missing: dict[str, Any]) -> str:
@@ -106,16 +106,16 @@ def _fate(missing: dict[str, Any]) -> str:
 
 def _turn(turn: dict[str, Any] | None, page: dict[str, Any]) -> Group:
     if turn is None:
-        return Group(Rule(style="dim"), Text("ended", style="dim"))
+        return Group(Rule(style="dim"), plain("ended", style="dim"))
     parts: list[Any] = [Rule(f"turn {turn['turn']}", style="dim")]
     if turn["before"]:
-        parts.append(Text(turn["before"]))
+        parts.append(plain(turn["before"]))
     for step in turn["steps"]:
-        parts.append(Syntax(step["code"], "python", word_wrap=True, background_color="default"))
+        parts.append(Syntax(visible(step["code"]), "python", word_wrap=True, background_color="default"))
         missing = [each["name"] for each in page["missing"] if each["step"] == step["step"]]
-        parts += [Text(f"missing: {name}", style="bold red") for name in missing]
+        parts += [plain(f"missing: {name}", style="bold red") for name in missing]
     if turn["observation"] is not None:
-        parts.append(Text(_shortened(turn["observation"]), style="dim"))
+        parts.append(plain(_shortened(turn["observation"]), style="dim"))
     return Group(*parts)
 
 

@@ -7,10 +7,9 @@ from rich.console import Group
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.syntax import Syntax
-from rich.text import Text
 
 from carryover.flows.cli.folders import choose_plan
-from carryover.flows.cli.screen import screen
+from carryover.flows.cli.screen import plain, screen, visible
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.services.errors import UserError
@@ -48,14 +47,14 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
         "plan {plan_name} ({scale}), variant {variant}, model {model_name}\n"
         "sandbox {sandbox_level}, backend {backend}, run {run_id}"
     ).format(trained=_who_played(episode), **episode)
-    console.print(Panel(Text(summary), title=f"episode {episode['episode_id']}"))
+    console.print(Panel(plain(summary), title=plain(f"episode {episode['episode_id']}")))
     for turn in warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist():
         if turn["turn"] > 0:
             console.print(_turn(turn))
             continue
         for message in json.loads(turn["observation"] or "[]"):
-            console.print(Panel(Text(message["content"]), title=message["role"], border_style="dim"))
-    console.print(Rule(_ending(episode)))
+            console.print(Panel(plain(message["content"]), title=plain(message["role"]), border_style="dim"))
+    console.print(Rule(plain(_ending(episode))))
 
 
 def _find_episode(warehouse: Warehouse, start: str, plan: str | None) -> dict[str, Any]:
@@ -101,20 +100,20 @@ def _who_played(episode: dict[str, Any]) -> str:
 def _turn(turn: dict) -> Group:
     parts: list = [Rule(f"turn {turn['turn']}")]
     if turn["injected_fault"]:
-        parts.append(Text(f"injected fault: {turn['injected_fault']}", style="yellow"))
+        parts.append(plain(f"injected fault: {turn['injected_fault']}", style="yellow"))
     reflection = turn["assistant_text"].split("```")[0].strip()
     if reflection:
-        parts.append(Text(reflection))
+        parts.append(plain(reflection))
     if turn["code"] is not None:
-        parts.append(Panel(Syntax(turn["code"], "python", word_wrap=True), title="code", title_align="left"))
+        parts.append(Panel(Syntax(visible(turn["code"]), "python", word_wrap=True), title="code", title_align="left"))
     elif turn["assistant_text"].strip() != reflection:
-        parts.append(Panel(Text(turn["assistant_text"]), title="reply", title_align="left"))
+        parts.append(Panel(plain(turn["assistant_text"]), title="reply", title_align="left"))
     if turn["observation"] is not None:
-        parts.append(Panel(Text(_observation(turn["observation"])), title="observation", title_align="left"))
+        parts.append(Panel(plain(_observation(turn["observation"])), title="observation", title_align="left"))
     if turn["active_globals"] or turn["last_step_globals"]:
         active = ", ".join(turn["active_globals"]) or "none"
         last = ", ".join(turn["last_step_globals"]) or "none"
-        parts.append(Text(f"alive now: {active}; when the block ended: {last}", style="dim"))
+        parts.append(plain(f"alive now: {active}; when the block ended: {last}", style="dim"))
     return Group(*parts)
 
 

@@ -7,6 +7,7 @@ import pytest
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer import bundle
 from carryover.tasks.viewer.bundle import pack, write_bundle, write_report_file
+from carryover.tasks.viewer.warehouse_rows import viewer_sql
 from tests.tasks.viewer.bundle_parts import parts_of, unpacked
 
 
@@ -45,14 +46,34 @@ def test_a_folder_holds_its_episodes_as_scripts(ask, tmp_path, monkeypatch):
 
 def test_more_episodes_than_one_file_takes_are_refused(ask, tmp_path, monkeypatch):
     monkeypatch.setattr(bundle, "MOST_EPISODES", 7)
-    with pytest.raises(UserError, match="8 episodes are too many for one file, which holds 7; name a folder"):
+    with pytest.raises(UserError, match="8 episodes are too many for one file, which holds 7") as refused:
         write_bundle(ask, "plan", tmp_path / "b.html", "true")
+    assert f"`--out {tmp_path / 'b'}` writes a folder" in str(refused.value)
     assert not (tmp_path / "b.html").exists()
+
+
+def test_too_many_episodes_are_refused_before_pages_are_made(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "MOST_EPISODES", 7)
+    asked = []
+
+    def ask_noted(query, **parameters):
+        asked.append(query)
+        return ask(query, **parameters)
+
+    with pytest.raises(UserError, match="too many"):
+        write_bundle(ask_noted, "plan", tmp_path / "b.html", "true")
+    assert viewer_sql("cells") not in asked
+
+
+@pytest.mark.parametrize("name", ["b.HTML", "b.htm"])
+def test_every_spelling_of_html_is_one_file(ask, tmp_path, name):
+    write_bundle(ask, "plan", tmp_path / name, "condition = 'P->S'")
+    assert (tmp_path / name).is_file()
 
 
 def test_a_file_that_grows_too_large_is_refused(ask, tmp_path, monkeypatch):
     monkeypatch.setattr(bundle, "MOST_BYTES", 1_000)
-    with pytest.raises(UserError, match="name a folder"):
+    with pytest.raises(UserError, match="writes a folder, and --where chooses fewer"):
         write_bundle(ask, "plan", tmp_path / "b.html", "true")
 
 

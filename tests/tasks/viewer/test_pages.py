@@ -11,6 +11,7 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.episode_columns import episode_columns, matching_episodes, packed_numbers
 from carryover.tasks.viewer.episode_page import split_reply
 from carryover.tasks.viewer.pages import PAGES, answer, as_json
+from carryover.tasks.viewer.warehouse_rows import viewer_sql
 from tests.tasks.viewer.packed_columns import unpacked_numbers, unpacked_words
 
 
@@ -23,6 +24,17 @@ def test_study_counts_its_cells(ask):
     assert cells["P->S"]["ended_count"] == 0
     assert cells["P->P"]["mean_tokens"] == 220
     assert (study["plan_name"], study["status"]) == ("laptop", "finished")
+
+
+def test_cells_are_those_of_the_table_of_cells(ask):
+    shown = ask(viewer_sql("cells"), plan_digest="plan").to_pylist()
+    table = ask(table_query("cells").sql, plan_digest="plan").to_pylist()
+    shared = table[0].keys() & shown[0].keys()
+    assert {"mean_tokens", "missing_name_pct", "score_pct", "episode_count", "ended_count"} <= shared
+    trained = [row for row in shown if row["model"] == "sft"]
+    assert [{name: row[name] for name in shared} for row in trained] == [
+        {name: row[name] for name in shared} for row in table
+    ]
 
 
 def test_episodes_are_columns_with_coded_words(ask):

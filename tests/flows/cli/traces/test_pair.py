@@ -3,7 +3,7 @@
 import pytest
 
 from tests.flows.cli.calling import refused, run
-from tests.tasks.viewer.viewer_home import make_viewer_home
+from tests.tasks.viewer.viewer_home import make_viewer_home, played
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +47,16 @@ def test_a_cell_and_an_instance_name_an_episode(home):
 )
 def test_what_names_no_episode_is_refused(home, options, said):
     assert refused("episode", *options, "--home", home) == (1, said)
+
+
+@pytest.mark.parametrize("options", [("seen",), ("--cell", "P->P", "--instance", "hostile", "--pair")])
+def test_a_trace_cannot_drive_the_terminal(tmp_path, options):
+    code = "colour = '\x1b[2J\x9b31m\u202e'"
+    rows = [
+        *played("seen", "persistent", "persistent", "hostile", [code]),
+        *played("beside", "persistent", "stateless", "hostile", [code]),
+    ]
+    home = make_viewer_home(tmp_path, 1, more=rows)
+    told = run("episode", *options, "--home", home)
+    assert [letter for letter in "\x1b\x9b\u202e" if letter in told] == []
+    assert "␛[2J⟨U+009B⟩31m⟨U+202E⟩" in told
