@@ -6,13 +6,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.viewer.episode_columns import episode_columns, matching_episodes, packed_numbers
 from carryover.tasks.viewer.episode_page import split_reply
 from carryover.tasks.viewer.pages import PAGES, answer, as_json
 from carryover.tasks.viewer.warehouse_rows import viewer_sql
+from tests.storage.conftest import build_row
 from tests.tasks.viewer.packed_columns import unpacked_numbers, unpacked_words
+from tests.tasks.viewer.viewer_home import make_viewer_home
 
 
 def test_study_counts_its_cells(ask):
@@ -26,15 +30,31 @@ def test_study_counts_its_cells(ask):
     assert (study["plan_name"], study["status"]) == ("laptop", "finished")
 
 
-def test_cells_are_those_of_the_table_of_cells(ask):
-    shown = ask(viewer_sql("cells"), plan_digest="plan").to_pylist()
-    table = ask(table_query("cells").sql, plan_digest="plan").to_pylist()
-    shared = table[0].keys() & shown[0].keys()
-    assert {"mean_tokens", "missing_name_pct", "score_pct", "episode_count", "ended_count"} <= shared
-    trained = [row for row in shown if row["model"] == "sft"]
-    assert [{name: row[name] for name in shared} for row in trained] == [
-        {name: row[name] for name in shared} for row in table
+def test_cells_are_those_of_the_table_of_cells(tmp_path):
+    setting = {"variant": "main", "base": "scratch", "visibility": "declared", "header": "names", "bucket": "small"}
+    cell = {"plan_digest": "plan", **setting, "train_a": "persistent", "runtime_a": "stateless", "analysis": "mean"}
+    means = [("score", 0.25, 0.75), ("total_tokens", 300.0, 340.0), ("has_missing_name", 0.5, 1.0)]
+    more = [
+        build_row(
+            StatisticRow, **cell, statistic_id=metric, metric=metric, interval_kind="percentile", low=low, high=high
+        )
+        for metric, low, high in means
     ]
+    with Warehouse.open(make_viewer_home(tmp_path, more=more) / "warehouse.duckdb") as warehouse:
+        shown = warehouse.sql(viewer_sql("cells"), plan_digest="plan").arrow().to_pylist()
+        table = warehouse.sql(table_query("cells").sql, plan_digest="plan").arrow().to_pylist()
+    shared = table[0].keys() & shown[0].keys()
+    assert {"mean_tokens", "missing_name_pct_low", "score_pct_high", "episode_count", "ended_count"} <= shared
+    trained = [row for row in shown if row["model"] == "sft"]
+    assert [picked(row, shared) for row in trained] == [picked(row, shared) for row in table]
+    mismatched = next(row for row in trained if row["condition"] == "P->S")
+    assert (mismatched["score_pct_low"], mismatched["mean_tokens_high"], mismatched["missing_name_pct_low"]) == (
+        25, 340, 50,
+    )  # fmt: skip
+
+
+def picked(row, names):
+    return {name: row[name] for name in names}
 
 
 def test_episodes_are_columns_with_coded_words(ask):
