@@ -214,6 +214,14 @@ def test_an_episode_opens_from_the_list_by_keys(page, address):
     page.wait("location.hash === '#/episode/ps1'")
 
 
+def test_an_aligned_cell_of_four_contracts_is_compared_within_the_2x2(page, tmp_path):
+    more = played("a", "persistent", "injected", "instance-1")
+    with served(make_viewer_home(tmp_path, 1, more=more) / "warehouse.duckdb") as address:
+        show(page, f"{address}#/episode/pp1")
+        page.wait("document.querySelector('.actions a.button') !== null")
+        assert text(page, ".actions a.button") == ["Compare with P→S"]
+
+
 def test_letter_keys_can_be_turned_off(page, address):
     show(page, f"{address}#/episode/ps1")
     page.press("?")
