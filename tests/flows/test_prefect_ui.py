@@ -71,7 +71,7 @@ def test_a_finished_study_and_a_night_show_what_they_found(ui, smoke_study, tmp_
     tags = {tag for run in ask(ui, "task_runs") for tag in run["tags"]}
     assert {"stage:evaluation", "contract:persistent", "contract:stateless"} < tags
     artifacts = {each["key"] or each["description"]: each for each in ask(ui, "artifacts")}
-    assert {"smoke-result", "smoke-cells", "smoke-table-02", "smoke-checks", "smoke-report"} < set(artifacts)
+    assert {"smoke-result", "smoke-cells", "smoke-table-2", "smoke-checks", "smoke-report"} < set(artifacts)
     (cell,) = (text for text in artifacts if text.startswith("reevaluation, persistent-0 on stateless"))
     assert "2 of 2 episodes in" in cell
     messages = [line["message"] for line in ask(ui, "logs", limit=200, offset=0, sort="TIMESTAMP_ASC")]
