@@ -22,7 +22,7 @@ def check(
     from carryover.tasks.services.progress import progress_bar
 
     further = choose_contracts(name for name in contracts.split(",") if name)
-    report = check_family(wanted, seeds, contracts=further, open_bar=progress_bar)
+    report = check_family(wanted, seeds, contracts=tuple(further.values()), open_bar=progress_bar)
     for fault in report.faults:
         typer.echo(f"- {fault}")
     if report.faults:

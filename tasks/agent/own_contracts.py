@@ -1,6 +1,6 @@
 """Prompts and scripts of contracts of one's own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from carryover.tasks.runtime.contract import Contract
@@ -14,7 +14,10 @@ class Script(NamedTuple):
     contract: ContractName
     """Contract that its blocks are written for."""
     kept_blocks: int | None = None
-    """Further blocks that a name outlives; the script sets up everything again when they are over. None: all."""
+    """Further blocks that a name outlives; the script sets up everything again when they are over.
+
+    None: as long as `contract` keeps it.
+    """
 
 
 def script_of(contract: Contract) -> Script:
@@ -34,6 +37,19 @@ def script_of(contract: Contract) -> Script:
     if lifetime.step_count is not None:
         return Script(ContractName.PERSISTENT, lifetime.step_count)
     return Script(ContractName.STATELESS)
+
+
+def lesson_of(contract: Contract, taught: Collection[str]) -> str | None:
+    """Return the taught contract whose lesson plays a contract; None without one.
+
+    The lesson is the contract's own, if `taught` names it; otherwise its script's.
+    """
+    if contract.name in taught:
+        return contract.name
+    script = script_of(contract).contract
+    if script in taught:
+        return script
+    return None
 
 
 def own_texts(contract: Contract, texts: Mapping[str, str], known_names: Sequence[str]) -> Mapping[str, str]:

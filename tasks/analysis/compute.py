@@ -26,7 +26,7 @@ from carryover.tasks.analysis.statistics_spec import (
     Comparison,
     PlannedGroup,
     StatisticsSpec,
-    own_contract_comparisons,
+    away_from_home_comparisons,
 )
 from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import StatisticRow
@@ -130,7 +130,7 @@ def _paired_analyses(group: StatisticGroup, sample: GroupMeans) -> Iterator[Iter
     """Yield differences and ratios of arms, and of arms to scripts."""
     arms = sample.arms
     fixed = (*COMPARISONS, *COST_COMPARISONS, *INJECTION_COMPARISONS, *LIFETIME_COMPARISONS, *BASE_COMPARISONS)
-    for one in (*fixed, *own_contract_comparisons(arms.present)):
+    for one in (*fixed, *away_from_home_comparisons(arms.present)):
         if arms.has(one.a, one.b):
             yield _interval_rows(group, sample, one.group, [one.a, one.b], _PAIRED)
     for one in COMPARISONS:

@@ -122,11 +122,11 @@ LIFETIME_COMPARISONS: tuple[Comparison, ...] = (
         for shorter, longer in pairwise(LIFETIMES)
     ),
 )
-"""Each lifetime beside the next longer one: of the runtime, and of training and runtime."""
+"""Adjacent lifetimes compared: of the runtime alone, then of training and runtime together."""
 
 
-def own_contract_comparisons(arms: Iterable[ComparedArm]) -> list[Comparison]:
-    """Return comparisons of arms of own contracts with their model at home."""
+def away_from_home_comparisons(arms: Iterable[ComparedArm]) -> list[Comparison]:
+    """Compare each arm outside the shipped contracts with the same model at home."""
     shipped = set(ContractName)
     return [
         Comparison("away_from_home", arm, ComparedArm(arm.train, arm.train))

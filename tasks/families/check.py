@@ -10,7 +10,7 @@ from typing import NamedTuple
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.own_contracts import script_of
+from carryover.tasks.agent.own_contracts import lesson_of, script_of
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.families.choose import open_own_family
 from carryover.tasks.families.own_family import OwnFamily
@@ -88,8 +88,8 @@ def _faults_of_class(own: OwnFamily, contracts: Sequence[Contract]) -> Iterator[
         except ValueError:
             yield f"taught names {name!r}; choose from {', '.join(CONTRACTS)}, or define it with --contracts"
     for contract in contracts:
-        script = script_of(contract).contract
-        if not {contract.name, script} & set(family.taught):
+        if lesson_of(contract, family.taught) is None:
+            script = script_of(contract).contract
             yield f"no teacher for contract {contract.name!r}: taught names neither it nor {script.value!r}"
     for name in family.known:
         if not name.isidentifier():

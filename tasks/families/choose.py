@@ -10,6 +10,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Protocol
 
+from pydantic import ValidationError
+
 from carryover.tasks.agent import family as machine
 from carryover.tasks.families.family import Family
 from carryover.tasks.families.own_family import OwnFamily
@@ -73,7 +75,7 @@ def open_own_family(wanted: str) -> OwnFamily:
     if not name:
         names = ", ".join((PAPER_FAMILY, *SHIPPED))
         raise UserError(f"unknown family {wanted!r}; choose from {names}, or name MODULE:CLASS")
-    found = _find_class(wanted, place, name)
+    found = find_object(wanted, place, name)
     if not (inspect.isclass(found) and issubclass(found, Family)):
         raise UserError(f"{wanted!r} is no subclass of carryover.Family; `carryover family new NAME` writes one")
     try:
@@ -99,17 +101,24 @@ def family_source(wanted: str) -> str | None:
     return digest.hexdigest()[:16]
 
 
-def _find_class(wanted: str, place: str, name: str) -> object:
+def find_object(wanted: str, place: str, name: str) -> object:
+    """Return the object `name` of a module or a `.py` file.
+
+    Modules are found in the working directory too. Raise `UserError` where it cannot be imported; a `ValidationError`
+    of the user's own passes.
+    """
     try:
         if place.endswith(".py"):
-            return getattr(load_file(Path(place)), name)
-        with_working_directory()
+            return getattr(_load_file(Path(place)), name)
+        _with_working_directory()
         return resolve_name(wanted)
-    except (ImportError, AttributeError, OSError, SyntaxError, ValueError) as error:
-        raise UserError(f"cannot import {wanted!r}: {error}; name MODULE:CLASS or FILE.py:CLASS") from error
+    except ValidationError:  # a ValueError too, but the caller names its field
+        raise
+    except (ImportError, AttributeError, OSError, SyntaxError, TypeError, ValueError) as error:
+        raise UserError(f"cannot import {wanted!r}: {error}; name MODULE:NAME or FILE.py:NAME") from error
 
 
-def load_file(file: Path) -> object:
+def _load_file(file: Path) -> object:
     """Return a file's module, under a name that no other module has."""
     name = f"carryover_own_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}_{file.stem}"
     spec = spec_from_file_location(name, file)
@@ -121,7 +130,7 @@ def load_file(file: Path) -> object:
     return module
 
 
-def with_working_directory() -> None:
+def _with_working_directory() -> None:
     """Let modules of the working directory be imported."""
     folder = str(Path.cwd())
     if folder not in sys.path:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from carryover.tasks.knapsack.teachers.small import PlayedTurn, starts_anew
-from carryover.tasks.traces.vocabulary import ContractName
 
 Tool = Callable[..., Any]
 
@@ -73,7 +72,7 @@ class Lesson(NamedTuple):
     chance: random.Random
     """Draws what changes from turn to turn: equal under every contract."""
     kept_blocks: int | None = None
-    """Further blocks that a name outlives under a contract that keeps names for some; None for all or none."""
+    """Further blocks that a name outlives: 0 where no name is kept, None where every name is."""
 
     @property
     def starts_anew(self) -> bool:
@@ -81,8 +80,7 @@ class Lesson(NamedTuple):
 
         The last one failed, or it finds no name of an earlier one.
         """
-        keeps_nothing = self.contract in (ContractName.STATELESS, ContractName.INJECTED)
-        return keeps_nothing or starts_anew(self.turns, self.kept_blocks)
+        return starts_anew(self.turns, self.kept_blocks)
 
 
 class Family(ABC):

@@ -8,7 +8,7 @@ from typing import Any
 
 from carryover.tasks.agent.family import Environment as PlayedEnvironment
 from carryover.tasks.agent.family import Score
-from carryover.tasks.agent.own_contracts import script_of
+from carryover.tasks.agent.own_contracts import lesson_of, script_of
 from carryover.tasks.agent.protocol import CountTokens
 from carryover.tasks.agent.scripted import VariedModel
 from carryover.tasks.families.family import Environment, Family
@@ -133,15 +133,18 @@ class OwnFamily:
     ) -> VariedModel:
         """Return the scripted teacher, or raise `ValueError` without one.
 
-        That of the contract's name, where one is taught, else of its script.
+        The lesson is the contract's own, if `taught` names it; otherwise its script's.
         """
         definition = as_contract(contract)
-        script = script_of(definition)
-        lesson = definition.name if definition.name in self.family.taught else script.contract
-        if lesson not in self.family.taught:
+        lesson = lesson_of(definition, self.family.taught)
+        if lesson is None:
             choices = ", ".join(self.family.taught) or "none"
             raise ValueError(f"family {self.name} has no teacher for contract {definition.name!r}; it has {choices}")
-        return family_teacher(self.family, lesson, count_tokens, kept_blocks=script.kept_blocks)
+        script = script_of(definition)
+        kept_blocks = script.kept_blocks
+        if script.contract in (ContractName.STATELESS, ContractName.INJECTED):
+            kept_blocks = 0
+        return family_teacher(self.family, lesson, count_tokens, kept_blocks=kept_blocks)
 
     @cached_property
     def _tools(self) -> Mapping[str, Callable[..., Any]]:

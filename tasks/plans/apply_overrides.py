@@ -1,6 +1,6 @@
 """A plan with the fields that a caller changes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +14,7 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_on, with_context, with_episodes
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec
@@ -35,7 +36,9 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
 
     Raise `UserError` if one changes nothing or makes no valid plan.
     """
-    parts = tuple(_changed_part(part, overrides) for part in _chosen_parts(plan, overrides.parts))
+    chosen = _chosen_parts(plan, overrides.parts)
+    contracts = choose_contracts((*(overrides.contracts or ()), *(overrides.runtime_contracts or ())))
+    parts = tuple(_changed_part(part, overrides, contracts) for part in chosen)
     changed = _with(
         plan,
         runtime=_with(_with_folder(plan.runtime, parts), backend=overrides.backend),
@@ -111,26 +114,34 @@ def _refuse_of_knapsack(overrides: Overrides) -> None:
             raise UserError(f"{option} {value} is about the knapsack; leave it out with --family {overrides.family}")
 
 
-def _with_contracts(part: StudyPart, overrides: Overrides) -> StudyPart:
-    """Return the part under other contracts, of training or runtime."""
+def _with_contracts(part: StudyPart, overrides: Overrides, contracts: Mapping[str, Contract]) -> StudyPart:
+    """Return the part under other contracts, of training or runtime.
+
+    `contracts` are those of the overrides, by what the user wrote.
+    """
     of_training = overrides.contracts or ()
     of_runtime = overrides.runtime_contracts or of_training
     if not of_runtime:
         return part
-    chosen = choose_contracts((*of_training, *of_runtime))
-    played = tuple(contract.name for contract in choose_contracts(of_runtime))
+    played = _names(contracts, of_runtime)
+    own = dict.fromkeys(contract for contract in contracts.values() if not is_described(contract.name))
     changes: dict[str, Any] = {
         "evaluations": tuple(each.model_copy(update={"runtime_contracts": played}) for each in part.evaluations),
-        "own_contracts": tuple(contract for contract in chosen if not is_described(contract.name)),
+        "own_contracts": tuple(own),
     }
     if of_training:
-        trained = tuple(contract.name for contract in choose_contracts(of_training))
+        trained = _names(contracts, of_training)
         changes["teacher"] = part.teacher.model_copy(update={"contracts": trained})
     return part.model_copy(update=changes)
 
 
-def _changed_part(part: StudyPart, overrides: Overrides) -> StudyPart:
-    part = _with_contracts(part, overrides)
+def _names(contracts: Mapping[str, Contract], wanted: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of wanted contracts, each once."""
+    return tuple(dict.fromkeys(contracts[each].name for each in wanted))
+
+
+def _changed_part(part: StudyPart, overrides: Overrides, contracts: Mapping[str, Contract]) -> StudyPart:
+    part = _with_contracts(part, overrides, contracts)
     if overrides.family not in (None, PAPER_FAMILY):
         _refuse_of_knapsack(overrides)
         part = in_family(part, overrides.family, has_endpoint=overrides.teacher_url is not None)

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 from pydantic import ValidationError
 
-from carryover.tasks.families.choose import load_file, with_working_directory
+from carryover.tasks.families.choose import find_object
 from carryover.tasks.runtime.contract import Contract, named_contract
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.services.errors import UserError
@@ -17,17 +16,19 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 """Names that rows, folders and served models can bear."""
 
 
-def choose_contracts(wanted: Iterable[str]) -> tuple[Contract, ...]:
-    """Return contracts by name, or of `MODULE:NAME`, `FILE.py:NAME` or `FILE.yaml:NAME`.
+def choose_contracts(wanted: Iterable[str]) -> dict[str, Contract]:
+    """Return the contract of each name, `MODULE:NAME`, `FILE.py:NAME` or `FILE.yaml:NAME`.
 
     Raise `UserError` for an unknown or invalid one, and for two of one name.
     """
     chosen: dict[str, Contract] = {}
-    for each in wanted:
+    by_name: dict[str, Contract] = {}
+    for each in dict.fromkeys(wanted):
         contract = choose_contract(each)
-        if chosen.setdefault(contract.name, contract) != contract:
+        if by_name.setdefault(contract.name, contract) != contract:
             raise UserError(f"two contracts are named {contract.name!r}; rename one")
-    return tuple(chosen.values())
+        chosen[each] = contract
+    return chosen
 
 
 def choose_contract(wanted: str) -> Contract:
@@ -71,23 +72,25 @@ def _by_name(name: str) -> Contract:
 def _read(wanted: str, place: str, name: str) -> Contract:
     try:
         if place.endswith((".yaml", ".yml")):
-            return Contract.model_validate({"name": name, **_defined_in(Path(place))[name]})
-        if place.endswith(".py"):
-            found = getattr(load_file(Path(place)), name)
-        else:
-            with_working_directory()
-            found = resolve_name(wanted)
+            return Contract.model_validate(_fields_in(wanted, place, name))
+        found = find_object(wanted, place, name)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise UserError(f"{wanted!r}: {field}: {first['msg']}") from error
-    except KeyError as error:
-        raise UserError(f"{place} defines no contract {name!r}") from error
-    except (ImportError, AttributeError, OSError, SyntaxError, TypeError, ValueError) as error:
-        raise UserError(f"cannot read contract {wanted!r}: {error}") from error
     if not isinstance(found, Contract):
         raise UserError(f"{wanted!r} is no carryover.Contract; write NAME = carryover.Contract(name=..., lifetime=...)")
     return found
+
+
+def _fields_in(wanted: str, place: str, name: str) -> dict[str, Any]:
+    """Return the fields of a YAML file's contract."""
+    try:
+        return {"name": name, **_defined_in(Path(place))[name]}
+    except KeyError as error:
+        raise UserError(f"{place} defines no contract {name!r}") from error
+    except (ImportError, OSError, TypeError, ValueError) as error:
+        raise UserError(f"cannot read contract {wanted!r}: {error}") from error
 
 
 def _defined_in(file: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.own_contracts import script_of
+from carryover.tasks.agent.own_contracts import lesson_of
 from carryover.tasks.families.choose import family_source, open_own_family
 from carryover.tasks.families.family import Family
 from carryover.tasks.knapsack.teachers.habits import VARIED
@@ -57,11 +57,7 @@ def _check(part: StudyPart, wanted: str, family: Family, *, has_endpoint: bool) 
 
 def _untaught(part: StudyPart, family: Family) -> list[str]:
     """Return the contracts of training that neither the family nor their script's teacher plays."""
-    return [
-        name
-        for name in part.teacher.contracts
-        if name not in family.taught and script_of(part.defined(name)).contract not in family.taught
-    ]
+    return [name for name in part.teacher.contracts if lesson_of(part.defined(name), family.taught) is None]
 
 
 def _evaluation(

@@ -74,15 +74,8 @@ def script(case: Case, arm: Arm) -> list[Scripted]:
     return replies
 
 
-def _with_values(final: str, values: dict[str, Any]) -> str:
-    """Return a final answer that ends with the new values of variables."""
-    if not values:
-        return final
-    return f"{final}\n```json\n{json.dumps(values)}\n```"
-
-
-def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
-    """Yield each turn's block: the golden program, with access.
+def programs(case: Case, arm: Arm) -> Iterator[str]:
+    """Yield each turn's golden program, with access to the state.
 
     It reads, and gives back, where the state is kept outside.
     """
@@ -91,14 +84,27 @@ def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
     for turn, expected in zip(case.turns, case.expected, strict=True):
         program = turn.golden.replace(STAGE, "")
         if arm.keeps_variables:
-            yield [block(program)]
+            yield program
             continue
         changed = _changed(expected, before, case)
         opening = _opening_lines(case, arm, turn, rebuilt)
-        yield [block("\n".join([*opening, program, *_closing_lines(case, arm, changed)]))]
+        yield "\n".join([*opening, program, *_closing_lines(case, arm, changed)])
         if arm.contract is ContractName.PERSISTENT:
             rebuilt |= {*_used(turn, case.world.variables), *changed}
         before = expected.state
+
+
+def _with_values(final: str, values: dict[str, Any]) -> str:
+    """Return a final answer that ends with the new values of variables."""
+    if not values:
+        return final
+    return f"{final}\n```json\n{json.dumps(values)}\n```"
+
+
+def _code(case: Case, arm: Arm) -> Iterator[list[Scripted]]:
+    """Yield each turn's block."""
+    for program in programs(case, arm):
+        yield [block(program)]
 
 
 def _opening_lines(case: Case, arm: Arm, turn: Turn, rebuilt: set[str]) -> list[str]:

@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from carryover.tasks.cave.arms.arm import Arm
 from carryover.tasks.cave.arms.case_environment import READ, WRITE, CaseEnvironment
-from carryover.tasks.cave.arms.oracle import script
+from carryover.tasks.cave.arms.oracle import programs
 from carryover.tasks.cave.suites.case import Case
-from carryover.tasks.cave.suites.catalogue import suite_cases
+from carryover.tasks.cave.suites.catalogue import SuiteName, suite_cases
 from carryover.tasks.families.family import Environment, Family, Tool
 from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.traces.vocabulary import ContractName
@@ -76,7 +76,7 @@ class CaseWorld(Environment):
 class CaveSuite(Family):
     """A suite whose state is variables alone."""
 
-    suite: ClassVar[Literal["types", "multi_variable", "long_horizon"]]
+    suite: ClassVar[SuiteName]
     tool_call_cap = None
 
     def sample(self, bucket: str, seed: int) -> dict[str, Any]:
@@ -104,8 +104,7 @@ class CaveSuite(Family):
     def solve(self, instance: Mapping[str, Any], tools: Mapping[str, Tool]) -> None:
         """Run the golden program of every question, and hand in after each."""
         names: dict[str, Any] = dict(tools)
-        for reply in script(self._case(instance), _STORED)[::2]:  # a block, then the words that end the turn
-            program = str(reply).removeprefix("```python\n").removesuffix("\n```")
+        for program in programs(self._case(instance), _STORED):
             exec(compile(program, "<golden>", "exec"), names)
             tools["next_question"]()
 
@@ -135,6 +134,6 @@ class CaveLongHorizon(CaveSuite):
 
 
 @cache
-def _cases(suite: Literal["types", "multi_variable", "long_horizon"], tier: str, seed: int) -> list[Case]:
+def _cases(suite: SuiteName, tier: str, seed: int) -> list[Case]:
     """Return a tier's cases; an episode takes a copy of the world."""
     return [case for case in suite_cases(suite, seed) if case.tier == tier]

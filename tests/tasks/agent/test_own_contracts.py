@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
-from carryover.tasks.agent.own_contracts import describe_contract, own_texts, script_of
+from carryover.tasks.agent.own_contracts import describe_contract, lesson_of, own_texts, script_of
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -35,6 +35,13 @@ def test_a_shipped_contract_has_its_own_script(name):
 )
 def test_the_script_counts_on_what_the_contract_keeps(contract, script):
     assert script_of(contract) == script
+
+
+@pytest.mark.parametrize(
+    ("taught", "lesson"), [(("stateless", "files"), "files"), (("stateless",), "stateless"), (("persistent",), None)]
+)
+def test_a_lesson_is_the_contracts_own_or_its_scripts(taught, lesson):
+    assert lesson_of(FILES, taught) == lesson
 
 
 def test_a_contract_is_told_by_what_it_keeps():

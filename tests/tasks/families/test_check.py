@@ -62,6 +62,15 @@ def test_a_contract_of_ones_own_is_played_by_its_script(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("binds", ["nothing", "environment"])
+def test_a_taught_contract_that_keeps_nothing_starts_anew(tmp_path, binds):
+    taught = {'taught = ("persistent", "stateless")': 'taught = ("mine",)'}
+    mine = Contract(name="mine", lifetime="block", binds=binds)
+    report = check_family(written(tmp_path, taught), 3, contracts=(mine,))
+    assert report.faults == []
+    assert report.notes == ["teacher of mine: mean score 1.00 in 3.3 turns"]
+
+
 def test_a_contract_without_a_teacher_is_a_fault(tmp_path):
     wanted = written(tmp_path, NO_TEACHER)
     (fault,) = check_family(wanted, 3, contracts=(MINE,)).faults

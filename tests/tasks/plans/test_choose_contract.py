@@ -40,6 +40,8 @@ odd:
 def files(tmp_path, monkeypatch):
     """A working directory with contracts in both kinds of file."""
     (tmp_path / "notes_of_a_user.py").write_text(PYTHON)
+    (tmp_path / "failing.py").write_text("LIVE = {}['live']")
+    (tmp_path / "invalid.py").write_text("import carryover\nLIVE = carryover.Contract(name='live', lifetime=3)")
     (tmp_path / "mine.yaml").write_text(YAML)
     (tmp_path / "list.yaml").write_text("[live]")
     (tmp_path / "broken.yaml").write_text("live: [")
@@ -72,7 +74,9 @@ def test_a_yaml_file_defines_a_contract(files):
         ("list.yaml:live", "cannot read contract 'list.yaml:live': the file maps no names to contracts"),
         ("broken.yaml:live", "cannot read contract 'broken.yaml:live': invalid YAML"),
         ("absent.yaml:live", "cannot read contract 'absent.yaml:live'"),
-        ("notes_of_a_user.py:ABSENT", "cannot read contract 'notes_of_a_user.py:ABSENT'"),
+        ("notes_of_a_user.py:ABSENT", "cannot import 'notes_of_a_user.py:ABSENT'"),
+        ("absent.py:LIVE", "cannot import 'absent.py:LIVE'"),
+        ("invalid.py:LIVE", "'invalid.py:LIVE': lifetime: Input should be a valid string"),
         ("notes_of_a_user.py:NUMBER", "'notes_of_a_user.py:NUMBER' is no carryover.Contract"),
         ("notes_of_a_user.py:WRONG", "'notes_of_a_user.py:WRONG': invalid name 'Wrong Name'"),
         ("notes_of_a_user.py:TAKEN", "'notes_of_a_user.py:TAKEN': the name 'stateless' means another contract"),
@@ -82,6 +86,20 @@ def test_what_is_no_contract_is_refused(files, wanted, message):
     with pytest.raises(UserError) as refused:
         choose_contract(wanted)
     assert str(refused.value).startswith(message)
+
+
+def test_a_key_error_of_the_users_module_is_not_hidden(files):
+    with pytest.raises(KeyError, match="live"):
+        choose_contract("failing.py:LIVE")
+
+
+def test_a_file_is_executed_once_for_a_plan(files, tmp_path):
+    file = tmp_path / "notes_of_a_user.py"
+    file.write_text(f"{PYTHON}\nwith open('runs.txt', 'a') as runs:\n    runs.write('.')\n")
+    wanted = ("stateless", "notes_of_a_user.py:NOTES")
+    plan = resolve_plan("laptop_full", Overrides(contracts=wanted, runtime_contracts=wanted))
+    assert len(plan.parts) > 1
+    assert (tmp_path / "runs.txt").read_text() == "."
 
 
 def test_two_contracts_of_one_name_are_refused(files, tmp_path):
