@@ -128,7 +128,7 @@ def error_line(output: str | None, error: str | None) -> int | None:
 
 
 def _is_at_an_end(error: str, text: str) -> bool:
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = _filled_lines(text)
     return any(error.partition("\n")[0] in line for line in (lines[0], lines[-1]))
 
 
@@ -136,9 +136,13 @@ def _undefined_name(text: str) -> str | None:
     """Return the `NameError` that an output's first or last line tells."""
     if "is not defined" not in text:
         return None
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = _filled_lines(text)
     found = [_UNDEFINED.search(line) for line in (*lines[:1], *lines[-1:])]
     return next((f"NameError: {match[0]}" for match in found if match), None)
+
+
+def _filled_lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _failed_exit(text: str) -> str | None:
@@ -169,7 +173,7 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
     if isinstance(streams, Mapping):
         held = {**held, **streams}
     if not _OUTCOME_KEYS & held.keys():
-        return Outcome(text, find_error(text))
+        return Outcome(text, find_error(text) or _flagged_error(held, text))
     stderr = text_of_parts(held.get("stderr"))
     output = "\n".join(filter(None, [*(text_of_parts(held.get(key)) for key in _OUTPUT_KEYS), stderr]))
     return Outcome(output, _error_of(held, output, stderr), _as_text(held.get("result")))
@@ -188,8 +192,8 @@ def _error_of(held: Mapping[str, Any], output: str, stderr: str) -> str | None:
 def _flagged_error(held: Mapping[str, Any], output: str) -> str | None:
     if not any(item in _FAILURES for item in held.items()):
         return None
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    said = held.get("evalue") or held.get("message") or (lines or ["no output"])[-1]
+    lines = _filled_lines(output) or ["no output"]
+    said = held.get("evalue") or held.get("message") or lines[-1].strip()
     return find_error(str(said)) or f"{held.get('ename') or 'ToolError'}: {said}"
 
 
@@ -213,5 +217,5 @@ def _exit_error(held: Mapping[str, Any], stderr: str) -> str | None:
     code = next((held[key] for key in _EXIT_KEYS if isinstance(held.get(key), int)), 0)
     if code == 0:
         return None
-    lines = [line for line in stderr.splitlines() if line.strip()]
+    lines = _filled_lines(stderr)
     return f"NonZeroExit: exit code {code}{': ' + lines[-1].strip() if lines else ''}"

@@ -63,6 +63,11 @@ def test_errors_in_every_wording(text, error):
         ({"status": "error", "error_type": "KeyError", "error_message": "'a'"}, Outcome("", "KeyError: 'a'")),
         ({"success": False, "output": ""}, Outcome("", "ToolError: no output")),
         ({"status": "error", "output": "", "ename": "ValueError", "evalue": "3"}, Outcome("", "ValueError: 3")),
+        ('{"status": "error", "ename": "ZeroDivisionError", "evalue": "division by zero"}',
+         Outcome('{"status": "error", "ename": "ZeroDivisionError", "evalue": "division by zero"}',
+                 "ZeroDivisionError: division by zero")),
+        ({"success": False, "message": "boom"}, Outcome('{"success": false, "message": "boom"}', "ToolError: boom")),
+        ({"success": True, "message": "boom"}, Outcome('{"success": true, "message": "boom"}')),
         ({"rows": [1]}, Outcome('{"rows": [1]}')),
     ],
 )  # fmt: skip
