@@ -20,7 +20,7 @@ def chat_trace(
 ) -> Trace:
     """Return a conversation as a trace, described by `record`.
 
-    `name` identifies it where the record does not.
+    `name` identifies it where the record does not, and what `more` says goes before what the record says.
     """
     listed = [message for message in messages if message is not None]
     usual: dict[str, Any] = {
@@ -33,7 +33,8 @@ def chat_trace(
         "score": first_number(record, _SCORE_FIELDS),
         "finish_reason": first_text(record, _FINISH_FIELDS),
     }
-    return Trace(replies=replies_of(listed, runs), opening=opening_of(listed), **(usual | more))
+    said = {field: value for field, value in more.items() if value is not None}
+    return Trace(replies=replies_of(listed, runs), opening=opening_of(listed), **(usual | said))
 
 
 def _first_contract(record: Mapping[str, Any], fields: Iterable[str]) -> str | None:

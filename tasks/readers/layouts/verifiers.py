@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from carryover.tasks.readers.described import chat_trace
+from carryover.tasks.readers.described import chat_trace, first_text
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.trace import Trace
 
@@ -37,7 +37,7 @@ def _trace(held: Mapping[str, Any], path: list[Mapping[str, Any]], name: str) ->
     config = (held.get("agent") or {}).get("config") or {}
     rewards = [each["score"] * each.get("weight", 1.0) for each in (held.get("rewards") or {}).values() if each]
     score = sum(rewards) if rewards else None
-    described = {"instance_id": task.get("key") or task.get("hash"), "model_name": config.get("model"), "score": score}
+    described = {"instance_id": first_text(task, ("key", "hash")), "model_name": config.get("model"), "score": score}
     return chat_trace(held, [node["message"] for node in path], name, trace_id=name, **described)
 
 
