@@ -23,14 +23,16 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
         is_python = language in ("python", "ipython")
         sources = [cell for cell in cells if cell["cell_type"] == "code"]
         replies = [_reply(cell) if is_python else Reply("", unread=(f"a cell of {language}",)) for cell in sources]
-        texts = [_text(cell["source"]) for cell in cells[:1] if cell["cell_type"] == "markdown"]
-        opening = tuple(OpeningMessage("user", text) for text in texts)
-        yield Trace(trace_id=record.name, replies=tuple(replies), opening=opening)
+        opening = [OpeningMessage("user", _text(top["source"])) for top in cells[:1] if top["cell_type"] == "markdown"]
+        yield Trace(trace_id=record.name, replies=tuple(replies), opening=tuple(opening))
 
 
 def _language(notebook: Mapping[str, Any]) -> str:
-    described = {"language_info": {}, "kernelspec": {}} | (notebook.get("metadata") or {})
-    return str(described["kernelspec"].get("language") or described["language_info"].get("name") or "python").lower()
+    metadata = notebook.get("metadata") or {}
+    kernel = metadata.get("kernelspec") or {}
+    info = metadata.get("language_info") or {}
+    named = kernel.get("language") or info.get("name")
+    return str(named or "python").lower()
 
 
 def _reply(cell: Mapping[str, Any]) -> Reply:
@@ -50,10 +52,8 @@ def _error(outputs: list[Mapping[str, Any]]) -> str | None:
 
 
 def _printed(output: Mapping[str, Any]) -> str:
-    held = output.get("text")
-    if held is None:
-        held = (output.get("data") or {}).get("text/plain") or output.get("traceback") or ""
-    return _text(held)
+    data = output.get("data") or {}
+    return _text(output.get("text") or data.get("text/plain") or output.get("traceback") or "")
 
 
 def _text(lines: Any) -> str:

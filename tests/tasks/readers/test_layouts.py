@@ -112,6 +112,15 @@ def test_rewards_of_verifiers_are_scores(tmp_path):
     assert read(tmp_path, PYTHON_LAYOUTS["verifiers trace"][1])[0][0].score == 0.5
 
 
+def test_a_verifiers_trace_names_instance_and_model_as_text(tmp_path):
+    kept = json.loads(PYTHON_LAYOUTS["verifiers trace"][1])
+    kept["task"]["key"] = 17
+    (trace,), _ = read(tmp_path, json.dumps({**kept, "model": "m", "rewards": None, "reward": 0.25}).encode())
+    assert (trace.instance_id, trace.model_name, trace.score) == ("17", "m", 0.25)
+    (named,), _ = read(tmp_path, json.dumps({**kept, "model": "m", "agent": {"config": {"model": "n"}}}).encode())
+    assert named.model_name == "n"
+
+
 def test_each_branch_of_a_verifiers_trace_is_a_trace(tmp_path):
     trace = json.loads(PYTHON_LAYOUTS["verifiers trace"][1])
     trace["nodes"].append({"message": {"role": "assistant", "content": "```\nprint(2)\n```"}})  # a summary began anew
@@ -142,6 +151,13 @@ def test_a_notebook_tells_its_language_in_either_field(tmp_path):
         document = {"nbformat": 4, "metadata": metadata, "cells": [cell]}
         (trace,), tally = read(tmp_path, json.dumps(document).encode())
         assert (trace.blocks, dict(tally.unread_code)) == ((), {"a cell of julia": 1})
+
+
+def test_a_notebook_without_a_kernel_is_python(tmp_path):
+    cell = {"cell_type": "code", "source": "x = 1", "outputs": []}
+    for metadata in (None, {"kernelspec": None}, {"kernelspec": None, "language_info": None}):
+        (trace,), _ = read(tmp_path, json.dumps({"nbformat": 4, "metadata": metadata, "cells": [cell]}).encode())
+        assert [block.code for block in trace.blocks] == ["x = 1"]
 
 
 def test_an_other_branch_of_a_chat_is_left_out(tmp_path):
