@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from carryover.tasks.readers.conversation import replies_of
+from carryover.tasks.readers.conversation import AGENT_ROLES, replies_of, role_of
 
-_ASSISTANT = "assistant"
 _DETAILS = "gen_ai.client.inference.operation.details"
 """Event of a span that holds its messages, where a producer keeps them out of its attributes."""
 _LOOKED_AT = 50
@@ -130,8 +129,8 @@ def join_turns(turns: Iterable[Turn]) -> list[dict[str, Any]]:
         seen = [_identity(message) for message in messages]
         kept = next((len(sent) - index for index in range(len(sent)) if _identity(sent[-1 - index]) in seen), 0)
         fresh = sent[kept:]
-        repeats_answer = bool(kept) and bool(fresh) and fresh[0].get("role") == _ASSISTANT
-        if repeats_answer and messages[-1].get("role") == _ASSISTANT:
+        repeats_answer = bool(kept) and bool(fresh) and role_of(fresh[0]) in AGENT_ROLES
+        if repeats_answer and role_of(messages[-1]) in AGENT_ROLES:
             messages.pop()
         messages += fresh
         messages += answered
