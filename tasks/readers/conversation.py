@@ -168,13 +168,13 @@ def _called_in_text(message: Mapping[str, Any]) -> Any:
     """Return the calls of a message whose role says that its text is calls."""
     if role_of(message) != _CALLING_ROLE:
         return None
-    return _parsed(text_of(message)) or text_of(message)
+    return json_or_none(text_of(message)) or text_of(message)
 
 
 def read_call(call: Any) -> ToolCall:
     """Return a call's name and arguments, or neither; it may be JSON."""
     if isinstance(call, str) and call.startswith("{"):
-        call = _parsed(call)
+        call = json_or_none(call)
     if not isinstance(call, Mapping):
         return ToolCall("", None)
     named = call.get("function")
@@ -183,9 +183,10 @@ def read_call(call: Any) -> ToolCall:
     return ToolCall(name if isinstance(name, str) else "", _first(held, _ARGUMENT_KEYS), _identifier(call))
 
 
-def _parsed(call: str) -> Any:
+def json_or_none(text: str) -> Any:
+    """Return what JSON holds; none where a text is not JSON."""
     try:
-        return json.loads(call)
+        return json.loads(text)
     except ValueError:
         return None
 

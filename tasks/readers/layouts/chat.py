@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from carryover.tasks.readers.conversation import role_of
+from carryover.tasks.readers.conversation import json_or_none, role_of
 from carryover.tasks.readers.described import chat_trace
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.trace import Trace
@@ -43,17 +43,10 @@ def _messages(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     for field in _LIST_FIELDS:
         held = record.get(field)
         if isinstance(held, str) and held.lstrip().startswith("["):
-            held = _parsed(held)
+            held = json_or_none(held)
         if not isinstance(held, list) or not held:
             continue
         first = next((each for each in held if each is not None), None)
         if isinstance(first, Mapping) and role_of(first):
             return held
     return []
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
