@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from carryover.tasks.lint.dialect import DELETED, GUARDED, plain_block
-from carryover.tasks.services.syntax import parse_python
+from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 from carryover.tasks.traces.events import parse_block
 from carryover.tasks.traces.walker import NameEvent
 
@@ -73,7 +73,7 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
         plain = plain_block(code)
         plain_code = ast.unparse(plain.tree) if plain.is_rewritten else plain.source
         plain_tree = parse_python(plain_code) if plain.is_rewritten else plain.original
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNPARSABLE:
         return LintBlock()
     parsed = parse_block(plain_code, tools)
     if not parsed.is_parsed:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from carryover.tasks.readers.trace import Block, Language
-from carryover.tasks.services.syntax import parse_python
+from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 
 _BLOCK = re.compile(
     r"^(?P<indent>[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*)(?P<fence>```+|~~~+)(?P<language>[^\n`]*)\n"
@@ -18,7 +18,7 @@ _BLOCK = re.compile(
 )
 _CUT_BLOCK = re.compile(
     r"<(?P<tag>execute(?:_(?:i?python|bash))?|code(?=>[ \t]*\n))>(?P<tagged>.*)"
-    r"|^[ \t]*(?P<fence>```+|~~~+)(?P<language>[ \t]*\{?[.\w]+[^\n`]*)\n(?P<fenced>.*)",
+    r"|^(?P<indent>[ \t]*)(?P<fence>```+|~~~+)(?P<language>[ \t]*\{?[.\w]+[^\n`]*)\n(?P<fenced>.*)",
     re.DOTALL | re.MULTILINE,
 )
 """A block without an end: stop sequences cut the end of a tag, limits of tokens cut a fence."""
@@ -100,32 +100,31 @@ def _cut_block(rest: str) -> FoundCode:
     A cut tag ran, as frameworks stop there; whether a cut fence ran is unknown.
     """
     found = _CUT_BLOCK.search(rest)
-    if found is None or not (found["tagged"] or found["fenced"] or "").strip():
+    if found is None:
         return FoundCode()
-    language = _language_of_block(found)
-    if found["tag"]:
-        return _cut_tag(found["tagged"], language)
-    if language in (*_PYTHON_TAGS, *_SHELL_TAGS):
-        return FoundCode(unread=(f"a block of {language} without an end",))
+    block = _block_in_text(found)
+    if block is None:
+        return FoundCode()
+    if found["tag"] is None:
+        return FoundCode(unread=(f"a block of {_language_of_block(found)} without an end",))
+    if _is_code(block, found["tagged"]):
+        return FoundCode((block,))
     return FoundCode()
 
 
-def _cut_tag(tagged: str, language: str) -> FoundCode:
-    """Return what follows a tag, unless it is a sentence about the tag."""
-    code = _outdent(tagged)
-    if language == "bash":
-        return FoundCode((Block(code, language="shell"),))
+def _is_code(block: Block, tagged: str) -> bool:
+    """Tell what follows a tag from a sentence about the tag."""
+    if block.language == "shell":
+        return True
     has_own_lines = tagged.lstrip(" \t").startswith("\n")
-    if has_own_lines or _is_python(code):
-        return FoundCode((Block(code),))
-    return FoundCode()
+    return has_own_lines or _is_python(block.code)
 
 
 def _is_python(text: str) -> bool:
     """Tell whether a text parses, which a sentence about a tag does not."""
     try:
         parse_python(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNPARSABLE:
         return False
     return True
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from carryover.tasks.runtime.contract import Contract
-from carryover.tasks.services.syntax import parse_python
+from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 
 
 class Bound(NamedTuple):
@@ -88,5 +88,5 @@ def nodes_of(code: str) -> Iterator[ast.AST]:
     """Return all nodes of a block's syntax tree, if it parses."""
     try:
         return ast.walk(parse_python(code))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNPARSABLE:
         return iter(())

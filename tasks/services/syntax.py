@@ -12,6 +12,8 @@ Built = TypeVar("Built")
 ATTEMPTS = 20
 FILENAME = "<block>"
 """File name in warnings about the source, which are suppressed: a model wrote it."""
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What source raises that is no Python; null bytes and absurd nesting are none either."""
 _lock = threading.Lock()
 _CATEGORIES = (SyntaxWarning, DeprecationWarning)
 _FILTERS = [("ignore", None, category, re.compile(FILENAME), 0) for category in _CATEGORIES]
@@ -60,7 +62,7 @@ def calls_finish(code: str) -> bool:
         return False
     try:
         nodes = ast.walk(parse_python(code))
-    except (SyntaxError, ValueError):  # ValueError: null bytes in the source
+    except UNPARSABLE:
         return False
     calls = (node.func for node in nodes if isinstance(node, ast.Call))
     return any(isinstance(called, ast.Name) and called.id == "finish" for called in calls)

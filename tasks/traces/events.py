@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from pydantic import TypeAdapter
 
+from carryover.tasks.services.syntax import UNPARSABLE
 from carryover.tasks.traces.rows import NameEventRow
 from carryover.tasks.traces.walker import ParsedBlock, walk_block
 
@@ -39,7 +40,7 @@ def parse_block(code: str, tools: Collection[str]) -> ParsedBlock:
 def _parse(code: str, tools: tuple[str, ...]) -> ParsedBlock:
     try:
         parsed = walk_block(code, tools)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # null bytes and absurd nesting are no Python either
+    except UNPARSABLE:
         parsed = NOT_PARSED
     # Table 1's "tool calls", see `sql/definitions.md`
     call_sites = ()

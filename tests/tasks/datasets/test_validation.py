@@ -74,6 +74,7 @@ def test_finish_counts_only_in_the_last_three_steps(traces, judge):
         ("kit.finish()", False),
         ("finish(", False),
         ("finish()\0", False),
+        (f"finish()\n{'-' * 200_000}1", False),
     ],
 )
 def test_finish_must_be_called_not_mentioned(code, is_call):
