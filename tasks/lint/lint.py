@@ -12,7 +12,7 @@ from carryover.tasks.lint.walk import HISTORY, NameWalk, count_lexemes, star_nam
 from carryover.tasks.readers.trace import Block, Trace
 from carryover.tasks.traces.vocabulary import ContractName
 
-Language = Literal["python", "shell", "both"]
+TraceLanguage = Literal["python", "shell", "both"]
 Idiom = Literal["needs_persistence", "mixed", "stateless_safe", "single_block", "unjudged", "no_code"]
 """A trace's use of its interpreter: blocks read what they do not bind, stand alone, or some of each; `unjudged` where
 no block reads what it does not bind, but some blocks could not be read."""
@@ -86,7 +86,7 @@ class TraceLint(NamedTuple):
     """Why the code does not fit the declared contract; null if it fits or none is declared."""
     layout: str
     """Layout that the trace was read from."""
-    language: Language | None
+    language: TraceLanguage | None
     verdict: str
     """The finding as a sentence."""
     first_block: int | None
@@ -352,7 +352,7 @@ def _runtime(trace: Trace, followed: _Followed) -> InferredRuntime:
     return infer_runtime(followed.observed_count, followed.failed_count, is_fresh=is_fresh)
 
 
-def _language(executed: tuple[Executed, ...]) -> Language | None:
+def _language(executed: tuple[Executed, ...]) -> TraceLanguage | None:
     if not executed:
         return None
     first = executed[0].language

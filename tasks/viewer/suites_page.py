@@ -27,7 +27,7 @@ def _turn(turn: dict[str, Any]) -> dict[str, Any]:
 def checked_states(kept: Mapping[str, Any], wrong: list[str]) -> list[dict[str, Any]]:
     """Return each checked name with its expected and found value; wrong ones first.
 
-    A chart comes with what its series draw. A value that is not there is null, and its text empty.
+    A chart comes with what its series draw. A missing value has an empty text and no series.
     """
     expected = kept["expected"]
     found = kept["found"] or {}

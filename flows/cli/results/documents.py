@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.flows.cli.results.asking import ask_of
+from carryover.flows.cli.asking import ask_of
 from carryover.flows.cli.results.tables import plan_tables, read_table
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.drawings import draw_cells, draw_figures

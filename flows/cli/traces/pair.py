@@ -10,8 +10,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from carryover.flows.cli.asking import ask_of
 from carryover.flows.cli.folders import choose_plan
-from carryover.flows.cli.results.asking import ask_of
 from carryover.flows.cli.screen import plain, screen, visible
 from carryover.flows.cli.traces.replay import print_episode
 from carryover.storage.warehouse.reader import Warehouse

@@ -12,8 +12,8 @@ from typing import Any
 import typer
 import uvicorn
 
+from carryover.flows.cli.asking import ask_of
 from carryover.flows.cli.folders import choose_plan, open_warehouse
-from carryover.flows.cli.results.asking import ask_of
 from carryover.flows.cli.traces.foreign import foreign_warehouse
 from carryover.storage.errors import QueryError
 from carryover.storage.warehouse.reader import Warehouse

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from carryover.tasks.agent.protocol import FunctionCall, Message
+from carryover.tasks.interchange.chat import conversation
 from carryover.tasks.traces.vocabulary import Split
 
 CALLING = "calls"
@@ -28,10 +29,13 @@ def reward_record(row: Mapping[str, Any]) -> dict[str, Any]:
     replies = [Recorded(reply["assistant_text"], reply["observation"]) for reply in fields.pop("replies")]
     declared = json.loads(fields.pop("contract_json"))
     is_calling = fields.pop("agent") == CALLING
+    messages = conversation(opening, replies)
+    if is_calling:
+        messages = [*opening, *calling_messages(replies)]
     return {
         **fields,
         "split": split_of(fields["case_id"]),
-        "messages": [*opening, *(calling_messages(replies) if is_calling else code_messages(replies))],
+        "messages": messages,
         "tools": declared["tools"] if is_calling else [],
     }
 
@@ -40,16 +44,6 @@ def split_of(case_id: str) -> Split:
     """Return a case's split, equal in every arm and replicate."""
     number = int(hashlib.sha256(case_id.encode()).hexdigest(), 16)
     return "evaluation" if number % _HELD_OUT == 0 else "train"
-
-
-def code_messages(replies: Iterable[Recorded]) -> list[dict[str, Any]]:
-    """Return replies and observations as an endpoint's messages."""
-    messages = []
-    for reply in replies:
-        messages.append({"role": "assistant", "content": reply.text})
-        if reply.observation is not None:
-            messages.append({"role": "user", "content": reply.observation})
-    return messages
 
 
 def calling_messages(replies: Iterable[Recorded]) -> list[dict[str, Any]]:
