@@ -54,8 +54,8 @@ class Figure(NamedTuple):
 
     def row(self) -> str:
         """Return its row of a Markdown table."""
-        cells = (self.what, f"{self.value:.3g} {self.unit}".strip(), self.goal, f"{self.load:.0f}", f"`{self.file}`")
-        return f"| {' | '.join(cells)} |"
+        measured = f"{self.value:.3g} {self.unit}".strip()
+        return f"| {self.what} | {measured} | {self.goal} |"
 
 
 def read(path: Path) -> list[Figure]:
@@ -81,7 +81,7 @@ def missed_goals(figures: list[Figure]) -> str:
     goals = [figure for figure in figures if figure.goal]
     missed = [figure for figure in goals if figure.is_missed]
     count = f"{len(goals) - len(missed)} of {len(goals)} goals are met. Missed:"
-    head = "| what | measured | goal | load | file |\n|---|---|---|---|---|"
+    head = "| what | measured | goal |\n|---|---|---|"
     return "\n".join([count, "", head, *(figure.row() for figure in missed)])
 
 
