@@ -5,10 +5,7 @@ holds the other end, so that no training outlives a killed starter.
 """
 
 import os
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +17,7 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
+from carryover.tasks.sft.child_process import USER_ERROR_CODE, Child, end_with_starter, run_child
 from carryover.tasks.sft.folder import claim, digest_of_tensors, held, start_digests
 from carryover.tasks.sft.training_log import LOG_NAME as METRICS_NAME
 from carryover.tasks.sft.training_log import log_callback, read_log
@@ -27,7 +25,6 @@ from carryover.tasks.sft.training_log import log_callback, read_log
 DESCRIPTION_NAME = "reinforcement_job.json"
 OUTPUT_NAME = "reinforcement_output.txt"
 """Output of the process, in the folder of the model."""
-POLL_SECONDS = 0.5
 
 
 class ReinforcementJob(FrozenModel):
@@ -54,40 +51,27 @@ def reinforce_in_process(
     """Run a job in a process, and return the model's card.
 
     Updates are reported as they come. The process ends when the caller is interrupted, or `check`, called at every
-    look, raises. A process that failed is a `UserError` with its last words.
+    look, raises. Raise what `run_child` does.
     """
     job.output.mkdir(parents=True, exist_ok=True)
     description = job.output / DESCRIPTION_NAME
-    printed = job.output / OUTPUT_NAME
     write_whole(description, job.model_dump_json())
-    told = 0
+    last_update = 0
 
     def tell() -> None:
-        nonlocal told
+        nonlocal last_update
         for update in read_updates(job.output / LOG_NAME):
-            if update.policy_update > told:
-                told = update.policy_update
+            if update.policy_update > last_update:
+                last_update = update.policy_update
                 on_update(update)
 
-    with printed.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "carryover.tasks.reinforcement.process", str(description)],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "OMP_NUM_THREADS": str(job.cpu_threads), "TRL_EXPERIMENTAL_SILENCE": "1"},
-        )
-        try:
-            while process.poll() is None:
-                check()
-                time.sleep(POLL_SECONDS)
-                tell()
-        finally:
-            process.kill()
-            process.communicate()
-    tell()
-    if process.returncode:
-        raise UserError(_describe_failure(process.returncode, printed))
+    child = Child(
+        title="reinforcement",
+        arguments=("-m", "carryover.tasks.reinforcement.process", str(description)),
+        printed=job.output / OUTPUT_NAME,
+        environment={**os.environ, "OMP_NUM_THREADS": str(job.cpu_threads), "TRL_EXPERIMENTAL_SILENCE": "1"},
+    )
+    run_child(child, tell, check)
     return read_card(job.output)
 
 
@@ -118,24 +102,16 @@ def run_job(job: ReinforcementJob) -> None:
         write_card(job.output, read_card(job.start).model_copy(update=changed))
 
 
-def _describe_failure(code: int, printed: Path) -> str:
-    lines = [line for line in printed.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-    last = " | ".join(lines[-3:]) or "no output"
-    return f"reinforcement failed ({reason}): {last}; all of it is in {printed}"
-
-
-def main(description: str) -> None:
-    """Run the job of a JSON file."""
-
-    def end_with_input() -> None:
-        while os.read(sys.stdin.fileno(), 1024):
-            pass
-        os._exit(3)  # the starter is gone
-
-    threading.Thread(target=end_with_input, daemon=True).start()
-    run_job(ReinforcementJob.model_validate_json(Path(description).read_text(encoding="utf-8")))
+def main(description: str) -> int:
+    """Run a JSON file's job and return the exit code."""
+    end_with_starter()
+    try:
+        run_job(ReinforcementJob.model_validate_json(Path(description).read_text(encoding="utf-8")))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return USER_ERROR_CODE
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit(main(sys.argv[1]))

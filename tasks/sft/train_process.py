@@ -7,18 +7,17 @@ processes more, which `accelerate launch` starts with `--as-one-of-several`; thi
 """
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from carryover.tasks.services.errors import UserError, name_write_remedy
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.whole_files import file_lock, write_whole
+from carryover.tasks.sft.child_process import POLL_SECONDS, USER_ERROR_CODE, Child, end_with_starter, run_child
 from carryover.tasks.sft.folder import CHECKPOINTS, last_checkpoint
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, compute_here, read_trained, train
 from carryover.tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
@@ -29,19 +28,10 @@ OUTPUT_NAME = "training_output.txt"
 DESCRIPTION_NAME = "training_job.json"
 REFUSAL_NAME = "training_refusal.txt"
 """The line of one of several processes for the user; their starter's exit code does not distinguish it from a crash."""
-ROOM_BYTES = 1 << 20
-"""A training that fails with less free space than this is reported as disk full."""
-POLL_SECONDS = 0.5
 UNTIL_INPUT_ENDS = "--until-input-ends"
 AS_ONE_OF_SEVERAL = "--as-one-of-several"
 LAUNCH = ("--multi_gpu", "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0")
 """Settings in place of those of the user's own file; `trainer_settings` names what is shared between the GPUs."""
-USER_ERROR_CODE = 2
-"""Exit code for a user error, which the last line reports."""
-
-
-class KilledTrainingError(UserError):
-    """A training's process was killed; the next resumes its checkpoint."""
 
 
 def train_in_process(
@@ -58,7 +48,6 @@ def train_in_process(
     """
     job.output.mkdir(parents=True, exist_ok=True)
     description = job.output / DESCRIPTION_NAME
-    printed = job.output / OUTPUT_NAME
     write_whole(description, job.model_dump_json())
     last_step = 0
 
@@ -75,27 +64,14 @@ def train_in_process(
             gpus = visible_gpus(os.environ)
         if gpus:
             gpus = stack.enter_context(borrowed_gpus(gpus, job.gpu_count, Path(tempfile.gettempdir()), check))
-        output = stack.enter_context(printed.open("ab"))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=training_environment(job.spec, os.environ, gpus),
+        child = Child(
+            title=f"training {job.spec.name} of {job.contract or 'the base'}",
+            arguments=("-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS),
+            printed=job.output / OUTPUT_NAME,
+            environment=training_environment(job.spec, os.environ, gpus),
+            ends_with_input=job.gpu_count > 1,  # several end by themselves: the folder is held until the last has
         )
-        try:
-            while process.poll() is None:
-                check()
-                time.sleep(poll_seconds)
-                tell()
-        finally:
-            if job.gpu_count == 1:  # several end with their input, so that the folder is held until the last has ended
-                process.kill()
-            process.communicate()
-    tell()
-    if process.returncode:
-        kind = KilledTrainingError if process.returncode == -signal.SIGKILL else UserError
-        raise kind(describe_failure(job, process.returncode, printed))
+        run_child(child, tell, check, poll_seconds)
     return read_trained(job.output)
 
 
@@ -152,36 +128,12 @@ def compute_in_several(job: TrainingJob) -> None:
     ended.check_returncode()
 
 
-def describe_failure(job: TrainingJob, code: int, printed: Path) -> str:
-    """Return a line on why a training's process ended."""
-    lines = [line for line in printed.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    if code == USER_ERROR_CODE and lines:
-        return lines[-1]
-    probe = job.output / f"{OUTPUT_NAME}.unfinished"
-    try:
-        probe.write_bytes(bytes(ROOM_BYTES))  # on a full disk even what it said last is cut off
-    except OSError as error:
-        return f"cannot write {job.output}: {error.strerror}; {name_write_remedy(error)} and start again"
-    finally:
-        probe.unlink(missing_ok=True)
-    reason = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-    last = " | ".join(lines[-5:]) or "no output"
-    what = f"{job.spec.name} of {job.contract or 'the base'}"
-    return f"training {what} failed ({reason}): {last}; all of it is in {printed}"
-
-
 def main(arguments: list[str]) -> int:
     """Run a JSON file's job and return the exit code."""
-
-    def end_with_input() -> None:
-        while os.read(sys.stdin.fileno(), 1024):
-            pass
-        os._exit(3)  # the starter is gone
-
     job = TrainingJob.model_validate_json(Path(arguments[0]).read_text(encoding="utf-8"))
     is_one_of_several = AS_ONE_OF_SEVERAL in arguments[1:]
     if UNTIL_INPUT_ENDS in arguments[1:] and (is_one_of_several or job.gpu_count == 1):
-        threading.Thread(target=end_with_input, daemon=True).start()
+        end_with_starter()
     try:
         if is_one_of_several:
             compute_here(job)

@@ -5,7 +5,7 @@ from typing import Any
 from prefect.tasks import exponential_backoff
 
 from carryover.storage.errors import UnreachableZoneError, WarehouseBusyError
-from carryover.tasks.sft.train_process import KilledTrainingError
+from carryover.tasks.sft.child_process import KilledTrainingError
 
 PASSING = (UnreachableZoneError, WarehouseBusyError, KilledTrainingError)
 """Transient failures."""

@@ -7,7 +7,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from carryover.storage.errors import UnreachableZoneError, WarehouseBusyError, WarehouseError
 from carryover.tasks.analyse import merge_landing
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.sft.train_process import KilledTrainingError
+from carryover.tasks.sft.child_process import KilledTrainingError
 from carryover.tasks.stages.retrying import RETRIES
 from carryover.tasks.train import train_model
 

@@ -12,11 +12,11 @@ import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.sft.child_process import KilledTrainingError
 from carryover.tasks.sft.folder import CHECKPOINTS
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
-    KilledTrainingError,
     borrowed_gpus,
     train_in_process,
     training_environment,

@@ -1,0 +1,50 @@
+"""A training's child process, here a few lines of Python."""
+
+import os
+
+import pytest
+
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.sft.child_process import USER_ERROR_CODE, Child, KilledTrainingError, run_child
+
+QUICK = 0.01
+
+
+def _run(folder, code, check=lambda: None):
+    looks = []
+    child = Child("training x", ("-c", code), folder / "output.txt", os.environ)
+    run_child(child, lambda: looks.append(1), check, QUICK)
+    return len(looks)
+
+
+def test_a_child_is_looked_at_once_more_after_its_end(tmp_path):
+    assert _run(tmp_path, "print('done')") >= 1
+    assert (tmp_path / "output.txt").read_text() == "done\n"
+
+
+def test_a_killed_child_may_be_tried_again(tmp_path):
+    with pytest.raises(KilledTrainingError, match=r"training x failed \(killed by signal 9\): no output"):
+        _run(tmp_path, "import os; os.kill(os.getpid(), 9)")
+
+
+def test_a_user_error_is_told_in_its_own_line(tmp_path):
+    code = f"import sys; print('a warning'); print('no such model; name another'); sys.exit({USER_ERROR_CODE})"
+    with pytest.raises(UserError, match=r"^no such model; name another$"):
+        _run(tmp_path, code)
+
+
+def test_another_failure_quotes_the_last_words(tmp_path):
+    with pytest.raises(
+        UserError, match=r"training x failed \(exit code 3\): torn \| down; all of it is in .*output.txt"
+    ):
+        _run(tmp_path, "print('torn\\ndown'); raise SystemExit(3)")
+
+
+def test_a_child_ends_with_its_interrupted_caller(tmp_path):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    code = f"import time; time.sleep(60); open({str(tmp_path / 'alive')!r}, 'w')"
+    with pytest.raises(KeyboardInterrupt):
+        _run(tmp_path, code, interrupt)
+    assert not (tmp_path / "alive").exists()
