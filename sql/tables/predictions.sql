@@ -1,5 +1,5 @@
--- Section 5 predicts results for the case that models do not learn persistence.
--- This table judges its three predictions, and one of ours.
+-- Section 5 predicts three results for the case that models do not learn persistence.
+-- The table judges them, and a fourth prediction of this project.
 with predictions (prediction, subject, statement, source, a, b, is_one_sided) as (
     values
         (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens', 'section 5',

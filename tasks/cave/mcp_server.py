@@ -4,7 +4,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -58,19 +58,16 @@ class McpServer:
         self._timeout_seconds = timeout_seconds
         self._session: Any = None
         self._end: asyncio.Event | None = None
+        self._failure: Exception | None = None
         self.functions: dict[str, Callable[..., Any]] = {}
         """The tools by the names that blocks call them with."""
         opened: Future[list[ListedTool]] = Future()
         self._serving = background.submit(self._serve(opened))
         self._serving.add_done_callback(lambda _serving: _cancel(opened))
-        try:
-            listed = opened.result(timeout_seconds)
-        except BaseException as error:
-            self.close()
-            if not isinstance(error, Exception) or isinstance(error, UserError):
-                raise
-            raise UserError(f"MCP server {self._name}: {_reason(error)}; check the command or the address") from error
-        self._offer(listed)
+        with ExitStack() as unfinished:
+            unfinished.callback(self.close)
+            self._offer(self._wait_for_tools(opened))
+            unfinished.pop_all()
 
     def inject(self, user: TakesFunctions, *, only: Iterable[str] | None = None, prefix: str = "") -> None:
         """Inject the tools, or some of them, as functions.
@@ -87,8 +84,10 @@ class McpServer:
 
     def close(self) -> None:
         """End the connection, and a server that was started."""
-        if self._end is not None:
-            background.wait_for(self._stop())
+        if self._end is None:  # it has not begun
+            self._serving.cancel()
+            return
+        background.wait_for(self._stop())
 
     def __enter__(self) -> Self:
         """Return the server itself."""
@@ -104,11 +103,18 @@ class McpServer:
             return self._target
         return shlex.join(self._target)
 
+    def _wait_for_tools(self, opened: "Future[list[ListedTool]]") -> list[ListedTool]:
+        try:
+            return opened.result(self._timeout_seconds)
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(f"MCP server {self._name}: {_reason(error)}; check the command or the address") from error
+
     def _offer(self, listed: Sequence[ListedTool]) -> None:
         for tool in listed:
             name = identifier_of(tool.name)
             if name in self.functions:
-                self.close()
                 raise UserError(f"{self._name} has two tools that are called {name!r} in Python")
             self.functions[name] = function_of(tool, self._call)
 
@@ -120,7 +126,8 @@ class McpServer:
                 self._session = await self._connect(stack)
                 opened.set_result(await self._list())
                 await self._end.wait()
-        except Exception as error:  # noqa: BLE001 - told to whoever opens it
+        except Exception as error:  # noqa: BLE001 - the constructor raises it, or the next call names it
+            self._failure = error
             if not opened.done():
                 opened.set_exception(error)
         finally:
@@ -166,7 +173,8 @@ class McpServer:
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Mapping[str, Any]:
         if self._session is None:
-            raise ConnectionError(f"the MCP server {self._name} is closed")
+            reason = "closed" if self._failure is None else f"gone: {_reason(self._failure)}"
+            raise ConnectionError(f"the MCP server {self._name} is {reason}") from self._failure
         async with asyncio.timeout(self._timeout_seconds):
             result = await self._session.call_tool(name, arguments)
         return result.model_dump(by_alias=True, mode="json")

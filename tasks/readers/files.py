@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.tally import Tally
-from carryover.tasks.readers.zstandard import ZIP_METHOD, ZstandardMember, zstandard_stream
+from carryover.tasks.readers.zstandard import ZIP_METHOD, NoZstandardError, ZstandardMember, zstandard_stream
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
@@ -115,9 +115,10 @@ def _zip_members(opened: IO[bytes], file: Any, tally: Tally) -> Iterator[Iterato
         is_zstandard = archive.getinfo(name).compress_type == ZIP_METHOD
         try:
             yield from _open_file(ZstandardMember(archive, name) if is_zstandard else member, tally, is_named=False)
+        except NoZstandardError:
+            tally.skip(_NO_ZSTANDARD, f"{file}/{name}")
         except NotImplementedError:
-            reason = "compressed with a method that Python's zipfile lacks"
-            tally.skip(_NO_ZSTANDARD if is_zstandard else reason, f"{file}/{name}")
+            tally.skip("compressed with a method that Python's zipfile lacks", f"{file}/{name}")
 
 
 def _text_records(stream: IO[bytes], file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:

@@ -20,6 +20,10 @@ def zstandard_stream(stream: IO[bytes]) -> io.BufferedReader | None:
     return io.BufferedReader(cast(Any, plain))
 
 
+class NoZstandardError(Exception):
+    """Zstandard cannot be read: pyarrow is missing."""
+
+
 class ZstandardMember:
     """A zip's member under Zstandard, read like a file."""
 
@@ -39,7 +43,7 @@ class ZstandardMember:
         """Return the member's decompressed bytes.
 
         Raises:
-            NotImplementedError: pyarrow is missing; `zipfile` raises the same for a method that it cannot read.
+            NoZstandardError: pyarrow is missing.
         """
         info = self._archive.getinfo(self.name)
         file = cast(IO[bytes], self._archive.fp)
@@ -50,5 +54,5 @@ class ZstandardMember:
         file.seek(name_length + extra_length, io.SEEK_CUR)
         plain = zstandard_stream(io.BytesIO(file.read(info.compress_size)))
         if plain is None:
-            raise NotImplementedError("Zstandard needs pyarrow")
+            raise NoZstandardError
         return plain.read()

@@ -155,7 +155,7 @@ def _sampler(steps: _Steps, spec: ReinforcementSpec, name: str) -> Callable[[lis
         )
         request = GenerationRequest(ids, drawn, episode_id=name)
         reason = steps.complete(request)
-        # On-policy updates compare a reply with the weights that wrote it, so TRL needs no probabilities of ours.
+        # The update uses the weights that sampled the reply, so TRL computes the log-probabilities itself.
         return Generated(request.generated, [0.0] * len(request.generated), is_cut_off=reason == "length")
 
     return generate

@@ -2,7 +2,7 @@
 
 Read `README.md` and `session.py` first, then `interpreter.py` (what users call) and `blocks.py` (a block from code to
 result). The protocol `engine.py` has two backends, `fork_tree/` (a tree of forked processes) and `jupyter/`.
-`contract.py` and `lifetime.py` say what a contract keeps, `state.py` how a state is gone back to. `process/` watches a
+`contract.py` and `lifetime.py` define what a contract keeps, `state.py` snapshots and rollback. `process/` watches a
 block, `sandbox/` starts the processes, and `inside/` is all that runs in the sandbox: standard library only, importing
 nothing of the host's side.
 

@@ -12,7 +12,7 @@ Attention = Literal["auto", "flex_attention", "flash_attention_2", "kernels-comm
 Device = Literal["cpu", "gpu"]
 Precision = Literal["bfloat16", "float32"]
 ChatTemplate = Literal["chatml", "qwen3"]
-"""A chat template of ours (`templates/`)."""
+"""A chat template in `templates/`."""
 LinearLayer = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 LINEAR_LAYERS: tuple[LinearLayer, ...] = get_args(LinearLayer)
 """Every projection of a Qwen3 layer (appendix C.2)."""

@@ -102,7 +102,7 @@ class CaseEnvironment:
             try:
                 self._write(name, json.loads(read(f"{name}.json")))
             except Exception as error:  # noqa: BLE001 - a missing or odd file is a wrong value
-                self.world.variables[name] = {"not retrieved": str(error)}
+                self.world.variables[name] = {"not retrieved": f"{type(error).__name__}: {error}"}
 
     def wrong_names(self, expected: Expected) -> list[str]:
         """Return the names whose state is wrong, or why it is unreadable."""
@@ -112,11 +112,15 @@ class CaseEnvironment:
             return [f"unreadable state: {type(error).__name__}: {error}"]
 
     def state_json(self, expected: Expected) -> str:
-        """Return the checked state as JSON, expected beside found."""
+        """Return the checked state as JSON, expected beside found.
+
+        An unreadable state is found as null; `wrong_names` tells why.
+        """
         try:
-            found = {name: _shortened(value) for name, value in self.world.state().items()}
-        except Exception:  # noqa: BLE001 - an answer of an odd type has no state to show
-            found = None
+            state = self.world.state()
+        except Exception:  # noqa: BLE001 - `wrong_names` has caught and named the same
+            return json.dumps({"expected": expected.state, "found": None})
+        found = {name: _shortened(value) for name, value in state.items()}
         return json.dumps({"expected": expected.state, "found": found})
 
     def missing_calls(self, expected: Expected, calls: list[Call]) -> list[str]:

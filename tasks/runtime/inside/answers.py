@@ -53,7 +53,7 @@ class Answers:
             defined = injection.define(name, source, imports, self.runner.own)
             self._unbuilt.pop(name, None)
             self.runner.inject(name, defined, is_own=True)
-        except Exception as error:  # noqa: BLE001 - the host's caller is told, whatever the source does
+        except Exception as error:  # noqa: BLE001 - the source may raise anything; the answer names it
             return f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]
 
     def refer(self, name: str, *standing: Any) -> None:
@@ -79,7 +79,7 @@ class Answers:
                 self._unbuilt[name] = build
             else:
                 self.runner.inject(name, build(self.runner.own), is_own=False)
-        except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever it is
+        except Exception as error:  # noqa: BLE001 - a forged blob may raise anything; the answer names it
             return reason_of(error)
 
     def fetch(self, name: str) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class Answers:
 
         try:
             self.runner.folder.unpack(tree.decode(transfer.take(descriptor, size), {}))
-        except Exception as error:  # noqa: BLE001 - the caller on the host is told, whatever it is
+        except Exception as error:  # noqa: BLE001 - a forged blob may raise anything; the answer names it
             return reason_of(error)
 
     def resume(self) -> dict[str, Any]:
