@@ -7,7 +7,8 @@ from carryover.flows.stage_flows import interruptible, stage_flow
 from carryover.tasks.plans.preflight import check_machine
 from carryover.tasks.plans.run import Run
 from carryover.tasks.provide_tokenizer import open_tokenizer
-from carryover.tasks.sft.machine import Machine, holds_two, this_machine, training_need
+from carryover.tasks.sft.machine import this_machine
+from carryover.tasks.stages.side_by_side import side_by_side
 from carryover.tasks.stages.training_data import read_training_data
 from carryover.tasks.train import PlannedTraining, note_training, plan_training, submit_training, unknown_sizes
 
@@ -37,17 +38,3 @@ def _train(run: Run, trainings: Sequence[PlannedTraining]) -> None:
         with interruptible(run.run_id, futures):
             for training, future in zip(group, futures, strict=True):
                 note_training(run, training, future.result())
-
-
-def side_by_side(run: Run, trainings: Sequence[PlannedTraining], machine: Machine) -> list[Sequence[PlannedTraining]]:
-    """Return the groups that are submitted together.
-
-    The flow's runner works on two of a group at once.
-    """
-    needs = {training_need(training.job.spec, training.job.gpu_count) for training in trainings}
-    at_once = run.limits.trainings_at_once
-    if at_once is None:
-        at_once = 2 if all(holds_two(need, machine) for need in needs) else 1
-    if at_once == 1:
-        return [[training] for training in trainings]
-    return [trainings]

@@ -17,8 +17,9 @@ from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement
 from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, read_updates
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.limits import check_uninterrupted
-from carryover.tasks.sft.card import read_card
+from carryover.tasks.sft.card import ModelCard, read_card
 from carryover.tasks.sft.folder import clear
+from carryover.tasks.sft.machine import MachineNeed, training_need
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.stages.progress import shown_progress
 from carryover.tasks.stages.retrying import RETRIES
@@ -34,6 +35,8 @@ class PlannedReinforcement(FrozenModel):
     identity: str
     contract: str
     """Contract of the model's training."""
+    need: MachineNeed
+    """As much as the training that it goes on from."""
     job: ReinforcementJob
 
 
@@ -44,11 +47,14 @@ def plan_reinforcement(run: Run, part: StudyPart, contract: str, seed: int) -> P
     """
     assert part.reinforcement is not None
     start = find_trained(run, training_name(part, contract, seed))
+    runtime_contract = part.reinforced_under(contract)
     played = Reinforcement(
         spec=part.reinforcement,
         family=part.train_instances.family,
         bucket=part.train_instances.bucket,
-        runtime_contract=part.reinforced_under(contract),
+        runtime_contract=runtime_contract,
+        own_contracts=part.own_among(runtime_contract),
+        runtime=run.plan.runtime_under(part.defined(runtime_contract)),
     )
     name = reinforcement_name(part, contract, seed)
     identity = stage_digest(Stage.REINFORCEMENT, played, seed, start.digest, part.train_instances.family_source)
@@ -58,8 +64,10 @@ def plan_reinforcement(run: Run, part: StudyPart, contract: str, seed: int) -> P
         output=run.folders.models / f"{name}-{identity}",
         seed=seed,
         plan_digest=run.plan.digest,
+        cpu_threads=part.training.cpu_threads,
     )
-    return PlannedReinforcement(name=name, identity=identity, contract=contract, job=job)
+    need = training_need(part.training)
+    return PlannedReinforcement(name=name, identity=identity, contract=contract, need=need, job=job)
 
 
 @task(
@@ -114,7 +122,7 @@ def describe(update: PolicyUpdate) -> str:
     )
 
 
-def _reinforce_with_progress(run: Run, planned: PlannedReinforcement) -> Any:
+def _reinforce_with_progress(run: Run, planned: PlannedReinforcement) -> ModelCard:
     job = planned.job
     label = f"GRPO, {planned.contract} in {job.played.runtime_contract} seed {job.seed}"
     done = 0

@@ -24,6 +24,7 @@ from carryover.tasks.services.progress import Advance
 from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.card import CARD_NAME
 from carryover.tasks.sft.folder import base_identity, clear
+from carryover.tasks.sft.machine import MachineNeed, training_need
 from carryover.tasks.sft.resources import unknown_size
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, read_trained
 from carryover.tasks.sft.train_process import train_in_process
@@ -58,6 +59,11 @@ class PlannedTraining(FrozenModel):
     def is_finished(self) -> bool:
         """Whether its model lies in its folder."""
         return (self.job.output / CARD_NAME).exists()
+
+    @property
+    def need(self) -> MachineNeed:
+        """What it needs of a machine."""
+        return training_need(self.job.spec, self.job.gpu_count)
 
 
 def plan_training(

@@ -16,7 +16,7 @@ from carryover.tasks.agent.protocol import Completion, CompletionRequest, Messag
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.families.choose import StudyFamily, choose_family, open_own_family
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.runtime.contract import named_contract
+from carryover.tasks.runtime.contract import Contract, as_contract, is_described
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY, ContractName, TokenSource
@@ -48,7 +48,7 @@ class BlockEnvironment:
     def __init__(
         self,
         family: str = PAPER_FAMILY,
-        contract: str = ContractName.PERSISTENT,
+        contract: str | Contract = ContractName.PERSISTENT,
         *,
         bucket: str | None = None,
         is_shaped: bool = False,
@@ -60,14 +60,16 @@ class BlockEnvironment:
 
         Args:
             family: A family by name, or as `MODULE:CLASS`.
-            contract: Name of the runtime's contract, which the prompt tells: `persistent`, `recent-3`, ...
+            contract: The runtime's contract, which the prompt tells: `persistent`, `recent-3`, ... or a definition.
             bucket: Difficulty; by default the one that models are trained on.
             is_shaped: Whether each reply is rewarded by how much it has raised the score.
             max_turns: Replies before the episode ends.
             prompt_set: `compact`, or `full` as the paper's.
             runtime: Runtime shared with other environments; one of its own without it, ended by `close`.
         """
-        self.contract = named_contract(contract).name
+        definition = as_contract(contract)
+        self._own_contracts = () if is_described(definition.name) else (definition,)
+        self.contract = definition.name
         """Contract in force, for a trainer's metadata."""
         self.family_name = family
         """The family, for a trainer's metadata."""
@@ -167,6 +169,7 @@ class BlockEnvironment:
                 runtime_contract=self.contract,
                 bucket=self.bucket,
                 split="train",
+                own_contracts=self._own_contracts,
             ),
             client=player,
             runtime=self._runtime(),

@@ -44,7 +44,7 @@ def make_app(open_environment: OpenEnvironment, *, max_sessions: int = 64) -> An
             super().__init__()
             self._environment = open_environment()
             self._state = State()
-            self._metadata = {"contract": str(self._environment.contract), "family": self._environment.family_name}
+            self._metadata = {"contract": self._environment.contract, "family": self._environment.family_name}
 
         def reset(self, seed: int | None = None, episode_id: str | None = None, **_: Any) -> BlockObservation:
             """Begin an episode on the instance of a seed, by default 0."""

@@ -75,10 +75,10 @@ def training_rows(open_environment: OpenEnvironment, seeds: Iterable[int], *, ha
     environment = open_environment()
     rows = []
     for seed in seeds:
-        *opening, last = environment.reset(seed=seed)
+        *opening, last = environment.opening(seed)
         goal = last["content"] if has_goal else ""
         prompt = [*opening, {"role": "user", "content": goal}]
-        rows.append({"prompt": prompt, "seed": seed, "contract": str(environment.contract)})
+        rows.append({"prompt": prompt, "seed": seed, "contract": environment.contract})
     environment.close()
     return rows
 

@@ -16,7 +16,7 @@ from carryover.tasks.families.choose import open_own_family
 from carryover.tasks.families.own_family import OwnFamily
 from carryover.tasks.families.problem import Problem
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.runtime.contract import CONTRACTS, Contract, named_contract
+from carryover.tasks.runtime.contract import Contract, named_contract
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.errors import UserError
@@ -85,8 +85,8 @@ def _faults_of_class(own: OwnFamily, contracts: Sequence[Contract]) -> Iterator[
     for name in family.taught:
         try:
             named_contract(name, contracts)
-        except ValueError:
-            yield f"taught names {name!r}; choose from {', '.join(CONTRACTS)}, or define it with --contracts"
+        except ValueError as error:
+            yield f"taught: {error}, or define it with --contracts"
     for contract in contracts:
         if lesson_of(contract, family.taught) is None:
             script = script_of(contract).contract

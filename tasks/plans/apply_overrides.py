@@ -8,13 +8,13 @@ from pydantic import BaseModel, ValidationError
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.datasets.dataset_spec import ValidationSpec
 from carryover.tasks.knapsack.teachers.habits import VARIED
-from carryover.tasks.plans.choose_contract import choose_contracts, is_described
+from carryover.tasks.plans.choose_contract import choose_contracts
 from carryover.tasks.plans.in_family import in_family
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_on, with_context, with_episodes
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
-from carryover.tasks.runtime.contract import Contract
+from carryover.tasks.runtime.contract import Contract, is_described
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from carryover.tasks.families.choose import find_object
-from carryover.tasks.runtime.contract import Contract, named_contract
+from carryover.tasks.runtime.contract import Contract, is_described, named_contract
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.services.errors import UserError
 
@@ -51,15 +51,6 @@ def choose_contract(wanted: str) -> Contract:
     if is_described(contract.name) and named_contract(contract.name) != contract:
         raise UserError(f"{wanted!r}: the name {contract.name!r} means another contract; choose another name")
     return contract
-
-
-def is_described(name: str) -> bool:
-    """Tell whether a name describes its contract whole, so that no definition is needed."""
-    try:
-        named_contract(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _by_name(name: str) -> Contract:

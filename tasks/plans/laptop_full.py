@@ -15,6 +15,8 @@ from carryover.tasks.traces.vocabulary import ContractName
 
 MAX_TURNS = 24
 """Twice what the policy needs for the largest instance of `small`, so that a model may repair every other turn."""
+MAX_COMPLETION_TOKENS = 320
+"""Longest reply."""
 TIMEOUT_SECONDS = 3600.0
 """Turns end a small model's episode, on a busy machine too; a time limit would make results depend on load."""
 UNTRAINED_TURNS = 2
@@ -79,7 +81,7 @@ def evaluation(
             max_turns=max_turns or (2 * MAX_TURNS if bucket == "small_large" else MAX_TURNS),
             timeout_seconds=TIMEOUT_SECONDS,
             tool_call_cap=tool_call_cap or KNAPSACK[bucket].tool_call_cap,
-            max_completion_tokens=320,
+            max_completion_tokens=MAX_COMPLETION_TOKENS,
         ),
         **{"has_base_rows": False, "has_scripted_rows": True, **fields},
     )

@@ -16,10 +16,9 @@ from carryover.tasks.plans.laptop_full import (
     laptop_part,
 )
 from carryover.tasks.plans.pretrained import EPISODE_TOKENS, pretrained_part, serving_on
-from carryover.tasks.plans.reinforced import reinforced_parts, rl_parts
+from carryover.tasks.plans.reinforced import REINFORCEMENT, reinforced_parts, rl_parts
 from carryover.tasks.plans.seeds import EVALUATION_SEEDS
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
-from carryover.tasks.reinforcement.reinforcement_spec import REINFORCEMENT
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING

@@ -3,12 +3,46 @@
 from collections.abc import Iterator
 
 from carryover.tasks.plans.hypotheses import read_hypotheses
-from carryover.tasks.plans.laptop_full import evaluation, laptop_part
+from carryover.tasks.plans.laptop_full import MAX_COMPLETION_TOKENS, MAX_TURNS, evaluation, laptop_part
+from carryover.tasks.plans.seeds import REINFORCEMENT_SEED
 from carryover.tasks.plans.study_plan import StudyPart
-from carryover.tasks.reinforcement.reinforcement_spec import REINFORCEMENT, ReinforcementSpec
+from carryover.tasks.reinforcement.reinforcement_spec import ReinforcementSpec
 
 RUNTIMES = ("other", "own")
 """The runtime of the other contract, and as the control that of the model's training."""
+
+_LAPTOP = ReinforcementSpec(
+    most_updates=30,
+    least_updates=10,
+    instances_per_update=4,
+    episodes_per_instance=8,
+    sequences_per_pass=8,  # 8 conversations of some 2,000 tokens: 16,000 tokens per pass, four passes per update
+    first_seed=REINFORCEMENT_SEED,
+    turn_price=0.02,
+    temperature=1.25,
+    max_turns=MAX_TURNS,
+    max_completion_tokens=MAX_COMPLETION_TOKENS,
+    max_episode_tokens=7_500,
+    learning_rate=2e-4,
+)
+
+REINFORCEMENT: dict[str, ReinforcementSpec] = {
+    "laptop": _LAPTOP,
+    "smoke": _LAPTOP.model_copy(
+        update={
+            "most_updates": 2,
+            "least_updates": 1,
+            "missed_share": 0.0,
+            "instances_per_update": 1,
+            "episodes_per_instance": 2,
+            "sequences_per_pass": 2,
+            "max_turns": 2,
+            "max_completion_tokens": 64,
+            "save_updates": 1,
+        }
+    ),
+}
+"""The named reinforcements."""
 
 
 def rl_parts() -> Iterator[StudyPart]:

@@ -2,6 +2,8 @@
 
 TRAIN_SEED = 10_000
 """First seed of the training instances of scripted teachers."""
+REINFORCEMENT_SEED = 700_000
+"""First seed of the instances that reinforcements learn from."""
 PLAIN_SEED = 900_000
 """First seed of the instances in the common base's corpus."""
 EVALUATION_SEEDS = {

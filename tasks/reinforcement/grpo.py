@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from carryover.tasks.environment.for_trl import TokenEpisode, environment_reward
 from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement, ReinforcementSpec
 from carryover.tasks.reinforcement.rollouts import World, play_update, summary
-from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, read_updates, write_updates
+from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, UpdateLog
+from carryover.tasks.runtime.contract import named_contract
 from carryover.tasks.runtime.open import open_runtime
-from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.folder import CHECKPOINTS, last_checkpoint
 from carryover.tasks.sft.load import quiet_libraries, save_model
@@ -45,9 +45,10 @@ def reinforce(
     model = AutoModelForCausalLM.from_pretrained(start, dtype=torch.float32, attn_implementation="sdpa")
     checkpoints = output / CHECKPOINTS
     log = UpdateLog(output / LOG_NAME)
-    runtime = open_runtime(RuntimeSpec())
+    runtime = open_runtime(played.runtime)
+    contract = named_contract(played.runtime_contract, played.own_contracts)
     try:
-        world = World(played.family, played.bucket, played.runtime_contract, runtime)
+        world = World(played.family, played.bucket, contract, runtime)
         trainer = open_grpo(model, tokenizer, played.spec, world, checkpoints=checkpoints, seed=seed, log=log)
         trainer.add_callback(ending(played.spec, log))
         trainer.add_callback(callback)
@@ -57,24 +58,6 @@ def reinforce(
     save_model(model, output)
     tokenizer.save_pretrained(output)
     return Reinforced(trainer.state.global_step, trainer.state.num_input_tokens_seen)
-
-
-class UpdateLog:
-    """The updates' rows, in a file that is whole at every moment."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.updates = read_updates(path)
-
-    def keep_until(self, update: int) -> None:
-        """Drop the rows of updates that a resumed training makes again."""
-        self.updates = [each for each in self.updates if each.policy_update <= update]
-        write_updates(self._path, self.updates)
-
-    def add(self, update: PolicyUpdate) -> None:
-        """Append an update's row."""
-        self.updates.append(update)
-        write_updates(self._path, self.updates)
 
 
 def open_grpo(

@@ -4,19 +4,21 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from carryover.tasks.runtime.contract import Contract
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.frozen_model import FrozenModel
 
 
 class ReinforcementSpec(FrozenModel):
     """GRPO from a trained model, in its own runtime or the other."""
 
-    runtime: Literal["own", "other"]
+    runtime: Literal["own", "other"] = "other"
     """Whether each model plays under the contract of its training, or under the other one of the two."""
     most_updates: int = Field(gt=0)
     least_updates: int = Field(default=1, gt=0)
     """Updates before the training may end early."""
     missed_share: float = Field(default=0.05, ge=0, le=1)
-    """The training ends once so many episodes at most miss a name, over the last `judged_updates`."""
+    """Training ends when at most this share of episodes misses a name, over the last `judged_updates`."""
     judged_updates: int = Field(default=2, gt=0)
     instances_per_update: int = Field(gt=0)
     episodes_per_instance: int = Field(gt=1)
@@ -60,38 +62,6 @@ class Reinforcement(FrozenModel):
     family: str
     bucket: str
     runtime_contract: str
-
-
-_LAPTOP = ReinforcementSpec(
-    runtime="other",
-    most_updates=30,
-    least_updates=10,
-    instances_per_update=4,
-    episodes_per_instance=8,
-    sequences_per_pass=8,  # 8 conversations of some 2,000 tokens: 16,000 tokens per pass, four passes per update
-    first_seed=700_000,
-    turn_price=0.02,
-    temperature=1.25,
-    max_turns=24,
-    max_completion_tokens=320,
-    max_episode_tokens=7_500,
-    learning_rate=2e-4,
-)
-
-REINFORCEMENT: dict[str, ReinforcementSpec] = {
-    "laptop": _LAPTOP,
-    "smoke": _LAPTOP.model_copy(
-        update={
-            "most_updates": 2,
-            "least_updates": 1,
-            "missed_share": 0.0,
-            "instances_per_update": 1,
-            "episodes_per_instance": 2,
-            "sequences_per_pass": 2,
-            "max_turns": 2,
-            "max_completion_tokens": 64,
-            "save_updates": 1,
-        }
-    ),
-}
-"""The named reinforcements."""
+    own_contracts: tuple[Contract, ...] = ()
+    """Its definition, where its name does not describe it."""
+    runtime: RuntimeSpec = RuntimeSpec()

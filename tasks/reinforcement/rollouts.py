@@ -13,10 +13,11 @@ from carryover.tasks.environment.for_trl import Generated, TokenEpisode, play_to
 from carryover.tasks.reinforcement.reinforcement_spec import ReinforcementSpec
 from carryover.tasks.reinforcement.update_log import PolicyUpdate
 from carryover.tasks.runtime.backend import Runtime
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.serving.cpu.cache import CachePool, CacheShape
+from carryover.tasks.serving.cpu.cache import CachePool
 from carryover.tasks.serving.cpu.model_engine import GenerationRequest, ModelEngine
-from carryover.tasks.serving.cpu.models import LoadedModel
+from carryover.tasks.serving.cpu.models import LoadedModel, loaded_model
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
 from carryover.tasks.traces.vocabulary import FinishReason
@@ -33,7 +34,7 @@ class World(NamedTuple):
 
     family: str
     bucket: str
-    contract: str
+    contract: Contract
     runtime: Runtime
     """Shared by all of them."""
 
@@ -165,13 +166,5 @@ def _served(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> L
     """Return a copy of the present weights for the engine."""
     if not Qwen3Forward.fits(model):
         raise UserError(f"reinforcement plays plain Qwen3 models alone, not {model.config.model_type}")
-    config = model.config
     with_own_weights = copy.deepcopy(model).eval().requires_grad_(requires_grad=False)
-    return LoadedModel(
-        name="policy",
-        forward=Qwen3Forward(with_own_weights),
-        tokenizer=tokenizer,
-        end_ids=frozenset([tokenizer.get_vocab()[str(tokenizer.eos_token)]]),
-        cache_shape=CacheShape(config.num_hidden_layers, config.num_key_value_heads, config.head_dim),
-        max_positions=config.max_position_embeddings,
-    )
+    return loaded_model("policy", with_own_weights, tokenizer)

@@ -72,6 +72,15 @@ def named_contract(name: str, own: Iterable[Contract] = ()) -> Contract:
     return Contract(name=name, lifetime=f"recent:{recent.group(1)}")
 
 
+def is_described(name: str) -> bool:
+    """Tell whether a name describes its contract whole, so that no definition is needed."""
+    try:
+        named_contract(name)
+    except ValueError:
+        return False
+    return True
+
+
 def as_contract(contract: str | Contract) -> Contract:
     """Return a contract, or that of a name; raise `ValueError` as `named_contract`."""
     if isinstance(contract, str):

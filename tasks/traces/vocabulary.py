@@ -13,11 +13,6 @@ class ContractName(StrEnum):
     """Stateless, with the environment's knowledge bound anew before each block (arXiv 2601.01569)."""
     INJECTED_PERSISTENT = "injected+persistent"
 
-    @property
-    def keeps_names(self) -> bool:
-        """Whether names that a block binds are there in the next one."""
-        return self in (ContractName.PERSISTENT, ContractName.INJECTED_PERSISTENT)
-
 
 PAPER_CONTRACTS = (ContractName.PERSISTENT, ContractName.STATELESS)
 """The two of arXiv 2603.01209: what a plan trains on and plays under where it names no others."""

@@ -11,7 +11,10 @@ SMALL = ("--train-count", "12", "--evaluation-count", "2", "--minimum-yield", "0
 @pytest.mark.prefect
 @pytest.mark.timeout(900)
 def test_each_model_is_reinforced_and_evaluated_again(prefect_api, tmp_path):
-    run_flow(tmp_path, "run", "--scale", "smoke_rl", *SMALL, server=prefect_api)
+    notes = tmp_path / "notes.py"
+    notes.write_text('import carryover\n\nNOTES = carryover.Contract(name="notes", lifetime="block")\n')
+    contracts = ("--contracts", f"persistent,{notes}:NOTES")
+    run_flow(tmp_path, "run", "--scale", "smoke_rl", *SMALL, *contracts, server=prefect_api)
     with Warehouse.open(tmp_path / "warehouse.duckdb") as warehouse:
         updates = warehouse.sql(
             """
@@ -30,6 +33,6 @@ def test_each_model_is_reinforced_and_evaluated_again(prefect_api, tmp_path):
             order by all
             """
         ).rows()
-    contracts = ("persistent", "stateless")
-    assert updates == [(model, runtime, 2, 4) for model in contracts for runtime in contracts]
+    names = ("notes", "persistent")
+    assert updates == [(model, runtime, 2, 4) for model in names for runtime in names]
     assert played == [("main", 2), ("rl-other", 2), ("rl-own", 2)]

@@ -79,6 +79,11 @@ def _load(
     tokenizer.chat_template = _choose_template(tokenizer.chat_template, template, is_adapter=adapter is not None)
     if tokenizer.chat_template is None:
         raise UserError(f"tokenizer of model {name!r} at {source} has no chat template")
+    return loaded_model(name, model, tokenizer)
+
+
+def loaded_model(name: str, model: Any, tokenizer: Any) -> LoadedModel:
+    """Return what the engine needs of a model that is in memory, frozen."""
     forward: Forward = module_forward(model)
     if Qwen3Forward.fits(model):
         forward = Qwen3Forward(model)

@@ -13,6 +13,7 @@ from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.environment.block_environment import BlockEnvironment
 from carryover.tasks.families.choose import choose_family
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.process.descendants import descendants
 from tests.tasks.agent.playing import make_condition, make_context
 from tests.tasks.environment.scripted_policy import BUCKETS, open_policy, open_teacher, play
@@ -180,3 +181,14 @@ def test_close_leaves_no_process_thread_or_file():
         environment.close()
     assert used() == before
     assert threading.active_count() <= threads + 8  # the loop's own pool of threads
+
+
+def test_a_contract_of_one_s_own_is_played_by_its_definition(runtime):
+    notes = Contract(name="notes", lifetime="recent:1", words="Runtime: NOTES.")
+    environment = BlockEnvironment("knapsack", notes, runtime=runtime)
+    assert "Runtime: NOTES." in environment.reset(0)[0]["content"]
+    environment.run_block("kept = 1")
+    assert "1" in environment.run_block("print(kept)")
+    environment.run_block("pass")
+    assert "NameError" in environment.run_block("print(kept)")
+    environment.close()

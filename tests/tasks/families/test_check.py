@@ -45,7 +45,7 @@ def test_the_template_is_sound_for_a_hundred_seeds(tmp_path):
         ('"""Choose a box; the last choice counts."""', "", "tool choose has no docstring"),
         ('spare_tool = "list_boxes"', 'spare_tool = "boxes"', "spare_tool 'boxes' is no tool"),
         ('known = {"chosen"', 'known = {"a b"', "known names 'a b', which is not a valid identifier"),
-        ("taught = ()", 'taught = ("forgetful",)', "taught names 'forgetful'; choose from persistent"),
+        ("taught = ()", 'taught = ("forgetful",)', "taught: unknown contract 'forgetful'; choose from persistent"),
     ],
 )
 def test_a_fault_is_named_with_its_way_out(tmp_path, old, new, fault):

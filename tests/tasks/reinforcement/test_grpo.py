@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from carryover.tasks.environment.block_environment import BlockEnvironment
-from carryover.tasks.reinforcement.grpo import UpdateLog, has_adapted
+from carryover.tasks.plans.reinforced import REINFORCEMENT
+from carryover.tasks.reinforcement.grpo import has_adapted
 from carryover.tasks.reinforcement.process import LOG_NAME, ReinforcementJob, reinforce_in_process
-from carryover.tasks.reinforcement.reinforcement_spec import REINFORCEMENT, Reinforcement
-from carryover.tasks.reinforcement.update_log import PolicyUpdate, read_updates
+from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement
+from carryover.tasks.reinforcement.update_log import PolicyUpdate, UpdateLog, read_updates
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.card import ModelCard, read_card, write_card
 from carryover.tasks.sft.folder import CHECKPOINTS, digest_of_tensors

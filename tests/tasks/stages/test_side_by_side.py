@@ -1,0 +1,45 @@
+"""Trainings share a machine whose memory holds two of them."""
+
+from pathlib import Path
+
+import pytest
+
+from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.sft.machine import Machine, training_need
+from carryover.tasks.sft.train import TrainingJob
+from carryover.tasks.sft.training_spec import TRAINING
+from carryover.tasks.stages.side_by_side import side_by_side
+from carryover.tasks.train import PlannedTraining
+
+NEED = training_need(TRAINING["smoke"]).memory_bytes
+assert NEED is not None
+
+
+def _run(**limits):
+    plan = resolve_plan("smoke")
+    return Run(run_id="r", plan=plan, home=Path("/d"), landing="/d/landing", generation="g", limits=Limits(**limits))
+
+
+def _training(contract):
+    job = TrainingJob(
+        spec=TRAINING["smoke"], dataset=Path("/d/x.jsonl"), output=Path("/d/models/x"), contract=contract, seed=1
+    )
+    return PlannedTraining(name=contract, identity="i", variant="main", base="scratch", dataset_id="d", job=job)
+
+
+@pytest.mark.parametrize(
+    ("memory", "limits", "sizes"),
+    [
+        (2 * NEED, {}, [2]),
+        (2 * NEED - 1, {}, [1, 1]),
+        (None, {}, [2]),  # unknown
+        (2 * NEED, {"trainings_at_once": 1}, [1, 1]),
+        (NEED, {"trainings_at_once": 2}, [2]),
+    ],
+)
+def test_trainings_share_a_machine_that_holds_two(memory, limits, sizes):
+    trainings = [_training("persistent"), _training("stateless")]
+    groups = side_by_side(_run(**limits), trainings, Machine(None, memory))
+    assert [len(group) for group in groups] == sizes
+    assert [training for group in groups for training in group] == trainings
