@@ -1,8 +1,7 @@
--- What a family other than the knapsack says of itself in the spec of its instances: tools and known names.
-select
+-- What families other than the knapsack say in the specs of their instances: tools and known names.
+select distinct
     family,
-    any_value(spec_json) as spec_json
+    spec_json
 from main.instances
 where family <> 'knapsack'
-group by family
-order by family
+order by family, spec_json

@@ -55,7 +55,7 @@ def check_family(
     if not faults:
         faults = _check_instances(own, seed_count, problems, open_bar)
     if not faults:
-        faults = list(_faults_of_tools(own, problems[0]))
+        faults = list(_faults_of_tools(own, problems))
     notes: list[str] = []
     if not faults:
         with closing(open_runtime(RuntimeSpec())) as runtime:
@@ -144,8 +144,15 @@ def _sound_instance(own: OwnFamily, bucket: str, seed: int) -> Problem:
     return problem
 
 
-def _faults_of_tools(own: OwnFamily, problem: Problem) -> Iterator[str]:
-    tools = own.family.open(problem.content).tools
+def _faults_of_tools(own: OwnFamily, problems: Sequence[Problem]) -> Iterator[str]:
+    first = own.family.open(problems[0].content).tools
+    tools = dict(first)
+    last_of_bucket = {problem.bucket: problem for problem in problems}
+    for problem in last_of_bucket.values():
+        others = own.family.open(problem.content).tools
+        if others.keys() != first.keys() and not own.family.tools_vary:
+            yield f"bucket {problem.bucket}: instances differ in their tools; set tools_vary = True"
+        tools |= others
     for name, tool in tools.items():
         if not name.isidentifier():
             yield f"tool {name!r} has no name to call it by; define it as a function or method"

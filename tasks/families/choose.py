@@ -22,8 +22,12 @@ from carryover.tasks.traces.rows import InstanceRow, ItemRow
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY, Split
 
 SHIPPED: dict[str, str] = {
+    "cave_data_intensive": "cave_suites.family:CaveDataIntensive",
+    "cave_data_sizes": "cave_suites.family:CaveDataSizes",
     "cave_long_horizon": "cave_suites.family:CaveLongHorizon",
     "cave_multi_variable": "cave_suites.family:CaveMultiVariable",
+    "cave_printed": "cave_suites.family:CavePrinted",
+    "cave_token_efficiency": "cave_suites.family:CaveTokenEfficiency",
     "cave_types": "cave_suites.family:CaveTypes",
     "log_triage": "log_triage.family:LogTriage",
     "map_exploration": "map_exploration.family:MapExploration",

@@ -96,6 +96,8 @@ class Family(ABC):
     """A tool that costs nothing, which an injected fault may let fail; None injects no faults."""
     tool_call_cap: ClassVar[int | None] = 25
     """Tool calls that a block may make; None for no cap."""
+    tools_vary: ClassVar[bool] = False
+    """Whether instances differ in their tools; then each goal documents its own."""
 
     @abstractmethod
     def sample(self, bucket: str, seed: int) -> Any:

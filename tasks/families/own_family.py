@@ -71,7 +71,7 @@ class OwnFamily:
         described = {
             "family": self.name,
             "bucket": instance.bucket,
-            "tools": list(self._tools),
+            "tools": list(self._tools_of(instance)),
             "known": self.known_names,
         }
         row = InstanceRow(
@@ -99,9 +99,7 @@ class OwnFamily:
 
     def prompts(self, prompt_set: str) -> Mapping[str, str]:
         """Return goal, tools, and the texts of contracts with injection, by name."""
-        names = ", ".join(self._tools)
-        goal = "$goal" if prompt_set == "full" else f"$goal Tools: {names}."
-        texts = {"goal": goal, "tools": f"{_documented(self._tools)}\n$cap_sentence"}
+        texts = self._task_texts(prompt_set)
         if not self.known_names:
             return texts
         bound = "; ".join(f"`{name}`, {told}" for name, told in self.family.known.items())
@@ -116,7 +114,10 @@ class OwnFamily:
 
     def goal_values(self, instance: Problem) -> Mapping[str, object]:
         """Return the goal's text: all that the model may know."""
-        return {"goal": self.family.goal(instance.content)}
+        goal = self.family.goal(instance.content)
+        if self.family.tools_vary:
+            goal = f"{goal}\n\n{_documented(self._tools_of(instance))}"
+        return {"goal": goal}
 
     def usual_tool_call_cap(self, instance: Problem) -> int | None:
         """Return the cap under which the family's models are trained."""
@@ -146,9 +147,22 @@ class OwnFamily:
             kept_blocks = 0
         return family_teacher(self.family, lesson, count_tokens, kept_blocks=kept_blocks)
 
+    def _task_texts(self, prompt_set: str) -> dict[str, str]:
+        """Return goal and tools; where tools vary, goals document them."""
+        if self.family.tools_vary:
+            return {"goal": "$goal", "tools": "$cap_sentence"}
+        documented = _documented(self._tools).replace("$", "$$")
+        goal = "$goal"
+        if prompt_set != "full":
+            goal = f"$goal Tools: {', '.join(self._tools)}."
+        return {"goal": goal, "tools": f"{documented}\n$cap_sentence"}
+
     @cached_property
     def _tools(self) -> Mapping[str, Callable[..., Any]]:
-        return self.family.open(self.sample(self.family.buckets[0], 0).content).tools
+        return self._tools_of(self.sample(self.family.buckets[0], 0))
+
+    def _tools_of(self, instance: Problem) -> Mapping[str, Callable[..., Any]]:
+        return self.family.open(instance.content).tools
 
 
 class _Played:
@@ -183,14 +197,14 @@ def _check_keys(content: object) -> None:
 
 
 def _documented(tools: Mapping[str, Callable[..., Any]]) -> str:
-    """Return the tools as documented stubs, `$` escaped."""
+    """Return the tools as documented stubs."""
     stubs = []
     for name, tool in tools.items():
         lines = (inspect.getdoc(tool) or name).splitlines()
         document = "\n".join(f"    {line}".rstrip() for line in lines)
         ending = '"""' if len(lines) == 1 else '\n    """'
         stubs.append(f'def {name}{inspect.signature(tool)}:\n    """{document.strip()}{ending}')
-    text = "\n\n\n".join(stubs).replace("$", "$$")
+    text = "\n\n\n".join(stubs)
     return (
         f"Tools that you can call inside a block:\n\n```python\n{text}\n```\n\nA tool that fails raises an exception."
     )

@@ -66,7 +66,7 @@ def lint_warehouse(warehouse: "Warehouse", plan: str | None) -> Iterator[TraceLi
     steps = warehouse.scan("steps")
     episodes = warehouse.sql(command_sql("counted_episodes"), plan_digest=default_plan(warehouse, plan)).polars()
     is_injecting = pl.col("shown_contract").str.starts_with(ContractName.INJECTED)
-    described = _names_of_the_host(warehouse)
+    described = names_of_the_host(warehouse)
     for family in episodes["family"].unique(maintain_order=True):
         tools, known = described.get(family, described[PAPER_FAMILY])  # nothing describes imported episodes
         is_own = pl.col("family").eq_missing(family)
@@ -82,7 +82,7 @@ class _HostNames(NamedTuple):
     """Bound by contracts with injection."""
 
 
-def _names_of_the_host(warehouse: "Warehouse") -> dict[str, _HostNames]:
+def names_of_the_host(warehouse: "Warehouse") -> dict[str, _HostNames]:
     """Return the names that each family's host provides, by family."""
     from carryover.tasks.analysis.queries import command_sql
     from carryover.tasks.knapsack.environment import KNOWN_NAMES, TOOL_NAMES
@@ -90,7 +90,10 @@ def _names_of_the_host(warehouse: "Warehouse") -> dict[str, _HostNames]:
     names = {PAPER_FAMILY: _HostNames(TOOL_NAMES, KNOWN_NAMES)}
     for family, spec_json in warehouse.sql(command_sql("described_families")).rows():
         spec = json.loads(spec_json)
-        names[family] = _HostNames(tuple(spec["tools"]), tuple(spec["known"]))
+        before = names.get(family, _HostNames((), ()))  # instances may differ in their tools
+        tools = dict.fromkeys([*before.tools, *spec["tools"]])
+        known = dict.fromkeys([*before.known, *spec["known"]])
+        names[family] = _HostNames(tuple(tools), tuple(known))
     return names
 
 

@@ -1,10 +1,17 @@
 """CaveAgent's suites as families: the state after each question is the reward."""
 
+from copy import deepcopy
+
 import pytest
 
+from carryover.tasks.cave.suites.case import STAGE
 from carryover.tasks.cave.suites.catalogue import suite_cases
 from carryover.tasks.environment.block_environment import BlockEnvironment
+from carryover.tasks.families.cave_suites.family import CaveBfcl, CaveBfclMultiTurn
 from carryover.tasks.families.choose import open_own_family
+from carryover.tasks.families.own_family import OwnFamily
+from carryover.tasks.services.errors import UserError
+from tests.tasks.cave.importers.made_downloads import made_multi_turn
 
 
 @pytest.fixture
@@ -31,6 +38,66 @@ def test_the_goal_tells_variables_and_the_first_question():
     told = own.family.goal(instance.content)
     assert "ember_stock" in told
     assert "next_question()" in told
+
+
+def test_goals_document_the_functions_of_a_case():
+    own = open_own_family("cave_token_efficiency")
+    for bucket, function in {"iot": "list_devices", "finance": "read_account", "shop": "check_out"}.items():
+        told = own.goal_values(own.sample(bucket, 0))["goal"]
+        assert f"def {function}(" in told
+        assert told.count("def next_question()") == told.count("def finish()") == 1
+        assert "def read_variable" not in told
+
+
+def test_calls_of_a_case_change_its_state(runtime):
+    case = next(case for case in suite_cases("token_efficiency", 0) if case.tier == "shop")
+    program = case.turns[0].golden.replace(STAGE, "")
+    environment = BlockEnvironment("cave_token_efficiency", "stateless", bucket="shop", runtime=runtime)
+    environment.reset(seed=0)
+    step = environment.step(f"I call.\n```python\n{program}\nprint(next_question())\n```")
+    assert case.turns[1].question in (step.observation or "")
+    assert environment.get_reward() == pytest.approx(1 / 8)
+
+
+@pytest.mark.parametrize(("chart", "score"), [("right", 1.0), ("cut", 0.0)])
+def test_charts_are_judged_by_what_they_draw(chart, score):
+    own = open_own_family("cave_data_intensive")
+    problem = own.sample("visualization", 1)
+    world = own.family.open(problem.content)
+    case = next(case for case in suite_cases("data_intensive", 0) if case.case_id == "data_intensive/visualization/001")
+    drawn = deepcopy(case.expected[0].state["chart"])
+    if chart == "cut":
+        drawn["series"][0]["data"].pop()
+    world.write_variable("chart", drawn)
+    world.finish()
+    assert world.score() == score
+
+
+def test_printed_conversations_come_again_for_later_seeds():
+    own = open_own_family("cave_printed")
+    assert own.sample("printed", 2).content == own.sample("printed", 15).content
+
+
+def test_an_imported_suite_reads_its_subclass_download(tmp_path):
+    class Mine(CaveBfclMultiTurn):
+        data = str(made_multi_turn(tmp_path))
+
+    own = OwnFamily("mine", Mine())
+    for bucket in Mine.buckets:
+        problem = own.sample(bucket, 5)
+        own.validate(problem)
+        assert "def mkdir(name):" in own.goal_values(problem)["goal"]
+    world = own.family.open(own.sample("base", 0).content)
+    world.tools["mkdir"](name="b")
+    world.next_question()
+    world.tools["ls"]()
+    world.finish()
+    assert world.score() == 0.5  # the first request wants a second call, whose answer is a refusal
+
+
+def test_an_imported_suite_needs_a_download():
+    with pytest.raises(UserError, match="bfcl needs your own download"):
+        OwnFamily("bfcl", CaveBfcl()).sample("multiple", 0)
 
 
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])

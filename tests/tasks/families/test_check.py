@@ -44,6 +44,11 @@ def test_the_template_is_sound_for_a_hundred_seeds(tmp_path):
         ('return {"chosen": self._chosen}', "return {}", "known() binds [], the class declares ['chosen']"),
         ('"""Choose a box; the last choice counts."""', "", "tool choose has no docstring"),
         ('spare_tool = "list_boxes"', 'spare_tool = "boxes"', "spare_tool 'boxes' is no tool"),
+        (
+            "self.choose)  #",
+            "self.choose, *([self.known] * (len(coins) > 9)))  #",
+            "bucket many: instances differ in their tools; set tools_vary = True",
+        ),
         ('known = {"chosen"', 'known = {"a b"', "known names 'a b', which is not a valid identifier"),
         ("taught = ()", 'taught = ("forgetful",)', "taught: unknown contract 'forgetful'; choose from persistent"),
     ],

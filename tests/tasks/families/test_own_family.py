@@ -52,6 +52,24 @@ def test_full_prompts_document_the_tools(boxes):
     assert tools.endswith("$cap_sentence")
 
 
+@pytest.mark.parametrize("prompt_set", ["full", "compact"])
+def test_goals_document_tools_that_vary(tmp_path, prompt_set):
+    varied = opened(
+        tmp_path,
+        {
+            "buckets = (": "tools_vary = True\n    buckets = (",
+            "self.choose)  #": "*([self.choose] * (len(coins) > 9)))  #",
+        },
+    )
+    few = varied.sample("few", 1)
+    many = varied.sample("many", 1)
+    assert "def choose" not in varied.goal_values(few)["goal"]
+    assert 'def choose(box: str) -> None:\n    """Choose a box; the last' in varied.goal_values(many)["goal"]
+    assert not any("peek" in text for text in varied.prompts(prompt_set).values())
+    described = [json.loads(varied.rows(problem, "run", "train")[0].spec_json)["tools"] for problem in (few, many)]
+    assert described == [["list_boxes", "peek", "finish"], ["list_boxes", "peek", "choose", "finish"]]
+
+
 def test_an_instance_outlives_its_row(boxes):
     problem = boxes.sample("few", 5)
     row, items = boxes.rows(problem, "run", "train")

@@ -8,6 +8,8 @@ from carryover.tasks.families.choose import SHIPPED, open_own_family
 from carryover.tasks.families.family import Habits, Lesson
 from tests.tasks.families.playing import play
 
+INSTANCE_COUNT = {"cave_printed": 13}
+"""Instances of a bucket where they are a fixed list."""
 TAUGHT = [name for name in sorted(SHIPPED) if open_own_family(name).family.taught]
 
 
@@ -18,7 +20,7 @@ def test_every_seed_is_sound(name):
         problems = [own.sample(bucket, seed) for seed in range(25)]
         for problem in problems:
             own.validate(problem)
-        assert len({problem.instance_id for problem in problems}) == 25
+        assert len({problem.instance_id for problem in problems}) == INSTANCE_COUNT.get(name, 25)
 
 
 def first_block(name, contract, seed):
