@@ -10,8 +10,9 @@ from typing import Any
 from carryover.tasks.lint.lint import TraceLint, lint_traces
 from carryover.tasks.lint.summary import LintSummary
 from carryover.tasks.readers.reading import read_traces, read_value
-from carryover.tasks.readers.source_code import FoundCode, code_in_text
+from carryover.tasks.readers.source_code import FoundCode
 from carryover.tasks.readers.tally import Tally
+from carryover.tasks.readers.text_blocks import code_in_text
 from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
 from carryover.tasks.services.errors import UserError
 

@@ -13,6 +13,8 @@ from carryover.tasks.traces.walker import NameEvent
 DATA_CONSTANTS = 3
 """Constants from which on a literal collection counts as data, not as an initial value."""
 _WORD = re.compile(r"\w+")
+_LINE_END = re.compile(r"\r\n?|\n")
+"""What ends a line of Python; `splitlines` knows more."""
 _COMPUTED = (ast.Name, ast.Call, ast.JoinedStr, ast.Lambda, ast.comprehension)
 _DECLARING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PASSING = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
@@ -80,10 +82,11 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
         return LintBlock()
     state = _follow(parsed.events)
     events = [event for event in parsed.events if event.kind != "read" or event.sequence in state.outer]
+    lines = _Lines(_LINE_END.split(plain.source), _events_by_line(events))
     groups = _by_line(plain.original, plain_tree)
     return LintBlock(
         is_judged=not plain.is_opaque,
-        statements=tuple(_statement(plain.source, group, events) for group in groups),
+        statements=tuple(_statement(lines, group) for group in groups),
         binds=_names(events, "bind") - state.deleted,
         deletes=state.deleted,
         reads=_names(events, "read") - frozenset(tools) - state.dead,
@@ -100,7 +103,7 @@ def before_line(code: str, block: LintBlock, line: int, tools: Collection[str]) 
     starts = [statement.first_line for statement in block.statements if statement.first_line <= line]
     if not starts:
         return block
-    left = read_block("\n".join(code.splitlines()[: starts[-1] - 1]), tools)
+    left = read_block("\n".join(_LINE_END.split(code)[: starts[-1] - 1]), tools)
     return block._replace(
         binds=left.binds, deletes=left.deletes, imports=left.imports, imported_names=left.imported_names
     )
@@ -161,10 +164,26 @@ class _Following:
                 self.outer.add(event.sequence)
 
 
-def _statement(code: str, group: list[tuple[ast.stmt, ast.stmt]], events: Collection[NameEvent]) -> Statement:
+class _Lines(NamedTuple):
+    """A block's lines, apart once for all of its statements."""
+
+    sources: list[str]
+    events: dict[int, list[NameEvent]]
+    """Events by line of the plain source."""
+
+
+def _events_by_line(events: Collection[NameEvent]) -> dict[int, list[NameEvent]]:
+    by_line: dict[int, list[NameEvent]] = {}
+    for event in events:
+        by_line.setdefault(event.line, []).append(event)
+    return by_line
+
+
+def _statement(lines: _Lines, group: list[tuple[ast.stmt, ast.stmt]]) -> Statement:
     nodes, plain = zip(*group, strict=True)
-    source = "\n".join(code.splitlines()[_first_line(nodes[0]) - 1 : _last_line(nodes[-1])])
-    inside = [event for event in events if _first_line(plain[0]) <= event.line <= _last_line(plain[-1])]
+    source = "\n".join(lines.sources[_first_line(nodes[0]) - 1 : _last_line(nodes[-1])])
+    spanned = range(_first_line(plain[0]), _last_line(plain[-1]) + 1)
+    inside = [event for line in spanned for event in lines.events.get(line, ())]
     return Statement(
         source=source,
         binds=_names(inside, "bind"),

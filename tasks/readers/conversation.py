@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.readers.outputs import Outcome, read_outcome, text_of_parts
-from carryover.tasks.readers.source_code import FoundCode, ToolCall, code_in_calls, code_in_text
+from carryover.tasks.readers.source_code import FORMS, FoundCode, ToolCall, code_in_calls
+from carryover.tasks.readers.text_blocks import code_in_text
 from carryover.tasks.readers.trace import Block, OpeningMessage, Reply
 
 _CALLING_ROLE = "function_call"
@@ -70,7 +71,7 @@ def replies_of(messages: Iterable[Mapping[str, Any]], runs: RunRule = "all") -> 
     """Return the agent's messages with what they ran and what came back.
 
     A result is matched to its call by identifier; without one, results answer calls in order, and a text after blocks
-    in a text is what the last of them printed.
+    in a text is what the last of them printed. Where the agent runs code by calls or in tags, other blocks are prose.
     """
     drafts: list[_Draft] = []
     for message in messages:
@@ -82,7 +83,9 @@ def replies_of(messages: Iterable[Mapping[str, Any]], runs: RunRule = "all") -> 
             drafts[-1].observations.append(text_of(message))
         for answer in _answers(message):
             _deliver(answer, drafts)
-    return tuple(draft.reply() for draft in drafts)
+    forms = [draft.code.form for draft in drafts if draft.code.blocks or draft.code.unread]
+    running = min(forms, key=FORMS.index, default="text")
+    return tuple(draft.reply(is_running=draft.code.form == running) for draft in drafts)
 
 
 class _Draft:
@@ -96,12 +99,22 @@ class _Draft:
         self.observations: list[str] = []
         self.outcomes: dict[int, Outcome] = {}
 
-    def reply(self) -> Reply:
+    def reply(self, *, is_running: bool) -> Reply:
+        """Return the reply; without blocks where the framework runs none of this form."""
+        code = self.code if is_running else self.code.without_blocks()
         observation = "".join(self.observations)
-        if not self.is_by_call and observation.strip() and self.code.blocks and not self.outcomes:
-            self.outcomes[len(self.code.blocks) - 1] = read_outcome(observation)
-        blocks = [self._answered(index, block) for index, block in enumerate(self.code.blocks)]
-        return Reply(self.text, tuple(blocks), observation, self.code.unread, self.code.other_calls, **self.tokens)
+        if not self.is_by_call and observation.strip() and not self.outcomes and _lacks_output(code):
+            self.outcomes[len(code.blocks) - 1] = read_outcome(observation)
+        blocks = [self._answered(index, block) for index, block in enumerate(code.blocks)]
+        return Reply(
+            self.text,
+            tuple(blocks),
+            observation,
+            code.unread,
+            code.other_calls,
+            not_run_count=code.not_run_count,
+            **self.tokens,
+        )
 
     @property
     def names_calls(self) -> bool:
@@ -135,18 +148,27 @@ class _Draft:
         return block._replace(output=outcome.output, error=outcome.error, result=outcome.result)
 
 
+def _lacks_output(code: FoundCode) -> bool:
+    """Tell whether the last block's output stands nowhere in its text."""
+    return bool(code.blocks) and code.blocks[-1].output is None
+
+
 def _draft(message: Mapping[str, Any], runs: RunRule) -> _Draft:
     text = text_of(message)
     calls = calls_of(message)
     tokens = tokens_of(message)
     if calls:
         return _Draft(text, code_in_calls(calls), is_by_call=True, tokens=tokens)
-    code = code_in_text(text)
+    return _Draft(text, _run_by_rule(code_in_text(text), runs), is_by_call=False, tokens=tokens)
+
+
+def _run_by_rule(code: FoundCode, runs: RunRule) -> FoundCode:
+    """Return a text's code with the blocks that its framework runs."""
+    if runs == "all" or len(code.blocks) <= 1:
+        return code
     if runs == "first":
-        code = code._replace(blocks=code.blocks[:1])
-    elif runs == "single" and len(code.blocks) > 1:
-        code = code._replace(blocks=())
-    return _Draft(text, code, is_by_call=False, tokens=tokens)
+        return code._replace(blocks=code.blocks[:1], not_run_count=len(code.blocks) - 1)
+    return code._replace(blocks=(), not_run_count=len(code.blocks))
 
 
 def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import IO, Any, cast
 
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.tally import Tally
+from carryover.tasks.readers.text_files import text_records
 from carryover.tasks.readers.zstandard import ZIP_METHOD, NoZstandardError, ZstandardMember, zstandard_stream
 
 _GZIP = b"\x1f\x8b"
@@ -20,6 +20,12 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"
 _ARROW_STREAM = b"\xff\xff\xff\xff"
+_TAR = b"ustar"
+_TAR_AT = 257
+_HEAD_BYTES = 512
+"""Bytes of a stream that tell what it holds."""
+_DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile)
+"""What damaged content raises."""
 _BATCH_ROWS = 256
 _NO_ZSTANDARD = "Zstandard needs pyarrow; install carryover with pyarrow"
 
@@ -30,6 +36,8 @@ def read_files(path: Path, tally: Tally) -> Iterator[Iterator[Record]]:
     What cannot be read is counted in `tally` with the reason. A plain text is a record where it is named itself, and
     left out where it lies in a folder beside others.
     """
+    for file in _hidden_files(path):
+        tally.skip("hidden file", str(file))
     for file in list_files(path):
         passed = tally.byte_count
         yield from _open_file(file, tally, is_named=file == path)
@@ -40,34 +48,54 @@ def list_files(path: Path) -> list[Path]:
     """Return a file, or a folder's files without hidden ones."""
     if not path.is_dir():
         return [path]
-    found = [file for file in sorted(path.rglob("*")) if file.is_file()]
-    return [file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+    return [file for file in _files_below(path) if not _is_hidden(file, path)]
+
+
+def _hidden_files(path: Path) -> list[Path]:
+    return [file for file in _files_below(path) if _is_hidden(file, path)]
+
+
+def _files_below(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.rglob("*")) if file.is_file()]
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 def _open_file(file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[Record]]:
-    with file.open("rb") as opened:
-        head = opened.read(8)
-        if head.startswith(_ZIP):
-            yield from _zip_members(opened, file, tally)
+    try:
+        opened = file.open("rb")
+    except PermissionError:
+        tally.skip("no permission to read the file", str(file))
+        return
+    with opened:
+        yield from _read_stream(_rewound(opened), file, tally, is_named=is_named)
+
+
+def _read_stream(opened: IO[bytes], file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[Record]]:
+    """Yield the records of a stream, of each member of an archive, or of what is compressed in it."""
+    stream = opened if isinstance(opened, io.BufferedReader) else io.BufferedReader(cast(Any, opened))
+    head = _first_bytes(stream)
+    if head.startswith(_ZIP):
+        yield from _zip_members(_seekable(stream), file, tally)
+    elif head.startswith(_GZIP):
+        yield from _read_stream(cast(IO[bytes], gzip.GzipFile(fileobj=stream)), file, tally, is_named=is_named)
+    elif head.startswith(_ZSTANDARD):
+        plain = zstandard_stream(stream)
+        if plain is None:
+            tally.skip(_NO_ZSTANDARD, str(file))
             return
-        stream = _rewound(opened, file)
-        if head.startswith(_GZIP):
-            stream = cast(IO[bytes], gzip.GzipFile(fileobj=stream))
-            head = stream.read(8)
-            stream.seek(0)
-        if head.startswith(_ZSTANDARD):
-            plain = zstandard_stream(stream)
-            if plain is None:
-                tally.skip(_NO_ZSTANDARD, str(file))
-                return
-            stream = cast(IO[bytes], plain)
-            head = _first_bytes(plain)
-        if head.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)):
-            yield _table_rows(_seekable(stream), head, file, tally)
-        elif not head:
-            tally.skip("empty file", str(file))
-        else:
-            yield _until_damage(_text_records(stream, file, tally, is_named=is_named), file, tally)
+        yield from _read_stream(plain, file, tally, is_named=is_named)
+    elif head.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)):
+        yield _with_count(_table_rows(_seekable(stream), head, file, tally), file, tally)
+    elif head[_TAR_AT:].startswith(_TAR):
+        tally.skip("a tar archive; unpack it, or pack its files as zip", str(file))
+    elif not head:
+        tally.skip("empty file", str(file))
+    else:
+        records = text_records(stream, file, tally, is_named=is_named)
+        yield _with_count(_until_damage(records, file, tally), file, tally)
 
 
 def _seekable(stream: IO[bytes]) -> IO[bytes]:
@@ -75,39 +103,49 @@ def _seekable(stream: IO[bytes]) -> IO[bytes]:
     return stream if stream.seekable() else io.BytesIO(stream.read())
 
 
-def _first_bytes(plain: io.BufferedReader) -> bytes:
-    """Return a decompressed stream's first bytes; damage shows later."""
+def _first_bytes(stream: io.BufferedReader) -> bytes:
+    """Return a stream's first bytes; damage shows later."""
     try:
-        return plain.peek(8)[:8]
-    except OSError:
+        return stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]
+    except _DAMAGE:
         return b"damaged"
+
+
+def _with_count(records: Iterator[Record], file: Any, tally: Tally) -> Iterator[Record]:
+    """Yield a file's records, and count a file that holds none."""
+    unread_count = tally.unread.total()
+    record = None
+    for record in records:
+        yield record
+    if record is None and tally.unread.total() == unread_count:
+        tally.skip("no record in the file", str(file))
 
 
 def _until_damage(records: Iterator[Record], file: Any, tally: Tally) -> Iterator[Record]:
     """Yield records until compressed content is damaged, and count that."""
     try:
         yield from records
-    except (OSError, EOFError, zlib.error) as error:
+    except _DAMAGE as error:
         tally.skip("damaged compressed file", f"{file}: {error}")
 
 
-def _rewound(opened: IO[bytes], file: Any) -> IO[bytes]:
-    """Return a stream at its start, in memory for zip members.
+def _rewound(opened: IO[bytes]) -> IO[bytes]:
+    """Return a file's stream, in memory for zip members.
 
     A member cannot always seek.
     """
-    if isinstance(file, zipfile.Path):
-        return io.BytesIO(file.read_bytes())
-    opened.seek(0)
+    if isinstance(opened, zipfile.ZipExtFile):
+        return io.BytesIO(opened.read())
     return opened
 
 
-def _zip_members(opened: IO[bytes], file: Any, tally: Tally) -> Iterator[Iterator[Record]]:
+def _zip_members(stream: IO[bytes], file: Any, tally: Tally) -> Iterator[Iterator[Record]]:
     try:
-        archive = zipfile.ZipFile(_rewound(opened, file))
+        archive = zipfile.ZipFile(stream)
     except zipfile.BadZipFile as error:
         tally.skip(f"damaged zip: {error}", str(file))
         return
+    archive.filename = str(file)  # names the members of a zip that lies in another
     for name in sorted(archive.namelist()):
         member = zipfile.Path(archive, name)
         if not member.is_file():
@@ -119,98 +157,10 @@ def _zip_members(opened: IO[bytes], file: Any, tally: Tally) -> Iterator[Iterato
             tally.skip(_NO_ZSTANDARD, f"{file}/{name}")
         except NotImplementedError:
             tally.skip("compressed with a method that Python's zipfile lacks", f"{file}/{name}")
-
-
-def _text_records(stream: IO[bytes], file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:
-    stem = Path(file.name).stem
-    first = b""
-    while not first.strip():
-        line = stream.readline()
-        if not line:
-            tally.skip("empty file", str(file))
-            return
-        first = line
-    following = stream.readline()
-    if _is_one_json_value(first) and following.strip():
-        yield from _json_lines(chain((first, following), stream), file, stem, tally)
-        return
-    text = first + following + stream.read()
-    try:
-        content = json.loads(text.decode("utf-8-sig"), strict=False)
-    except UnicodeDecodeError:
-        tally.skip("neither JSON nor text in UTF-8", str(file))
-    except ValueError:
-        yield from _plain_text(text.decode("utf-8-sig"), file, tally, is_named=is_named)
-    else:
-        yield from _spread(content, file, stem)
-
-
-def _json_lines(lines: Iterator[bytes], file: Any, stem: str, tally: Tally) -> Iterator[Record]:
-    for number, line in enumerate(lines, start=1):
-        if isinstance(file, Path):
-            tally.pass_bytes(len(line))
-        if not line.strip():
-            continue
-        place = f"line {number} of {file}"
-        try:
-            content = json.loads(line.decode("utf-8-sig"), strict=False)
-        except ValueError as error:
-            tally.skip("a line that is not JSON in UTF-8", f"{place}: {error}")
-            continue
-        yield Record(content, place, f"{stem}-{number}", file)
-
-
-def _spread(content: Any, file: Any, stem: str) -> Iterator[Record]:
-    """Yield a document, or the elements of a list of them."""
-    if not isinstance(content, list):
-        yield Record(content, str(file), stem, file)
-        return
-    for number, element in enumerate(content, start=1):
-        yield Record(element, f"element {number} of {file}", f"{stem}-{number}", file)
-
-
-def _plain_text(text: str, file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:
-    looks_like_json = text.lstrip()[:1] in ("{", "[")
-    if looks_like_json:
-        yield from _json_documents(text, file, tally)
-    elif is_named:
-        yield Record(text, str(file), Path(file.name).stem, file)
-    else:
-        tally.skip("plain text beside traces; name it itself to read it as a transcript", str(file))
-
-
-def _json_documents(text: str, file: Any, tally: Tally) -> Iterator[Record]:
-    """Yield JSON documents that follow one another, as consoles print spans."""
-    decoder = json.JSONDecoder(strict=False)
-    number = 0
-    at = _next_sign(text, 0)
-    while at < len(text):
-        number += 1
-        place = f"document {number} of {file}"
-        try:
-            content, end = decoder.raw_decode(text, at)
-        except ValueError as error:
-            tally.skip("not JSON in UTF-8", f"{place}: {error}")
-            return
-        yield Record(content, place, f"{Path(file.name).stem}-{number}", file)
-        at = _next_sign(text, end)
-
-
-def _next_sign(text: str, at: int) -> int:
-    """Return the position of the next character that is no space."""
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
-
-
-def _is_one_json_value(line: bytes) -> bool:
-    if not line.lstrip(b"\xef\xbb\xbf \t").startswith((b"{", b"[")):
-        return False
-    try:
-        json.loads(line.decode("utf-8-sig"), strict=False)
-    except ValueError:
-        return False
-    return True
+        except RuntimeError:
+            tally.skip("encrypted zip member", f"{file}/{name}")
+        except _DAMAGE as error:
+            tally.skip("damaged zip member", f"{file}/{name}: {error}")
 
 
 def _table_rows(stream: IO[bytes], head: bytes, file: Any, tally: Tally) -> Iterator[Record]:

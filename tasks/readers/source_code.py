@@ -1,37 +1,17 @@
-"""Source code in agents' text, and in arguments of calls."""
+"""Source code in the arguments of tool calls."""
 
 import json
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, get_args
 
 from carryover.tasks.readers.trace import Block, Language
-from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 
-_BLOCK = re.compile(
-    r"^(?P<indent>[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*)(?P<fence>```+|~~~+)(?P<language>[^\n`]*)\n"
-    r"(?P<fenced>.*?)^[ \t>]*(?P=fence)"
-    r"|<(?P<tag>execute(?:_(?:i?python|bash))?|code|python|tool_code)>(?P<tagged>.*?)</(?P=tag)>",
-    re.DOTALL | re.MULTILINE,
-)
-_CUT_BLOCK = re.compile(
-    r"<(?P<tag>execute(?:_(?:i?python|bash))?|code(?=>[ \t]*\n))>(?P<tagged>.*)"
-    r"|^(?P<indent>[ \t]*)(?P<fence>```+|~~~+)(?P<language>[ \t]*\{?[.\w]+[^\n`]*)\n(?P<fenced>.*)",
-    re.DOTALL | re.MULTILINE,
-)
-"""A block without an end: stop sequences cut the end of a tag, limits of tokens cut a fence."""
-_WRITTEN_CALL = re.compile(r"<function=|<invoke |_call>")
-_WRITTEN_BLOCK = re.compile(r"```|~~~|</|<execute|<code>")
-_XML_CALL = re.compile(r"<function=(?P<name>[^>\s]+)>(?P<body>.*?)(?:</function>|\Z)", re.DOTALL)
-_XML_PARAMETER = re.compile(r"<parameter=(?P<key>[^>\s]+)>\n?(?P<value>.*?)\n?</parameter>", re.DOTALL)
-_INVOKE = re.compile(r'<invoke name="(?P<name>[^"]+)">(?P<body>.*?)</invoke>', re.DOTALL)
-_INVOKE_PARAMETER = re.compile(r'<parameter name="(?P<key>[^"]+)"[^>]*>\n?(?P<value>.*?)\n?</parameter>', re.DOTALL)
-_JSON_CALL = re.compile(r"<(?P<tag>tool_call|function_call)>\s*(?P<call>\{.*?\})\s*</(?P=tag)>", re.DOTALL)
-_PYTHON_TAGS = ("", "python", "py", "py3", "python3", "ipython", "repl", "pycon", "tool_code", "execute", "code")
-_SHELL_TAGS = ("bash", "sh", "shell", "zsh", "console", "terminal", "mswea_bash_command")
-_OTHER_CODE = (
+PYTHON_TAGS = ("", "python", "py", "py3", "python3", "ipython", "repl", "pycon", "tool_code", "execute", "code")
+SHELL_TAGS = ("bash", "sh", "shell", "zsh", "console", "terminal", "mswea_bash_command")
+OTHER_CODE = (
     "javascript",
     "js",
     "typescript",
@@ -54,6 +34,11 @@ _PYTHON_TOOL = re.compile(
 )
 _SHELL_TOOL = re.compile(r"bash|shell|terminal|exec_command|run_command|run_cmd|^exec$", re.IGNORECASE)
 _FILE_KEYS = ("path", "file_path", "filename", "old_str", "new_str", "file_text", "view_range", "notebook_path")
+_QUERY_TOOL = re.compile(r"sql|quer(?:y|ies)", re.IGNORECASE)
+"""Tools that execute something, which is no code of an interpreter."""
+_OTHER_CODE_TOOL = re.compile(
+    r"javascript|typescript|applescript|powershell|(?:\b|_)(?:js|node)(?:\b|_)", re.IGNORECASE
+)
 _ENDING_TOOLS = ("final_answer", "submit", "finish", "complete", "attempt_completion", "task_complete", "done")
 
 
@@ -65,89 +50,25 @@ class ToolCall(NamedTuple):
     call_id: str = ""
 
 
+Form = Literal["calls", "tags", "text"]
+"""How an agent hands code to its interpreter; where it does so in the first forms, the later ones are prose."""
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
 class FoundCode(NamedTuple):
     """Code in a text or in calls, and what is no code."""
 
     blocks: tuple[Block, ...] = ()
     unread: tuple[str, ...] = ()
     other_calls: tuple[str, ...] = ()
+    form: Form = "text"
+    not_run_count: int = 0
+    """Blocks that the agent's framework does not run."""
 
-
-def code_in_text(text: str) -> FoundCode:
-    """Return the code of a reply's text.
-
-    Calls written as XML or JSON, else fenced and tagged blocks.
-    """
-    calls = []
-    if _WRITTEN_CALL.search(text):
-        calls = list(_calls_in_text(text))
-    if calls:
-        return code_in_calls(calls)
-    if not _WRITTEN_BLOCK.search(text):
-        return FoundCode()
-    found = list(_BLOCK.finditer(text))
-    read_to = found[-1].end() if found else 0
-    cut = _cut_block(text[read_to:])
-    blocks = [_block_in_text(each) for each in found]
-    languages = map(_language_of_block, found)
-    unread = [f"a block of {language}" for language in languages if language in _OTHER_CODE]
-    return FoundCode((*(block for block in blocks if block is not None), *cut.blocks), (*unread, *cut.unread))
-
-
-def _cut_block(rest: str) -> FoundCode:
-    """Return the block at a text's end whose end is missing.
-
-    A cut tag ran, as frameworks stop there; whether a cut fence ran is unknown.
-    """
-    found = _CUT_BLOCK.search(rest)
-    if found is None:
-        return FoundCode()
-    block = _block_in_text(found)
-    if block is None:
-        return FoundCode()
-    if found["tag"] is None:
-        return FoundCode(unread=(f"a block of {_language_of_block(found)} without an end",))
-    if _is_code(block, found["tagged"]):
-        return FoundCode((block,))
-    return FoundCode()
-
-
-def _is_code(block: Block, tagged: str) -> bool:
-    """Tell what follows a tag from a sentence about the tag."""
-    if block.language == "shell":
-        return True
-    has_own_lines = tagged.lstrip(" \t").startswith("\n")
-    return has_own_lines or _is_python(block.code)
-
-
-def _is_python(text: str) -> bool:
-    """Tell whether a text parses, which a sentence about a tag does not."""
-    try:
-        parse_python(text)
-    except UNPARSABLE:
-        return False
-    return True
-
-
-def _block_in_text(found: re.Match[str]) -> Block | None:
-    """Return a fenced or tagged block; null for other languages."""
-    language = _language_of_block(found)
-    code = _outdent(found["fenced"] or found["tagged"] or "", found["indent"] or "")
-    if not code or language not in (*_PYTHON_TAGS, *_SHELL_TAGS):
-        return None
-    return Block(code, language="shell" if language in _SHELL_TAGS else "python")
-
-
-def _language_of_block(found: re.Match[str]) -> str:
-    """Return the language of a fence or tag.
-
-    A fence without one counts as Python.
-    """
-    if found["tag"] is not None:
-        if found["tag"] == "execute_bash":
-            return "bash"
-        return "python"
-    return found["language"].strip().strip("{.}").partition(" ")[0].lower()
+    def without_blocks(self) -> "FoundCode":
+        """Return it with all blocks as ones that did not run."""
+        count = self.not_run_count + len(self.blocks) + len(self.unread)
+        return self._replace(blocks=(), unread=(), not_run_count=count)
 
 
 def code_in_calls(calls: list[ToolCall]) -> FoundCode:
@@ -164,25 +85,12 @@ def code_in_calls(calls: list[ToolCall]) -> FoundCode:
             unread.append(f"call of {call.name or 'a tool without a name'} without source code")
         else:
             others.append(call.name)
-    return FoundCode(tuple(blocks), tuple(unread), tuple(others))
+    return FoundCode(tuple(blocks), tuple(unread), tuple(others), form="calls")
 
 
 def ends_episode(call_name: str) -> bool:
     """Tell whether a called tool hands in the answer."""
     return call_name.rpartition(".")[2].lower() in _ENDING_TOOLS
-
-
-def _calls_in_text(text: str) -> Iterator[ToolCall]:
-    for pattern, parameter in ((_XML_CALL, _XML_PARAMETER), (_INVOKE, _INVOKE_PARAMETER)):
-        for found in pattern.finditer(text):
-            yield ToolCall(found["name"], {each["key"]: each["value"] for each in parameter.finditer(found["body"])})
-    for found in _JSON_CALL.finditer(text):
-        try:
-            call = json.loads(found["call"], strict=False)
-        except ValueError:
-            yield ToolCall("python", None)
-            continue
-        yield ToolCall(str(call.get("name")), call.get("arguments", call.get("parameters")))
 
 
 def _parsed(arguments: Any) -> Any:
@@ -204,11 +112,11 @@ def _parsed(arguments: Any) -> Any:
 def _block_of(call: ToolCall, arguments: Any) -> Block | None:
     if isinstance(arguments, str):
         return _bare_source(call, arguments)
-    if not isinstance(arguments, Mapping) or _language_of(arguments) in _OTHER_CODE:
+    if not isinstance(arguments, Mapping) or _is_other_code(call.name, arguments):
         return None
     source = _first_source(arguments, _SOURCE_KEYS)
     if source is not None:
-        return Block(_outdent(source), language=_language_of_call(call, arguments), call_id=call.call_id)
+        return Block(outdent(source), language=_language_of_call(call, arguments), call_id=call.call_id)
     return _block_of_other_arguments(call, arguments)
 
 
@@ -227,17 +135,26 @@ def _block_of_other_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> B
 
 def _language_of_call(call: ToolCall, arguments: Mapping[str, Any]) -> Language:
     is_for_shell = _SHELL_TOOL.search(call.name) and not _PYTHON_TOOL.search(call.name)
-    if is_for_shell or _language_of(arguments) in _SHELL_TAGS:
+    if is_for_shell or _language_of(arguments) in SHELL_TAGS:
         return "shell"
     return "python"
 
 
+def _is_other_code(name: str, arguments: Mapping[str, Any]) -> bool:
+    """Tell whether a call's code is of a language that the lint does not read."""
+    language = _language_of(arguments)
+    is_read = language.startswith("py") or language in (*PYTHON_TAGS, *SHELL_TAGS)
+    return not is_read or bool(_OTHER_CODE_TOOL.search(name))
+
+
 def _bare_source(call: ToolCall, text: str) -> Block | None:
     """Return text as source where the tool's name says so."""
+    if _QUERY_TOOL.search(call.name) or _OTHER_CODE_TOOL.search(call.name):
+        return None
     if _SHELL_TOOL.search(call.name):
         return Block(text, language="shell", call_id=call.call_id)
     if _PYTHON_TOOL.search(call.name):
-        return Block(_outdent(text), call_id=call.call_id)
+        return Block(outdent(text), call_id=call.call_id)
     return None
 
 
@@ -280,13 +197,15 @@ def _should_hold_code(name: str, arguments: Any) -> bool:
         return False
     if isinstance(arguments, Mapping):
         if any(key in arguments for key in (*_SOURCE_KEYS, *_SHELL_KEYS, *_FILE_KEYS)):
-            return _language_of(arguments) in _OTHER_CODE
+            return _is_other_code(name, arguments)
         if arguments.get("restart") is not None:
             return False
+    if _QUERY_TOOL.search(name):
+        return False
     return not name or bool(_PYTHON_TOOL.search(name) or _SHELL_TOOL.search(name))
 
 
-def _outdent(code: str, indent: str = "") -> str:
+def outdent(code: str, indent: str = "") -> str:
     """Return code without shared indentation or list marks."""
     if ">" in indent:
         code = re.sub(r"^[ \t]*> ?", "", code, flags=re.MULTILINE)

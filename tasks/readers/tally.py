@@ -25,6 +25,8 @@ class Tally:
     """Blocks and calls of an interpreter that were not read, by reason."""
     other_calls: Counter[str] = field(default_factory=Counter)
     """Calls of tools that run no code, by name."""
+    not_run_count: int = 0
+    """Blocks of texts that the agents' frameworks do not run."""
     first_places: dict[str, str] = field(default_factory=dict)
     """Where each reason was met first."""
     byte_count: int = 0
@@ -44,6 +46,7 @@ class Tally:
             self.block_count += len(reply.blocks)
             self.unread_code.update(reply.unread)
             self.other_calls.update(reply.other_calls)
+            self.not_run_count += reply.not_run_count
 
     def skip(self, reason: str, place: str) -> None:
         """Count what was not read."""
@@ -65,9 +68,11 @@ class Tally:
         return [*files, *(f"{count} unread: {reason}" for reason, count in self.unread_code.most_common())]
 
     def read_sentence(self) -> str:
-        """Say what was read, and which calls run no code."""
+        """Say what was read, and which blocks and calls ran no code."""
         layouts = ", ".join(f"{layout} ({count})" for layout, count in self.layouts.most_common() if count)
         read = f"read {self.trace_count} episodes and {self.block_count} blocks: {layouts}"
+        if self.not_run_count:
+            read += f"; {self.not_run_count} blocks of texts that these agents' frameworks do not run"
         if not self.other_calls:
             return read
         shown = ", ".join(f"{name} ({count})" for name, count in self.other_calls.most_common(_SHOWN_TOOLS))

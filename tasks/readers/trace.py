@@ -37,6 +37,8 @@ class Reply(NamedTuple):
     """Why code of it was not read, one entry per block or call."""
     other_calls: tuple[str, ...] = ()
     """Names of called tools that run no code."""
+    not_run_count: int = 0
+    """Blocks of its text that the agent's framework does not run."""
     error: str | None = None
     """Error of a reply that ran no block."""
     is_model_error: bool = False

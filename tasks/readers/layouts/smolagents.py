@@ -6,7 +6,8 @@ from typing import Any
 from carryover.tasks.readers.conversation import read_call, tokens_of
 from carryover.tasks.readers.outputs import read_outcome, text_of_parts
 from carryover.tasks.readers.reader import Record, shared_name
-from carryover.tasks.readers.source_code import FoundCode, code_in_calls, code_in_text
+from carryover.tasks.readers.source_code import FoundCode, code_in_calls
+from carryover.tasks.readers.text_blocks import code_in_text
 from carryover.tasks.readers.trace import Block, OpeningMessage, Reply, Trace
 
 LAYOUT = "smolagents' memory"
@@ -53,7 +54,6 @@ def _reply(step: Mapping[str, Any]) -> Reply:
 
 
 def _code(step: Mapping[str, Any], text: str) -> FoundCode:
-    """Return a step's code: recorded, of its calls, or text."""
     if step.get("code_action"):
         return FoundCode((Block(step["code_action"]),))
     called = code_in_calls([read_call(call) for call in step.get("tool_calls") or ()])

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from carryover.tasks.readers.reader import Record
-from carryover.tasks.readers.source_code import code_in_text
+from carryover.tasks.readers.text_blocks import code_in_text
 from carryover.tasks.readers.trace import Reply, Trace
 
 LAYOUT = "a transcript"

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import tarfile
 import zipfile
 
 import pyarrow as pa
@@ -67,6 +68,19 @@ def write_zip(path):
         archive.writestr("deep/chat.jsonl", LINE)
 
 
+def write_nested_zip(path):
+    inner = io.BytesIO()
+    write_zip(inner)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("inner.eval", inner.getvalue())
+
+
+def write_compressed_zip(path):
+    inner = io.BytesIO()
+    write_zip(inner)
+    path.write_bytes(gzip.compress(inner.getvalue()))
+
+
 WRITERS = {
     "JSON": lambda path: path.write_text(LINE),
     "indented JSON": lambda path: path.write_text(json.dumps(RECORD, indent=2)),
@@ -83,6 +97,8 @@ WRITERS = {
     "Zstandard in frames": lambda path: path.write_bytes(zstandard(LINE[:50].encode()) + zstandard(LINE[50:].encode())),
     "Parquet under Zstandard": lambda path: path.write_bytes(zstandard(parquet_bytes())),
     "zip with Zstandard": write_zstandard_zip,
+    "zip in a zip": write_nested_zip,
+    "zip under gzip": write_compressed_zip,
 }
 
 
@@ -101,7 +117,8 @@ def test_a_folder_of_four_traces_reads_four(tmp_path):
     for number, name in enumerate(("one.json", "two.JSONL", "deep/three", "deep/four.trace")):
         (tmp_path / name).write_text(json.dumps({**RECORD, "id": str(number)}))
     (tmp_path / ".hidden").write_text(LINE)
-    assert sorted(read(tmp_path)[0]) == ["0", "1", "2", "3"]
+    ids, unread = read(tmp_path)
+    assert (sorted(ids), unread) == (["0", "1", "2", "3"], {"hidden file": 1})
 
 
 def test_files_of_one_event_each_are_a_trace_per_folder(tmp_path):
@@ -133,9 +150,39 @@ def test_an_unnamed_trace_is_named_by_its_place(tmp_path):
     assert read(path)[0] == ["chat-1", "chat-2"]
 
 
+def tar_bytes():
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w:gz") as archive:
+        member = tarfile.TarInfo("chat.jsonl")
+        member.size = len(LINE)
+        archive.addfile(member, io.BytesIO(LINE.encode()))
+    return written.getvalue()
+
+
+def zip_bytes(change):
+    """Return a zip of one member, changed."""
+    written = io.BytesIO()
+    write_zip(written)
+    return change(written.getvalue())
+
+
+def encrypt(content):
+    """Return a zip whose member declares a password."""
+    changed = bytearray(content)
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        changed[content.index(signature) + offset] |= 1
+    return bytes(changed)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
+        (b"[]", "no record in the file"),
+        pytest.param(b"[" * 100_000, "not JSON in UTF-8", id="absurd nesting"),
+        (b"\x1f\x8b\x08\x00garbage of gzip", "damaged compressed file"),
+        (tar_bytes(), "a tar archive"),
+        (zip_bytes(encrypt), "encrypted zip member"),
+        (zip_bytes(lambda content: content.replace(b"messages", b"massages", 1)), "damaged zip member"),
         (b"", "empty file"),
         (b"\n\n", "empty file"),
         (b"prompt,answer\n1,2", "plain text"),
@@ -174,6 +221,23 @@ def test_a_bad_line_leaves_the_others(tmp_path):
     assert len(list(read_traces(path, tally))) == 2
     assert tally.unread == {"a line that is not JSON in UTF-8": 1, "unknown layout": 1}
     assert tally.sentences()[1] == f"1 unread: unknown layout (first: line 3 of {path}, an object with prompt)"
+
+
+def test_a_broken_first_line_leaves_the_others(tmp_path):
+    path = tmp_path / "chat.jsonl"
+    path.write_text(f"{LINE[:30]}\n{LINE}\n{LINE}\n")
+    assert read(path) == (["a", "a"], {"a line that is not JSON in UTF-8": 1})
+
+
+def test_blocks_of_texts_that_did_not_run_are_counted(tmp_path):
+    path = tmp_path / "chat.json"
+    call = {"role": "assistant", "tool_calls": [{"name": "python", "arguments": "x = 1"}]}
+    path.write_text(json.dumps({"messages": [call, CHAT[1]]}))
+    tally = Tally()
+    list(read_traces(path, tally))
+    assert tally.read_sentence() == (
+        "read 1 episodes and 1 blocks: a chat data set (1); 1 blocks of texts that these agents' frameworks do not run"
+    )
 
 
 def test_what_was_read_is_counted_with_blocks_and_calls(tmp_path):

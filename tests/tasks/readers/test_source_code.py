@@ -51,6 +51,16 @@ def called(name, arguments):
         ({"content": "<execute_bash>ls"}, ["ls"]),
         ({"content": "<code>\nx = 1\n</code>\n<code>\ny = 2\n"}, ["x = 1", "y = 2"]),
         ({"content": "Go. <execute>\nx = ("}, ["x = ("]),
+        ({"content": "<tool_call>\nx = 1\n</tool_call>"}, ["x = 1"]),
+        ({"content": "<tool_call>python\n<arg_key>code</arg_key>\n<arg_value>x = 1</arg_value>\n</tool_call>"},
+         ["x = 1"]),
+        ({"content": '<tool_call>{"name": "python", "arguments": {"code": "x = {1: {}}"}}'}, ["x = {1: {}}"]),
+        ({"content": "<llm-code>\nx = 1\n</llm-code>"}, ["x = 1"]),
+        ({"content": "<code>\n```python\nx = 1\n```\n</code>"}, ["x = 1"]),
+        ({"content": "<execute>x = 1</execute> as in\n```python\ny = 2\n```"}, ["x = 1"]),
+        ({"content": "```pycon\n>>> if x:\n...     y = 1\n>>> y\n1\n```"}, ["if x:\n    y = 1\ny"]),
+        ({"content": "```console\n$ cd src\n$ ls\na.py\n```"}, ["cd src\nls"]),
+        ({"content": "```python\nx = 1\n```\nPut it in an <execute> tag."}, ["x = 1"]),
         ({"content": "Put it in an <execute> tag."}, []),
         ({"content": "Use the <code> tag."}, []),
         ({"role": "function_call", "content": '[{"name": "python", "arguments": "x = 1"}]'}, ["x = 1"]),
@@ -72,6 +82,10 @@ def test_code_in_every_form_is_read(message, codes):
         (called("str_replace_editor", {"command": "view", "path": "/a"}), (), ("str_replace_editor",)),
         (called("python", {"first": "x", "second": "y"}), ("call of python without source code",), ()),
         (called("execute", {"code": "x <- 1", "language": "R"}), ("call of execute without source code",), ()),
+        (called("execute", {"code": "<p>", "language": "html"}), ("call of execute without source code",), ()),
+        (called("execute_sql", {"query": "select 1"}), (), ("execute_sql",)),
+        (called("execute_javascript", "f()"), ("call of execute_javascript without source code",), ()),
+        ({"content": "<tool_call>do it</tool_call>"}, ("a tool_call that is neither a call nor Python",), ()),
         ({"function_call": "auto"}, ("call of a tool without a name without source code",), ()),
         ({"content": "```r\nx <- 1\n```"}, ("a block of r",), ()),
         ({"content": "```python\nx = 1"}, ("a block of python without an end",), ()),
@@ -111,4 +125,28 @@ def test_a_text_after_several_blocks_is_of_the_last():
 def test_a_framework_says_which_blocks_run(runs, codes):
     text = "```python\na\n```\n```python\nb\n```"
     (reply,) = replies_of([{"role": "assistant", "content": text}], runs)
-    assert [block.code for block in reply.blocks] == codes
+    assert ([block.code for block in reply.blocks], reply.not_run_count) == (codes, 2 - len(codes))
+
+
+def test_outputs_between_the_blocks_of_a_text():
+    missing = "NameError: name 'b' is not defined"
+    text = f"```python\na\n```\n```output\n1\n```\n<code>b</code><interpreter>{missing}</interpreter>"
+    (reply,) = replies_of([{"role": "assistant", "content": text}, {"role": "user", "content": "Thanks."}])
+    assert [(block.code, block.output, block.error) for block in reply.blocks] == [
+        ("a", "1", None),
+        ("b", missing, missing),
+    ]
+
+
+def test_an_output_without_a_block_before_it_belongs_to_none():
+    text = "```python\na\n```\n```r\nb\n```\n```output\n1\n```"
+    (reply,) = replies_of([{"role": "assistant", "content": text}])
+    assert [block.output for block in reply.blocks] == [None]
+
+
+@pytest.mark.parametrize("runs", [called("python", "x = 1"), {"content": "<execute>x = 1</execute>"}])
+def test_a_fence_is_prose_where_an_agent_runs_code_otherwise(runs):
+    prose = {"role": "assistant", "content": "So:\n```python\nprint(x)\n```"}
+    first, second = replies_of([{"role": "assistant", **runs}, {"role": "tool", "content": "1"}, prose])
+    assert [block.code for block in first.blocks] == ["x = 1"]
+    assert (second.blocks, second.not_run_count) == ((), 1)
