@@ -26,7 +26,8 @@ def check(
     for fault in report.faults:
         typer.echo(f"- {fault}")
     if report.faults:
-        typer.echo(f"{report.name}: {len(report.faults)} faults; correct them and check again")
+        count = "1 fault" if len(report.faults) == 1 else f"{len(report.faults)} faults"
+        typer.echo(f"{report.name}: {count}; correct and check again")
         raise typer.Exit(BROKEN)
     typer.echo(f"{report.name}: {report.instance_count} instances are sound")
     for sentence in report.notes:

@@ -186,7 +186,9 @@ class _Lessons:
             if reason is not FinishReason.FINISH_TOOL:
                 self.faults.append(f"{self._who}: an episode ended with {reason}, not with finish()")
             uncaught = [error.message for error in recorded.errors if not error.is_caught]
-            self.faults += [f"{self._who}, seed {problem.seed}: {message}" for message in uncaught]
+            self.faults += [f"{self._who}, seed {problem.seed}: {message}" for message in uncaught[:1]]
+            if len(uncaught) > 1:
+                self.faults.append(f"{self._who}, seed {problem.seed}: {len(uncaught) - 1} further blocks fail")
             if self.faults:
                 return
 

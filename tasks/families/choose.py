@@ -8,6 +8,7 @@ from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import resolve_name
+from types import ModuleType
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ from carryover.tasks.agent import family as machine
 from carryover.tasks.families.family import Family
 from carryover.tasks.families.own_family import OwnFamily
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.source_digest import source_digest
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
@@ -76,7 +78,7 @@ def open_own_family(wanted: str) -> OwnFamily:
     if wanted in SHIPPED:
         return OwnFamily(wanted, resolve_name(f"{__package__}.{SHIPPED[wanted]}")())
     place, _, name = wanted.partition(":")
-    if not name:
+    if not name and not place.endswith(".py"):
         names = ", ".join((PAPER_FAMILY, *SHIPPED))
         raise UserError(f"unknown family {wanted!r}; choose from {names}, or name MODULE:CLASS")
     found = find_object(wanted, place, name)
@@ -113,7 +115,7 @@ def find_object(wanted: str, place: str, name: str) -> object:
     """
     try:
         if place.endswith(".py"):
-            return getattr(_load_file(Path(place)), name)
+            return _of_file(place, name)
         _with_working_directory()
         return resolve_name(wanted)
     except ValidationError:  # a ValueError too, but the caller names its field
@@ -122,7 +124,25 @@ def find_object(wanted: str, place: str, name: str) -> object:
         raise UserError(f"cannot import {wanted!r}: {error}; name MODULE:NAME or FILE.py:NAME") from error
 
 
-def _load_file(file: Path) -> object:
+def _of_file(place: str, name: str) -> object:
+    """Return a file's object, or raise `UserError` naming its families and contracts."""
+    module = _load_file(Path(place))
+    if name and hasattr(module, name):
+        return getattr(module, name)
+    defined = [f"{place}:{other}" for other, value in vars(module).items() if _is_chosen(value, module)]
+    if not defined:
+        raise UserError(f"no {name!r} in {place}, which defines no family and no contract")
+    raise UserError(f"no {name!r} in {place}; choose from {', '.join(defined)}")
+
+
+def _is_chosen(value: object, module: ModuleType) -> bool:
+    """Tell whether a module's value is a family of its own, or a contract."""
+    if inspect.isclass(value):
+        return issubclass(value, Family) and value.__module__ == module.__name__
+    return isinstance(value, Contract)
+
+
+def _load_file(file: Path) -> ModuleType:
     """Return a file's module, under a name that no other module has."""
     name = f"carryover_own_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}_{file.stem}"
     spec = spec_from_file_location(name, file)

@@ -109,6 +109,14 @@ def test_a_teacher_that_misses_a_name_is_a_fault(tmp_path):
     assert any("teacher of stateless" in each and "NameError" in each for each in found)
 
 
+def test_a_failing_teacher_tells_one_error(tmp_path):
+    changed = {"return sentence, look + ending": "return sentence, 'missing'"}
+    ended, first, further = check_family(written(tmp_path, changed), 3).faults[:3]
+    assert "ended with max_turns" in ended
+    assert "NameError: name 'missing' is not defined" in first
+    assert further == "teacher of persistent, seed 0: 23 further blocks fail"
+
+
 def test_a_failing_class_tells_few_faults(tmp_path):
     found = faults(tmp_path, {SCORE: "return 1"}, seed_count=50)
     assert len(found) <= 6

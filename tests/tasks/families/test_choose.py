@@ -40,3 +40,18 @@ def test_what_is_no_family_is_refused(wanted, message):
     with pytest.raises(UserError) as refused:
         open_own_family(wanted)
     assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(("name", "told"), [("", "no ''"), (":", "no ''"), (":Box", "no 'Box'")])
+def test_a_wrong_name_in_a_file_tells_its_families(tmp_path, name, told):
+    file = written(tmp_path).partition(":")[0]
+    with pytest.raises(UserError) as refused:
+        open_own_family(f"{file}{name}")
+    assert str(refused.value) == f"{told} in {file}; choose from {file}:Boxes"
+
+
+def test_a_file_without_a_family_says_so(tmp_path):
+    file = tmp_path / "empty.py"
+    file.write_text("x = 1")
+    with pytest.raises(UserError, match=r"no 'Mine' in .*empty.py, which defines no family and no contract"):
+        open_own_family(f"{file}:Mine")

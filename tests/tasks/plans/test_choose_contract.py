@@ -74,7 +74,7 @@ def test_a_yaml_file_defines_a_contract(files):
         ("list.yaml:live", "cannot read contract 'list.yaml:live': the file maps no names to contracts"),
         ("broken.yaml:live", "cannot read contract 'broken.yaml:live': invalid YAML"),
         ("absent.yaml:live", "cannot read contract 'absent.yaml:live'"),
-        ("notes_of_a_user.py:ABSENT", "cannot import 'notes_of_a_user.py:ABSENT'"),
+        ("notes_of_a_user.py:ABSENT", "no 'ABSENT' in notes_of_a_user.py; choose from notes_of_a_user.py:NOTES"),
         ("absent.py:LIVE", "cannot import 'absent.py:LIVE'"),
         ("invalid.py:LIVE", "'invalid.py:LIVE': lifetime: Input should be a valid string"),
         ("notes_of_a_user.py:NUMBER", "'notes_of_a_user.py:NUMBER' is no carryover.Contract"),
