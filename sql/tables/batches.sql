@@ -2,11 +2,11 @@
 with batches as (
     select
         variant,
-        min(habits_json ->> '$.taken_per_turn') as batch
-    from staging.plan_episodes
-    where plan_digest = $plan_digest and habits_json is not null
+        min(taken_per_turn) as batch
+    from marts.episode_metrics
+    where plan_digest = $plan_digest
     group by all
-    having count(distinct habits_json ->> '$.taken_per_turn') = 1
+    having count(distinct taken_per_turn) = 1
 ),
 
 cells as (

@@ -2,15 +2,15 @@
 with shares as (
     select distinct training_examples.variant, training_examples.other_share
     from main.training_examples
-    inner join staging.plan_episodes using (episode_id)
-    where plan_episodes.plan_digest = $plan_digest and training_examples.other_share is not null
+    inner join marts.episode_metrics using (episode_id)
+    where episode_metrics.plan_digest = $plan_digest and training_examples.other_share is not null
 ),
 
 declared as (
     select
         variant,
-        bool_and(coalesce(cast(contract_json ->> '$.declares_contract' as boolean), true)) as is_declared
-    from staging.plan_episodes
+        bool_and(is_declared) as is_declared
+    from marts.episode_metrics
     where plan_digest = $plan_digest and purpose = 'evaluation'
     group by all
 ),

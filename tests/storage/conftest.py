@@ -45,8 +45,8 @@ def _plain_value(annotation: Any) -> Any:
 
 def build_row(model: type[RowType], **values: Any) -> RowType:
     plain = {name: _plain_value(field.annotation) for name, field in model.model_fields.items() if name not in values}
-    if "family" in plain:
-        plain["family"] = "knapsack"
+    described = {"family": "knapsack", "contract_json": "{}"}
+    plain |= {name: value for name, value in described.items() if name in plain}
     return model.model_validate({"run_id": "run", **{k: v for k, v in plain.items() if k != "run_id"}, **values})
 
 

@@ -25,15 +25,17 @@ PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
 def study(tmp_path, make_row):
     """A function that lands one seed of a study as a plan of its own: a teacher's trace and two instances per cell."""
 
-    def land(plan_digest, seed, *, variant="main", trained_variant=None, token_count=7):
+    def land(plan_digest, seed, *, variant="main", trained_variant=None, token_count=7, other_share=None):
         zone = LandingZone(tmp_path / plan_digest)
         run = {"run_id": f"run-{plan_digest}"}
         shared = {**run, "plan_digest": plan_digest, "variant": variant, "scale": "laptop", "bucket": "small"}
         played = {"step_count": 4, "turn_count": 4, "completion_tokens": 10, "header": "names", "score": 0.5, **shared}
         teacher = {"purpose": "teacher", "base": "teacher", "instance_id": "t", "runtime_contract": "persistent"}
+        teacher["habits_json"] = json.dumps({"taken_per_turn": 3})
         trained = {"dataset_id": f"set-{plan_digest}", "variant": trained_variant or variant}
         example = {"contract": "persistent", **trained, **run}
         counted = {"status": "retained", "token_count": token_count, "sequence_token_count": 9, "content_digest": "d"}
+        counted["other_share"] = other_share
         trace = make_row(EpisodeRow, episode_id=f"{plan_digest}-t", injected_fault_count=2, **teacher, **shared)
         episodes = [trace]
         for train, runtime in CELLS:
@@ -45,6 +47,7 @@ def study(tmp_path, make_row):
                     "instance_id": f"i{number}",
                     "prompt_tokens": tokens - 10,
                     "base": "scratch",
+                    "contract_json": json.dumps({"declares_contract": False}),
                     **cell,
                     **played,
                 }
@@ -170,6 +173,18 @@ def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path
         (folder / f"{name}.parquet").unlink()
     with open_results(folder) as results:
         assert len(results.sql(table_query("table_5").sql, plan_digest="mechanism")) == 0
+
+
+def test_kept_rows_tell_their_doses(study, tmp_path):
+    folder = tmp_path / "doses"
+    keep_results(study("a", 1, other_share=0.5), ["a"], folder, kept_statistics)
+    with open_results(folder) as results:
+        batches = results.sql(table_query("batches").sql, plan_digest="doses").polars()
+        mixture = results.sql(table_query("mixture").sql, plan_digest="doses").polars()
+    cells = ["P->P", "P->S", "S->P", "S->S"]
+    assert batches.select("batch", "condition").rows() == [("3", cell) for cell in cells]
+    told = mixture.select("other_share", "is_declared", "condition").rows()
+    assert told == [(0.5, False, cell) for cell in cells]
 
 
 def test_a_plan_without_a_run_is_named(study, tmp_path):
