@@ -36,6 +36,9 @@ def start_python(
 def run_flow(home: Path, name: str, *options: str, server: str | None = None) -> str:
     """Run a flow that must succeed and return what it printed."""
     process = start_flow(home, name, *options, server=server)
-    printed, said = process.communicate()
+    try:
+        printed, said = process.communicate()
+    finally:
+        process.kill()  # a test that times out leaves no flow behind
     assert process.returncode == 0, said[-8000:]
     return printed

@@ -11,7 +11,7 @@ from tests.flows.flow_process import run_flow
 from tests.tasks.families.written import written
 from tests.tasks.viewer.bundle_parts import parts_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.prefect]
+pytestmark = [pytest.mark.slow, pytest.mark.prefect, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
