@@ -68,8 +68,8 @@ select
     coalesce(letters[train_contract], train_contract, base)
     || '->' || coalesce(letters[runtime_contract], runtime_contract) as condition,
     habits_json ->> '$.taken_per_turn' as taken_per_turn,
-    -- an episode's contract says so only where its prompt is silent
-    coalesce(cast(contract_json ->> '$.declares_contract' as boolean), true) as is_declared,
+    -- an episode's contract says so only where its prompt is silent; old warehouses hold rows without one
+    coalesce(try(cast(contract_json ->> '$.declares_contract' as boolean)), true) as is_declared,
     split, is_out_of_distribution, instance_id, training_seed, replicate, attempt,
     -- an episode that ended with `error` runs again, and so does one whose model was trained anew, from attempt 0
     is_last_attempt,
