@@ -1,14 +1,16 @@
 """Notebook Python and late binding as plain statements, for one walk.
 
-`%magic` and `!shell` lines become `pass`; `globals()["x"]` becomes `x`; `exec("...")` its statements; `del x` a read of
-`x` and a marker; what `except NameError` or `"x" in globals()` guards, a marker instead of a read.
+`%magic` and `!shell` lines become the names that they read, or `pass`; `globals()["x"]` becomes `x`; `exec("...")` its
+statements; `del x` a read of `x` and a marker; what `except NameError` or `"x" in globals()` guards, a marker
+instead of a read.
 """
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from carryover.tasks.services.syntax import parse_python
+from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 
 DELETED = "deleted_name_"
 """Begins the name that stands after a deleted one."""
@@ -19,9 +21,11 @@ _TIMED_LINE = re.compile(r"^(\s*)%(?:time|timeit|prun|memit)\s+(?!-)(.+)$")
 _MAGIC_LINE = re.compile(r"^(\s*)(?:[!%?].*|[\w.]+\?{1,2})$")
 _HARMLESS_LINE = re.compile(
     r"^\s*(?:[\w, ]+?=\s*)?(?:%%?(?:autoreload|capture|conda|config|history|load_ext|ls|lsmagic|mamba|matplotlib"
-    r"|memit|pip|precision|prun|pwd|python3?|reload_ext|time|timeit|who|whos)\b.*|%(?:cd|env|set_env)\b[^{$]*|![^{$]*|\?.*|[\w.]+\?{1,2})$"
+    r"|memit|pip|precision|prun|pwd|python3?|reload_ext|time|timeit|who|whos)\b.*|%(?:cd|env|set_env)\b.*|!.*|\?.*|[\w.]+\?{1,2})$"
 )
-"""Magics that bind and read no name; a shell line reads those in `{}` and after `$`."""
+"""Magics that bind no name; lines of `%` and `!` read those in `{}` and after `$`."""
+_EXPANDED = re.compile(r"\{(?P<expression>[^{}]+)\}|(?<!\$)\$(?P<name>[A-Za-z_]\w*)")
+"""What IPython expands in a line, where it can be evaluated."""
 _PYTHON_CELLS = re.compile(r"%%(?:time|timeit|capture|prun|python3?|memit)\b")
 _NAMESPACES = ("globals", "locals", "vars", "dir")
 _READING_METHODS = ("copy", "get", "items", "keys", "values")
@@ -84,8 +88,44 @@ def _without_magics(code: str) -> str:
     elif lines and lines[first].startswith("%%"):
         return code
     lines = [_TIMED_LINE.sub(r"\1\2", line) for line in lines]
-    lines = [_ASSIGNED_LINE.sub(r"\1None", line) for line in lines]
-    return "\n".join(_MAGIC_LINE.sub(r"\1pass", line) for line in lines)
+    return "\n".join(map(_plain_line, lines))
+
+
+def _plain_line(line: str) -> str:
+    """Return a line as it is, or a magic one as the names that it reads."""
+    assigned = _ASSIGNED_LINE.match(line)
+    if assigned:
+        return f"{assigned[1]}{_expanded_names(line) or 'None'}"
+    magic = _MAGIC_LINE.match(line)
+    if magic:
+        return f"{magic[1]}{_expanded_names(line) or 'pass'}"
+    return line
+
+
+def _expanded_names(line: str) -> str:
+    """Return a tuple of the expressions that IPython expands in a line; empty for none."""
+    expanded = [found["expression"] or found["name"] for found in _EXPANDED.finditer(line)]
+    expressions = [f"({each.strip()})" for each in expanded if _is_expression(each)]
+    if not expressions:
+        return ""
+    return f"({', '.join(expressions)},)"
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        body = parse_python(text.strip()).body
+    except UNPARSABLE:
+        return False
+    return len(body) == 1 and isinstance(body[0], ast.Expr)
+
+
+def expand_known(line: str, constants: Mapping[str, str]) -> str:
+    """Return a shell line with the texts that names in `{}` hold."""
+
+    def known(found: re.Match[str]) -> str:
+        return constants.get((found["expression"] or "").strip(), found[0])
+
+    return _EXPANDED.sub(known, line)
 
 
 class _Rewriter(ast.NodeTransformer):

@@ -2,20 +2,22 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from carryover.tasks.lint.dialect import expand_known
 from carryover.tasks.lint.file_effects import Called, file_effects
 from carryover.tasks.lint.literals import Constants, argument, command_line, dotted, note_assignment, text_of
 from carryover.tasks.lint.shell import Channel, Effect, EffectKind, shell_effects, uses_local_server
+from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 
 _HINTS = re.compile(
     r"open|environ|getenv|chdir|cwd|listdir|glob|walk|scandir|exists|isfile|isdir|pip|subprocess|system|Popen|Thread|Process|plt|pyplot|read_|to_|write|save|load|dump"
-    r"|Path|copy|localhost|127\.0|mkdir|makedirs|rename|connect|imread|retrieve|^\s*[!%]",
+    r"|Path|copy|threading|kill|ZipFile|File|localhost|127\.0|mkdir|makedirs|rename|connect|imread|retrieve|^\s*[!%]",
     re.MULTILINE,
 )
 """Words without which a block touches nothing but names and imports: most blocks need no closer look."""
 _SHELL_LINE = re.compile(r"^\s*(?:[\w, ]+=\s*)?!(?P<command>.+)$", re.MULTILINE)
-_MAGIC_LINE = re.compile(r"^\s*%(?P<name>cd|env|set_env|pip|conda)\b[ \t]*(?P<rest>.*)$", re.MULTILINE)
+_MAGIC_LINE = re.compile(r"^\s*%(?P<name>cd|env|set_env|pip|conda|run)\b[ \t]*(?P<rest>.*)$", re.MULTILINE)
 _KIND_OF_CONTEXT: dict[type[ast.expr_context], EffectKind] = {ast.Load: "read", ast.Store: "set", ast.Del: "clear"}
 _ENVIRONMENT_FUNCTIONS: dict[str, EffectKind] = {"getenv": "read", "putenv": "set"}
 _ENVIRONMENT_METHODS: dict[str, EffectKind] = {"get": "read", "pop": "read", "setdefault": "set"}
@@ -23,6 +25,13 @@ _RUNNING = ("system", "popen", "run", "call", "check_call", "check_output", "Pop
 _LISTING = ("listdir", "walk", "scandir", "glob", "iglob", "exists", "isfile", "isdir", "stat")
 _PYPLOT = ("plt", "pyplot", "matplotlib.pyplot", "pylab")
 _STARTING = frozenset({"Popen", "Thread", "Process", "Timer", "create_task", "ThreadPoolExecutor"})
+_LOOKING_AT_PROCESSES = (
+    ("threading", "active_count"),
+    ("threading", "enumerate"),
+    ("os", "kill"),
+    ("os", "killpg"),
+    ("os", "waitpid"),
+)
 _DRAWING = frozenset({
     "plot", "scatter", "bar", "barh", "hist", "pie", "imshow", "figure", "subplots", "subplot", "boxplot", "contour",
     "contourf", "fill_between", "errorbar", "pcolormesh", "stem", "step", "semilogy", "semilogx", "loglog",
@@ -49,8 +58,7 @@ def python_effects(code: str, tree: ast.Module | None, constants: Constants) -> 
         _note_constants(tree, constants)
         return effects
     visitor = _Visitor(constants)
-    for magic in _magic_effects(code):
-        visitor.effects.append(magic)
+    visitor.effects += _magic_effects(code, constants)
     visitor.visit(tree)
     return effects + visitor.effects
 
@@ -73,11 +81,13 @@ def _note_constants(tree: ast.Module, constants: Constants) -> None:
             note_assignment(node, constants)
 
 
-def _magic_effects(code: str) -> Iterator[Effect]:
+def _magic_effects(code: str, constants: Constants) -> Iterator[Effect]:
     for found in _SHELL_LINE.finditer(code):
-        yield from _of_child(found["command"])
+        yield from _of_child(expand_known(found["command"], constants), constants)
     for found in _MAGIC_LINE.finditer(code):
-        if found["name"] == "cd":
+        if found["name"] == "run":
+            yield from shell_effects(f"python {found['rest']}").effects
+        elif found["name"] == "cd":
             yield Effect("directory", "set", found["rest"].strip())
         elif found["name"] in ("env", "set_env") and found["rest"].strip():
             name, sign, _ = found["rest"].strip().replace("=", " ", 1).partition(" ")
@@ -98,6 +108,11 @@ class _Visitor(ast.NodeVisitor):
         for target in node.targets:
             self.visit(target)
         note_assignment(node, self._constants)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.generic_visit(node)
+        if dotted(node.target).endswith("environ"):
+            self._environment_of(node.value)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str) and uses_local_server(node.value):
@@ -130,10 +145,15 @@ class _Visitor(ast.NodeVisitor):
             self._note("environment", kind, name)
 
     def _environment_update(self, node: ast.Call) -> None:
-        literals = [each for each in node.args if isinstance(each, ast.Dict)]
-        keys = [key for literal in literals for key in literal.keys]
-        names = [text_of(key, self._constants) for key in keys] + [each.arg for each in node.keywords]
-        for name in filter(None, names):
+        for literal in node.args:
+            self._environment_of(literal)
+        for each in node.keywords:
+            if each.arg:
+                self._note("environment", "set", each.arg)
+
+    def _environment_of(self, literal: ast.expr) -> None:
+        keys = literal.keys if isinstance(literal, ast.Dict) else []
+        for name in filter(None, (text_of(key, self._constants) for key in keys)):
             self._note("environment", "set", name)
 
     def _directory(self, called: Called) -> None:
@@ -150,10 +170,10 @@ class _Visitor(ast.NodeVisitor):
     def _processes(self, called: Called) -> None:
         if called.owner in ("os", "subprocess") and called.name in _RUNNING:
             command = command_line(called.node, self._constants)
-            self.effects += _of_child(command) if command else []
+            self.effects += _of_child(command, self._constants) if command else []
         if called.name in _STARTING:
             self._note("processes", "set", called.name)
-        elif called.owner == "threading" and called.name in ("active_count", "enumerate"):
+        elif (called.owner, called.name) in _LOOKING_AT_PROCESSES:
             self._note("processes", "read", called.name)
 
     def _figures(self, called: Called) -> None:
@@ -170,10 +190,23 @@ class _Visitor(ast.NodeVisitor):
         self.effects.append(Effect(channel, kind, name))
 
 
-def _of_child(command: str) -> list[Effect]:
+def script_effects(sources: Iterable[str]) -> list[Effect]:
+    """Return the effects of Python files that a command runs."""
+    effects: list[Effect] = []
+    for source in sources:
+        try:
+            tree = parse_python(source)
+        except UNPARSABLE:
+            continue
+        effects += python_effects(source, tree, {})
+    return effects
+
+
+def _of_child(command: str, constants: Constants) -> list[Effect]:
     """Return the effects of a command in a process of its own.
 
     Its variables and its directory end with it.
     """
-    effects = shell_effects(command).effects
+    ran = shell_effects(command, constants)
+    effects = [*ran.effects, *script_effects(ran.scripts)]
     return [each for each in effects if each.kind == "read" or each.channel not in ("environment", "directory")]

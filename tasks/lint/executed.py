@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from carryover.tasks.lint.effects import python_effects
+from carryover.tasks.lint.effects import python_effects, script_effects
 from carryover.tasks.lint.literals import Constants
 from carryover.tasks.lint.shell import Effect, shell_effects
 from carryover.tasks.lint.statements import LintBlock, before_line, line_reading, read_block
@@ -46,9 +46,10 @@ def execute_on_paper(block: Block, tools: Collection[str], constants: Constants)
     """
     cell = _SHELL_CELL.match(block.code)
     if block.language == "shell" or cell is not None:
-        return _executed_shell(block, block.code[cell.end() :] if cell else block.code, tools)
+        return _executed_shell(block, block.code[cell.end() :] if cell else block.code, tools, constants)
     written = _FILE_CELL.match(block.code)
     if written is not None:
+        constants[written["path"]] = block.code.partition("\n")[2]
         names = LintBlock(is_judged=True)
         return _executed(block, names).with_names(names, (Effect("files", "set", written["path"]),))
     names = read_block(block.code, tools)
@@ -81,12 +82,13 @@ def _until_error(block: Block, names: LintBlock, tools: Collection[str]) -> Lint
     return before_line(block.code, names, line, tools)
 
 
-def _executed_shell(block: Block, code: str, tools: Collection[str]) -> Executed:
-    shell = shell_effects(code)
+def _executed_shell(block: Block, code: str, tools: Collection[str], constants: Constants) -> Executed:
+    shell = shell_effects(code, constants)
     programs = [read_block(program, tools) for program in shell.programs]
     effects = list(shell.effects)
     for source, program in zip(shell.programs, programs, strict=True):
         effects += python_effects(source, program.tree, {})
+    effects += script_effects(shell.scripts)
     names = LintBlock(
         is_judged=all(program.is_judged for program in programs),
         binds=frozenset(SHELL_NAME + name for name in shell.binds).union(*(each.binds for each in programs)),

@@ -8,7 +8,11 @@ from typing import NamedTuple, TypeGuard
 from carryover.tasks.lint.literals import Constants, argument, keyword, text_of
 from carryover.tasks.lint.shell import Effect, EffectKind
 
-_OPENERS = ("", "io", "codecs", "gzip", "bz2", "lzma", "builtins")
+_OPENERS = ("", "io", "codecs", "gzip", "bz2", "lzma", "builtins", "zipfile", "tarfile", "h5py")
+_DATABASES = ("sqlite3", "shelve", "dbm")
+"""Modules that read a file if there is one, and make it."""
+_NUMPY_SUFFIXES = {"save": ".npy", "savez": ".npz"}
+"""Suffixes that NumPy adds to a path without them."""
 _ON_PATH: dict[str, EffectKind] = {"write_text": "set", "write_bytes": "set", "touch": "set", "mkdir": "set",
                              "read_text": "read", "read_bytes": "read", "unlink": "clear"}  # fmt: skip
 """Methods of a path."""
@@ -63,6 +67,8 @@ Paths = list[tuple[str | None, EffectKind]]
 
 def _opens(called: Called, constants: Constants) -> Paths:
     """Return the path of `open(path, mode)` or of `path.open(mode)`."""
+    if called.owner in _DATABASES:
+        return _connects(called, constants)
     is_function = called.owner in _OPENERS and not _is_method_of_path(called, constants)
     path = argument(called.node, 0, constants) if is_function else _owner_path(called, constants)
     mode = argument(called.node, 1 if is_function else 0, constants) or keyword(called.node, "mode", constants) or "r"
@@ -88,7 +94,13 @@ def _acts_on_path(called: Called, constants: Constants) -> Paths:
 
 
 def _writes(called: Called, constants: Constants) -> Paths:
-    return [(argument(called.node, 1 if called.owner == "torch" else 0, constants), "set")]
+    if called.owner == "torch":
+        return [(argument(called.node, 1, constants), "set")]
+    path = argument(called.node, 0, constants)
+    suffix = _NUMPY_SUFFIXES.get(called.name, "")
+    if path is not None and called.owner in ("np", "numpy"):
+        path = path.removesuffix(suffix) + suffix
+    return [(path, "set")]
 
 
 def _copies(called: Called, constants: Constants) -> Paths:
@@ -108,13 +120,13 @@ def _reads_first(called: Called, constants: Constants) -> Paths:
 def _connects(called: Called, constants: Constants) -> Paths:
     """Return a database's file, which is read if there, and made."""
     path = argument(called.node, 0, constants)
-    if called.owner == "sqlite3" and path != ":memory:":
+    if called.owner in _DATABASES and path != ":memory:":
         return [(path, "read"), (path, "set")]
     return []
 
 
 _HANDLERS: dict[str, Callable[[Called, Constants], Paths]] = {
-    "open": _opens,
+    **dict.fromkeys(("open", "ZipFile", "File"), _opens),
     "connect": _connects,
     **dict.fromkeys(_ON_PATH, _acts_on_path),
     **dict.fromkeys(_WRITING, _writes),

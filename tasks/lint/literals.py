@@ -4,7 +4,7 @@ import ast
 from pathlib import PurePosixPath
 
 Constants = dict[str, str]
-"""Texts that names hold."""
+"""Texts that names hold, and sources of Python files by their paths."""
 _JOINING = ("Path", "PurePath", "join", "str")
 
 

@@ -15,6 +15,8 @@ _HEREDOC = re.compile(
 _PYTHON_INLINE = re.compile(
     r"\bpython[\d.]*\s+(?:-\w+\s+)*-c\s+(?P<quote>['\"])(?P<code>.*?)(?<!\\)(?P=quote)", re.DOTALL
 )
+_PYTHON_SCRIPT = re.compile(r"\bpython[\d.]*\s+(?:-[a-zA-Z]+\s+)*(?P<path>[\w./-]+\.py)\b")
+_WRITTEN_SCRIPT = re.compile(r"(?<!>)>\s*(?P<path>[\w./-]+\.py)\b")
 _PYTHON_STDIN = re.compile(r"\bpython[\d.]*\s*(?:-\s*)?$")
 _SEPARATOR = re.compile(r"(?:&&|\|\||;|\||(?<![<>&])&(?![&>])|\n)")
 _VARIABLE = re.compile(r"(?<!\\)\$\{?(?P<name>[A-Za-z_]\w*)")
@@ -60,6 +62,8 @@ class ShellBlock(NamedTuple):
     """Variables that it reads before it sets them, and words that may be functions."""
     programs: tuple[str, ...]
     """Python that it runs, each in a process of its own."""
+    scripts: tuple[str, ...]
+    """Sources of the Python files that it runs, where a here document wrote them."""
 
 
 def uses_local_server(text: str) -> bool:
@@ -67,10 +71,14 @@ def uses_local_server(text: str) -> bool:
     return bool(_LOCAL_SERVER.search(text))
 
 
-def shell_effects(code: str) -> ShellBlock:
-    """Return a shell block's effects; unsplittable commands split at spaces."""
+def shell_effects(code: str, known: dict[str, str] | None = None) -> ShellBlock:
+    """Return a shell block's effects; unsplittable commands split at spaces.
+
+    `known` are the sources of Python files by their paths; those that the block writes are added.
+    """
+    files = {} if known is None else known
     programs: list[str] = []
-    plain = _without_programs(code, programs)
+    plain = _without_programs(code, programs, files)
     reading = _Reading()
     for function in _FUNCTION.finditer(plain):
         reading.bound[function["name"]] = None
@@ -78,16 +86,23 @@ def shell_effects(code: str) -> ShellBlock:
         reading.enter(command.strip())
     if _BACKGROUND.search(plain) or "nohup " in plain:
         reading.note("processes", "set", "background process")
-    return ShellBlock(tuple(reading.effects), frozenset(reading.bound), frozenset(reading.read), tuple(programs))
+    ran = (_plain(found["path"]) for found in _PYTHON_SCRIPT.finditer(plain))
+    scripts = tuple(files[path] for path in ran if path in files)
+    return ShellBlock(
+        tuple(reading.effects), frozenset(reading.bound), frozenset(reading.read), tuple(programs), scripts
+    )
 
 
-def _without_programs(code: str, programs: list[str]) -> str:
-    """Return a block without its quoted Python, added to `programs`."""
+def _without_programs(code: str, programs: list[str], files: dict[str, str]) -> str:
+    """Return a block without its quoted Python, added to `programs` or `files`."""
 
     def heredoc(found: re.Match[str]) -> str:
         before = code[: found.start()].rpartition("\n")[2]
+        written = _WRITTEN_SCRIPT.search(before + found["rest"])
         if _PYTHON_STDIN.search(before.strip()):
             programs.append(found["body"])
+        elif written:
+            files[_plain(written["path"])] = found["body"]
         return found["rest"]
 
     def inline(found: re.Match[str]) -> str:

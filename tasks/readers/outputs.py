@@ -183,6 +183,8 @@ def _error_of(held: Mapping[str, Any], output: str, stderr: str) -> str | None:
     """Return the error that an outcome names, prints or flags."""
     if held.get("error_type") and held.get("error_message"):
         return f"{held['error_type']}: {held['error_message']}"
+    if held.get("ename"):
+        return f"{held['ename']}: {held.get('evalue') or ''}"
     given = next((held[key] for key in _ERROR_KEYS if held.get(key)), None)
     if given is not None:
         return _read_error(given)

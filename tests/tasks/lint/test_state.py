@@ -32,6 +32,13 @@ def lint(*blocks, language: Language = "python", **about):
         ("open('helper.py', 'w').write('X = 1')", "from helper import X\nprint(X)", ("helper.py",)),
         ("%%writefile -a helper.py\nX = 1", "import helper\nprint(helper.X)", ("helper.py",)),
         ("import os\nos.makedirs('out')", "open('out/a', 'w')", ("out",)),
+        ("%%writefile run.py\nX = 1", "%run run.py -v", ("run.py",)),
+        ("%%writefile run.py\nopen('a', 'w')", "!python run.py", ("run.py",)),
+        ("name = 'a.txt'\nopen(name, 'w')", "name = 'a.txt'\n!cat {name}", ("a.txt",)),
+        ("import numpy as np\nnp.save('w', x)", "import numpy as np\nnp.load('w.npy')", ("w.npy",)),
+        ("import shelve\nshelve.open('s')['a'] = 1", "import shelve\nshelve.open('s')", ("s",)),
+        ("from zipfile import ZipFile\nZipFile('z', 'w')", "import zipfile\nzipfile.ZipFile('z')", ("z",)),
+        ("import tarfile\ntarfile.open('t', 'w:gz')", "import tarfile\ntarfile.open('t')", ("t",)),
         ("!mkdir out", "df.to_csv('out/a.csv')", ("out",)),
         ("import os\nos.makedirs('out')", "import os\nos.makedirs('out/a')\nopen('out/a/b', 'w')", ()),
         ("open('a.txt', 'w')", "open('b.txt', 'w')", ()),
@@ -53,6 +60,7 @@ def test_files_that_a_later_block_reads(first, second, files):
         ("import os\nos.environ['A'] = '1'", "import os\nprint(os.getenv('A'))", ("A",)),
         ("%env A=1", "import os\nos.environ.get('A')", ("A",)),
         ("import os\nos.environ.update({'A': '1'}, B='2')", "import os\nos.environ['A'], os.environ['B']", ("A", "B")),
+        ("import os\nos.environ |= {'A': '1'}", "import os\nos.environ['A']", ("A",)),
         ("import os\nos.environ['A'] = '1'", "import os\nos.environ['A'] = '2'\nos.environ['A']", ()),
         ("import os\nprint(os.environ['HOME'])", "import os\nprint(os.environ['HOME'])", ()),
     ],
@@ -97,6 +105,13 @@ def test_a_server_that_a_later_block_speaks_to():
     assert not lint(start, "import requests\nrequests.get('https://example.org')").carried_processes
 
 
+@pytest.mark.parametrize("look", ["import threading\nthreading.active_count()", "import os\nos.kill(7, 15)"])
+def test_a_process_that_a_later_block_looks_at(look):
+    start = "import threading, time\nthreading.Thread(target=time.sleep, args=(9,)).start()"
+    assert lint(start, look).carried_processes
+    assert not lint("import threading", look).carried_processes
+
+
 def test_a_figure_that_a_later_block_goes_on_with():
     draw = "import matplotlib.pyplot as plt\nplt.plot([1])"
     assert lint(draw, "import matplotlib.pyplot as plt\nplt.savefig('a.png')").carried_figures
@@ -137,6 +152,8 @@ def test_a_cell_of_bash_is_a_shell_block():
     [
         ("echo 1 > a.txt", "cat a.txt", ("a.txt",)),
         ("cat > run.py <<'EOF'\nprint(1)\nEOF", "python run.py", ("run.py",)),
+        ("cat > run.py <<'EOF'\nopen('a', 'w')\nEOF\npython3 -u run.py", "cat a", ("a",)),
+        ("cat <<EOF > run.py\nopen('a', 'w')\nEOF\n", "python ./run.py && cat a", ("run.py",)),
         ("cp a b", "diff b c", ("b",)),
         ("echo 1 > a.txt", "echo 2 > a.txt; cat a.txt", ()),
         ("echo 1 > a.txt; rm a.txt", "cat a.txt", ()),

@@ -66,6 +66,8 @@ def test_errors_in_every_wording(text, error):
         ('{"status": "error", "ename": "ZeroDivisionError", "evalue": "division by zero"}',
          Outcome('{"status": "error", "ename": "ZeroDivisionError", "evalue": "division by zero"}',
                  "ZeroDivisionError: division by zero")),
+        ({"ename": "NameError", "evalue": "name 'x' is not defined", "traceback": ["..."], "output": ""},
+         Outcome("", MISSING)),
         ({"success": False, "message": "boom"}, Outcome('{"success": false, "message": "boom"}', "ToolError: boom")),
         ({"success": True, "message": "boom"}, Outcome('{"success": true, "message": "boom"}')),
         ({"rows": [1]}, Outcome('{"rows": [1]}')),
