@@ -140,6 +140,14 @@ class _Reading:
         """Note an effect."""
         self.effects.append(Effect(channel, kind, name))
 
+    def _note_file(self, kind: EffectKind, path: str, *, makes_folders: bool = False) -> None:
+        """Note a file, and the folder that a write needs."""
+        plain = _plain(path)
+        folder = plain.rpartition("/")[0]
+        if kind == "set" and folder and not makes_folders:
+            self.note("files", "read", folder)
+        self.note("files", kind, plain)
+
     def _read_variables(self, command: str) -> None:
         for variable in _VARIABLE.finditer(_without_single_quotes(command)):
             if variable["name"] not in self.bound:
@@ -149,7 +157,7 @@ class _Reading:
     def _read_redirections(self, command: str) -> None:
         for redirection in _REDIRECTION.finditer(command):
             if not redirection["path"].startswith(("/dev/", "&", "$", "(")):
-                self.note("files", "read" if redirection["sign"] == "<" else "set", _plain(redirection["path"]))
+                self._note_file("read" if redirection["sign"] == "<" else "set", redirection["path"])
 
     def _assign(self, word: str, *, is_exported: bool = False) -> None:
         name, sign, _ = word.partition("=")
@@ -180,7 +188,7 @@ class _Reading:
         if name in _JOB_COMMANDS or uses_local_server(" ".join(operands)):
             self.note("processes", "read", name)
         for path, kind in _paths_of(name, operands):
-            self.note("files", kind, _plain(path))
+            self._note_file(kind, path, makes_folders=name == "mkdir")
         if _needs_directory(name, operands):
             self.note("directory", "read", "")
 
