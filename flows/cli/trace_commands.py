@@ -194,7 +194,7 @@ def import_traces(
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
     setting |= {"runtime_contract": contract, "model_name": model, "plan": plan}
     imported = import_episodes(source, home, setting)
-    for sentence in imported.unread:
+    for sentence in (*imported.unread, *imported.passed_over):
         typer.echo(sentence, err=True)
     counted = f"{imported.episode_count} episodes imported from {source}, {imported.step_count} executed blocks"
     typer.echo(f"{counted}; `carryover tables --plan {plan}` shows them")

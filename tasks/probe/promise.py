@@ -7,20 +7,37 @@ from typing import NamedTuple, get_args
 from carryover.tasks.probe.verdict import Claim
 from carryover.tasks.services.errors import UserError
 
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n")
+_SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n(?!\s*[a-z])")
+"""Where a sentence ends: a line that goes on in lower case is wrapped."""
 _LIST_MARKS = " \t*-#>"
-_STATE = r"(?:states?|variables?|names?|definitions?|functions?|imports?|kernel|session|interpreter|namespace)"
-_KEPT = r"(?:persist\w*|kept|keeps?|retain\w*|preserv\w*|remain\w*|surviv\w*|carr(?:y|ies|ied) over)"
+_STATE = r"(?:states?|variables?|names?|definitions?|functions?|imports?|kernel|session|interpreter|namespace|memory)"
+_PLACE = r"(?:process|interpreter|environment|session|sandbox|kernel|namespace|container|python|repl|shell)"
+_KEPT = (
+    r"(?:persist\w*|kept|keeps?|retain\w*|preserv\w*|remain\w*|surviv\w*|maintain\w*|remember\w*"
+    r"|carr(?:y|ies|ied)(?: over| forward)?)"
+)
+_THERE = r"(?:available|live|accessible|usable|reachable|defined|in scope)"
+_GONE = r"(?:lost|forgotten|discarded|cleared|reset|wiped|erased|dropped|destroyed|deleted|restarted|gone)"
+_LATER = r"(?:later|next|subsequent|following|future|other|earlier|previous|between|across|all)"
+_NO_CONDITION = r"(?:(?!\b(?:until|unless|if|when|once|never|not)\b|n't).)*"
 _KEEPS = re.compile(
-    rf"\b{_STATE}\b.*\b(?:{_KEPT}|available|live)\b|\b(?:{_KEPT}|stateful)\b.*\b{_STATE}\b"
-    r"|\b(?:stateful|persistent)\b.*\b(?:python|jupyter|notebook|environment|repl|tool|sandbox)\b",
+    rf"\b{_STATE}\b.*\b(?:{_KEPT}|{_THERE})\b|(?!\Akeep\b)\b(?:{_KEPT}|stateful)\b.*\b{_STATE}\b"
+    r"|\b(?:stateful|persistent)\b.*\b(?:python|jupyter|notebook|environment|repl|tool|sandbox)\b"
+    rf"|\b{_STATE}\b.*\b(?:used|reused|re-used|referenced|shared)\b.*\b{_LATER}\b"
+    rf"|\bshares?\b.*\b(?:one|a|single|same)\b.*\b{_PLACE}\b"
+    rf"|\b{_PLACE} (?:{_KEPT})\b",
     re.IGNORECASE,
 )
 _LOSES = re.compile(
-    r"\bstateless\b|\bfresh\b.*\b(?:process|interpreter|environment|session|sandbox)\b"
-    rf"|\b(?:no|without)\b.*\b{_STATE}\b.*\b(?:{_KEPT}|shared|between|across|over)\b"
-    rf"|\b(?:not|never|nothing)\b.*\b{_KEPT}\b|n't\b.*\b{_KEPT}\b"
-    rf"|\b{_STATE}\b.*\b(?:lost|forgotten|discarded|cleared|reset)\b",
+    rf"\bstateless\b|\b(?:fresh|new|clean|separate|blank|its own)\b.*\b{_PLACE}\b"
+    r"|\b(?:each|every)\b.*\b(?:isolated|independent|independently|from scratch)\b"
+    rf"|\b(?:no|without)\b(?! need)(?:\W+\w+)*?\W+{_STATE}\b.*\b(?:{_KEPT}|shared|between|across|over)\b"
+    rf"|(?:\b(?:not|never)|n't)(?: be| been)?(?: \w+ly)? (?:{_KEPT}|{_THERE}|shared)\b"
+    rf"|\bno longer (?:{_THERE}|exists?)\b|\b(?:nothing|none)\b(?:\W+\w+){{0,4}}?\W+{_KEPT}\b"
+    rf"|\b{_STATE}\b (?:do|does|are|is|will)(?: not|n't)\s*(?:[.,;!]|$)"
+    rf"|(?:\b(?:not|never)|n't|\bcannot) (?:assume|expect|rely|depend|count)\b.*\b(?:{_STATE}|{_KEPT})\b"
+    rf"|\b{_STATE}\b{_NO_CONDITION}\b{_GONE}\b"
+    r"|\bre-?(?:import|define|load|create)\b.*\b(?:each|every)\b",
     re.IGNORECASE,
 )
 
@@ -53,7 +70,7 @@ def find_promise(prompt: str, name: str) -> Promise:
     """Return what a prompt promises, with the first sentence that does."""
     found: dict[Claim, str] = {}
     for part in _SENTENCE.split(prompt):
-        sentence = part.strip(_LIST_MARKS)
+        sentence = " ".join(part.strip(_LIST_MARKS).split())
         claim = _claim_of(sentence)
         if claim is not None:
             found.setdefault(claim, sentence)

@@ -68,12 +68,19 @@ class Tally:
         return [*files, *(f"{count} unread: {reason}" for reason, count in self.unread_code.most_common())]
 
     def read_sentence(self) -> str:
-        """Say what was read, and which blocks and calls ran no code."""
+        """Say what was read, and what beside it ran no code."""
         layouts = ", ".join(f"{layout} ({count})" for layout, count in self.layouts.most_common() if count)
         read = f"read {self.trace_count} episodes and {self.block_count} blocks: {layouts}"
+        return "; ".join([read, *self.passed_over()])
+
+    def passed_over(self) -> list[str]:
+        """Return a sentence per kind of content that is no code of an episode."""
+        passed = []
+        if self.companions:
+            passed.append(f"{self.companions.total()} records beside traces that hold none")
         if self.not_run_count:
-            read += f"; {self.not_run_count} blocks of texts that these agents' frameworks do not run"
-        if not self.other_calls:
-            return read
-        shown = ", ".join(f"{name} ({count})" for name, count in self.other_calls.most_common(_SHOWN_TOOLS))
-        return f"{read}; {self.other_calls.total()} calls of tools that run no code: {shown}"
+            passed.append(f"{self.not_run_count} blocks of texts that these agents' frameworks do not run")
+        if self.other_calls:
+            shown = ", ".join(f"{name} ({count})" for name, count in self.other_calls.most_common(_SHOWN_TOOLS))
+            passed.append(f"{self.other_calls.total()} calls of tools that run no code: {shown}")
+        return passed

@@ -35,6 +35,8 @@ class ImportReport(NamedTuple):
     step_count: int
     unread: tuple[str, ...]
     """What was not read: a sentence per reason."""
+    passed_over: tuple[str, ...]
+    """What runs no code: a sentence per kind."""
 
 
 def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any]) -> ImportReport:
@@ -131,8 +133,8 @@ def _read_through(source: Path, setting: ImportSetting, known: Mapping[InstanceD
             tell(f"{episodes} episodes")
     if not steps:
         raise UserError(f"no executed block in {episodes} episodes of {source}{_told(tally)}; nothing was imported")
-    unread = tuple(tally.sentences())
-    return _FirstReading(ImportReport(episodes, steps, unread), cells)
+    report = ImportReport(episodes, steps, tuple(tally.sentences()), tuple(tally.passed_over()))
+    return _FirstReading(report, cells)
 
 
 def _told(tally: Tally) -> str:

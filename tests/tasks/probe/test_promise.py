@@ -12,6 +12,12 @@ from carryover.tasks.services.errors import UserError
         "State is preserved across executions!",
         "Functions that you define remain available in later blocks.",
         "The interpreter keeps all variables until the end.",
+        "Variables defined in one call can be used in the next.",
+        "The REPL remembers everything you defined.",
+        "All code blocks share a single namespace.",
+        "You do not need to import modules again, since imports persist between calls.",
+        "Don't redefine functions; they remain available in later blocks.",
+        "Variables persist until you reset the session.",
     ],
 )
 def test_a_promise_of_persistence_is_found(sentence):
@@ -28,10 +34,38 @@ def test_a_promise_of_persistence_is_found(sentence):
         "No state is shared between executions.",
         "Variables don't carry over.",
         "All variables are lost after each block.",
+        "Each execution is isolated and independent.",
+        "Every call is executed in a new process.",
+        "Each invocation starts from a clean interpreter; nothing is remembered.",
+        "Re-import every library and redefine all variables in each call.",
+        "Variables from previous calls are not available.",
+        "Files persist between calls, but variables do not.",
+        "Do not assume that variables persist.",
+        "Previously defined names are no longer available.",
+        "The interpreter is restarted for every call.",
     ],
 )
 def test_a_promise_of_nothing_kept_is_found(sentence):
     assert find_promise(f"Use the tool. {sentence} Be brief.", "prompt") == ("stateless", sentence)
+
+
+def test_a_wrapped_sentence_is_one():
+    prompt = "Use the tool\n- All variables are\n  lost after a block\n- Be brief"
+    assert find_promise(prompt, "prompt") == ("stateless", "All variables are lost after a block")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Keep the names of your variables short.",
+        "Do not use names of tools as variables.",
+        "Keep your answers short and remember to be polite.",
+        "Print the final value of each variable.",
+    ],
+)
+def test_advice_on_names_promises_nothing(sentence):
+    with pytest.raises(UserError, match="promises nothing about state"):
+        find_promise(sentence, "prompt")
 
 
 def test_a_prompt_with_both_promises_is_refused():

@@ -288,10 +288,12 @@ def test_lint_saves_rows_and_a_page(tmp_path, chat):
 
 def test_a_record_that_is_not_read_is_told_and_the_rest_imported(tmp_path):
     source = tmp_path / "source.jsonl"
-    source.write_text("\n".join(map(json.dumps, [{"messages": CHAT}, {"prompt": "x"}])))
+    asking = {"role": "assistant", "tool_calls": [{"name": "search", "arguments": {"query": "x"}}]}
+    source.write_text("\n".join(map(json.dumps, [{"messages": [*CHAT, asking]}, {"prompt": "x"}])))
     told = call("import", source, "--contract", "persistent", "--home", tmp_path / "data")
     assert told.stdout.startswith(f"1 episodes imported from {source}, 2 executed blocks; ")
     assert "1 unread: unknown layout (first: line 2 of" in told.stderr
+    assert "1 calls of tools that run no code: search (1)" in told.stderr
 
 
 def test_two_files_and_two_imports_are_paired_alike(tmp_path):
