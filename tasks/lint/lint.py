@@ -131,9 +131,11 @@ class BlockLint(NamedTuple):
     """Whether the block is code that could be read."""
 
 
-def lint_blocks(blocks: Collection[Block], *, tools: Collection[str] | None = None) -> tuple[BlockLint, ...]:
-    """Return the findings about each block of a trace, in order."""
-    return _follow(blocks, tools).blocks
+class DetailedLint(NamedTuple):
+    """Findings about a trace and each of its blocks."""
+
+    trace: TraceLint
+    blocks: tuple[BlockLint, ...]
 
 
 def lint_traces(traces: Iterable[Trace], *, tools: Collection[str] | None = None) -> Iterator[TraceLint]:
@@ -150,7 +152,47 @@ def lint_traces(traces: Iterable[Trace], *, tools: Collection[str] | None = None
 
 def lint_trace(trace: Trace, *, tools: Collection[str] | None = None) -> TraceLint:
     """Lint one trace; arguments as for `lint_traces`."""
+    return _trace_lint(trace, _follow(trace.blocks, tools))
+
+
+def lint_in_detail(trace: Trace, *, tools: Collection[str] | None = None) -> DetailedLint:
+    """Lint one trace and each block; arguments as for `lint_traces`."""
     followed = _follow(trace.blocks, tools)
+    return DetailedLint(_trace_lint(trace, followed), followed.blocks)
+
+
+class _Followed(NamedTuple):
+    """A trace's blocks, followed to the end."""
+
+    executed: tuple[Executed, ...]
+    walk: NameWalk
+    state: tuple[Carried, ...]
+    observed_count: int
+    failed_count: int
+    blocks: tuple[BlockLint, ...]
+    takes: tuple[Take, ...]
+
+
+def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Followed:
+    constants: dict[str, str] = {}
+    executed = tuple(execute_on_paper(block, tools or (), constants) for block in blocks)
+    unbound = _never_bound(executed)
+    starred = star_names([each.names for each in executed], unbound)
+    following = _Following(NameWalk((unbound if tools is None else frozenset(tools)) - starred), starred)
+    for each, block in zip(executed, blocks, strict=True):
+        following.enter(each, block)
+    return _Followed(
+        executed,
+        following.names,
+        tuple(following.carried_state),
+        following.observed_count,
+        following.failed_count,
+        tuple(following.blocks),
+        tuple(following.takes),
+    )
+
+
+def _trace_lint(trace: Trace, followed: _Followed) -> TraceLint:
     walk = followed.walk
     executed = followed.executed
     tokens = sum(count_lexemes(reply.text) for reply in trace.replies) + _called_tokens(trace)
@@ -201,37 +243,6 @@ def lint_trace(trace: Trace, *, tools: Collection[str] | None = None) -> TraceLi
         error_count=sum(block.has_error for block in executed),
         missing_name_count=sum(block.missing_name is not None for block in executed),
         takes=followed.takes,
-    )
-
-
-class _Followed(NamedTuple):
-    """A trace's blocks, followed to the end."""
-
-    executed: tuple[Executed, ...]
-    walk: NameWalk
-    state: tuple[Carried, ...]
-    observed_count: int
-    failed_count: int
-    blocks: tuple[BlockLint, ...]
-    takes: tuple[Take, ...]
-
-
-def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Followed:
-    constants: dict[str, str] = {}
-    executed = tuple(execute_on_paper(block, tools or (), constants) for block in blocks)
-    unbound = _never_bound(executed)
-    starred = star_names([each.names for each in executed], unbound)
-    following = _Following(NameWalk((unbound if tools is None else frozenset(tools)) - starred), starred)
-    for each, block in zip(executed, blocks, strict=True):
-        following.enter(each, block)
-    return _Followed(
-        executed,
-        following.names,
-        tuple(following.carried_state),
-        following.observed_count,
-        following.failed_count,
-        tuple(following.blocks),
-        tuple(following.takes),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from carryover.tasks.lint.lint import BlockLint, lint_blocks, lint_trace
+from carryover.tasks.lint.lint import BlockLint, lint_in_detail
 from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
 
 Row = Mapping[str, Any]
@@ -23,9 +23,10 @@ def episode_lint(head: Row, turns: Sequence[Row], steps: Sequence[Row]) -> dict[
     )
     declared = contract_name(head["shown_contract"])
     trace = Trace(trace_id=head["episode_id"], replies=replies, declared_contract=declared)
-    found = zip(steps, lint_blocks(trace.blocks), strict=True)
+    linted = lint_in_detail(trace)
+    found = zip(steps, linted.blocks, strict=True)
     return {
-        "verdict": lint_trace(trace).verdict,
+        "verdict": linted.trace.verdict,
         "steps": {step["step"]: lint._asdict() for step, lint in found if _is_told(lint)},
     }
 

@@ -1,6 +1,6 @@
 import pytest
 
-from carryover.tasks.lint.lint import lint_blocks, lint_trace
+from carryover.tasks.lint.lint import lint_in_detail, lint_trace
 from carryover.tasks.lint.walk import count_lexemes
 from carryover.tasks.readers.conversation import replies_of
 from carryover.tasks.readers.trace import Block, Reply, Trace
@@ -300,8 +300,10 @@ def test_restating_after_a_loss_is_no_habit():
 
 
 def test_each_block_tells_what_it_takes_from_earlier_ones():
-    blocks = [Block("x = 1"), Block("y = x\nprint(z)"), Block("z = 2"), Block("def")]
-    first, second, third, last = lint_blocks(blocks)
+    blocks = (Block("x = 1"), Block("y = x\nprint(z)"), Block("z = 2"), Block("def"))
+    trace = Trace(trace_id="trace", replies=(Reply("", blocks),))
+    first, second, third, last = lint_in_detail(trace).blocks
     assert first == third == ((), (), True)
     assert second == (("x",), ("z",), True)
     assert not last.is_judged
+    assert lint_in_detail(trace).trace == lint_trace(trace)
