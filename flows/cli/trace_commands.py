@@ -40,7 +40,9 @@ def view(
     plan: Plan = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Write a file that ends with .html, or a new folder, instead of serving."),
+        typer.Option(
+            "--out", help="Write a file that ends with .html instead of serving; a new folder for any other or many."
+        ),
     ] = None,
     where: Annotated[str, typer.Option(help="SQL condition on marts.episode_metrics, for --out.")] = "true",
     contract: Annotated[str, typer.Option(help="Contract of foreign traces that declare none.")] = "persistent",
@@ -55,7 +57,7 @@ def view(
         if out is None:
             serve_viewer(warehouse, plan, host=host, port=port, opens=opens)
         else:
-            typer.echo(f"{write_viewer(warehouse, plan, out, where)} episodes in {out}")
+            typer.echo(write_viewer(warehouse, plan, out, where))
 
 
 def diff(first_run: str, second_run: str, home: Home = None) -> None:

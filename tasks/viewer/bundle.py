@@ -6,7 +6,8 @@ They open from `file://`, without a server.
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,35 +42,50 @@ class Part(NamedTuple):
     """Base64 of gzip of JSON: letters that end no script and no string."""
 
 
-def write_bundle(ask: Ask, plan_digest: str, target: Path, where: str) -> int:
-    """Write a plan's pages and chosen episodes; return their count.
+class Written(NamedTuple):
+    """A bundle on the disk."""
 
-    A target that ends with `.html` or `.htm` becomes one file, any other a folder with `index.html`.
+    path: Path
+    """The file, or the folder's `index.html`."""
+    episode_count: int
+    is_folder: bool
+
+
+def write_bundle(ask: Ask, plan_digest: str, target: Path, where: str) -> Written:
+    """Write a plan's pages and chosen episodes.
+
+    A target that ends with `.html` or `.htm` becomes one file. Where that would exceed `MOST_EPISODES` or `MOST_BYTES`,
+    the target without its ending becomes a folder, as any other target does.
 
     Raises:
-        UserError: No episode fulfils the condition, the file would be too large, or the folder exists.
+        UserError: No episode fulfils the condition, or the folder exists.
     """
     chosen = episode_columns(ask, plan_digest, matching_episodes(ask, plan_digest, where))
     episode_ids: list[str] = chosen["columns"]["episode_id"]
     if not episode_ids:
         raise UserError(f"no episode of the plan where {where}; choose another --where")
-    is_file = target.suffix.lower() in FILE_ENDINGS
-    if is_file:
-        _refuse_many(target, len(episode_ids))
-    else:
-        _refuse_existing(target)
+    folder = _folder_of(target)
+    may_be_file = folder != target and len(episode_ids) <= MOST_EPISODES
+    if not may_be_file:
+        _refuse_existing(folder)
     pages = _page_parts(ask, plan_digest, chosen)
-    if is_file:
-        _write_file(target, pages, _episode_parts(ask, episode_ids), has_episodes=True)
-    else:
-        _write_folder(target, pages, ask, episode_ids)
-    return len(episode_ids)
+    groups = _episode_groups(ask, episode_ids)
+    if may_be_file:
+        empty = _file_text(pages, (), has_episodes=True)
+        held, is_whole = _taken(groups, MOST_BYTES - len(empty.encode()))
+        if is_whole:
+            write_whole(target, _file_text(pages, chain.from_iterable(held), has_episodes=True))
+            return Written(target, len(episode_ids), is_folder=False)
+        _refuse_existing(folder)
+        groups = chain(held, groups)
+    _write_folder(folder, pages, groups)
+    return Written(folder / "index.html", len(episode_ids), is_folder=True)
 
 
 def write_report_file(ask: Ask, plan_digest: str, target: Path) -> None:
     """Write a plan's pages as one file, without traces."""
     pages = _page_parts(ask, plan_digest, episode_columns(ask, plan_digest))
-    _write_file(target, pages, iter(()), has_episodes=False)
+    write_whole(target, _file_text(pages, (), has_episodes=False))
 
 
 def _page_parts(ask: Ask, plan_digest: str, episodes: dict[str, Any]) -> list[Part]:
@@ -87,56 +103,56 @@ def pack(path: str, values: dict[str, Any]) -> Part:
     return Part(path, base64.b64encode(packed).decode())
 
 
-def _refuse_many(target: Path, count: int) -> None:
-    if count > MOST_EPISODES:
-        said = f"{count:,} episodes are too many for one file, which holds {MOST_EPISODES:,}"
-        raise UserError(f"{said}; {_ways_out(target)}")
+def _folder_of(target: Path) -> Path:
+    """Return the folder for what one file does not hold."""
+    if target.suffix.lower() in FILE_ENDINGS:
+        return target.with_suffix("")
+    return target
 
 
-def _refuse_existing(target: Path) -> None:
-    if target.exists():
-        raise UserError(f"{target} exists already; name a new folder, or a file that ends with .html")
+def _refuse_existing(folder: Path) -> None:
+    if folder.exists():
+        raise UserError(f"{folder} exists already, and the episodes need a new folder; choose another --out")
 
 
-def _ways_out(target: Path) -> str:
-    return f"`--out {target.with_suffix('')}` writes a folder, and --where chooses fewer"
-
-
-def _episode_parts(ask: Ask, episode_ids: Sequence[str]) -> Iterator[Part]:
-    for few in _groups(episode_ids):
-        for values in episode_pages(ask, few):
-            yield pack(f"episode/{values['episode']['episode_id']}", values)
-
-
-def _groups(episode_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+def _episode_groups(ask: Ask, episode_ids: Sequence[str]) -> Iterator[list[Part]]:
+    """Yield the episodes' parts, `PART_EPISODES` at a time."""
     for start in range(0, len(episode_ids), PART_EPISODES):
-        yield episode_ids[start : start + PART_EPISODES]
+        pages = episode_pages(ask, episode_ids[start : start + PART_EPISODES])
+        yield [pack(f"episode/{values['episode']['episode_id']}", values) for values in pages]
 
 
-def _write_file(target: Path, pages: Sequence[Part], episodes: Iterator[Part], *, has_episodes: bool) -> None:
-    """Write one page: first screen, program, then episodes."""
+def _taken(groups: Iterator[list[Part]], most_bytes: int) -> tuple[list[list[Part]], bool]:
+    """Take groups up to the one that exceeds a size; tell whether none did."""
+    held: list[list[Part]] = []
+    size = 0
+    for group in groups:
+        held.append(group)
+        size += sum(len(_element(part).encode()) + 1 for part in group)
+        if size > most_bytes:
+            return held, False
+    return held, True
+
+
+def _file_text(pages: Iterable[Part], episodes: Iterable[Part], *, has_episodes: bool) -> str:
+    """Return one page: first screen, program, then episodes."""
     body = [
         _bundle_script(None, has_episodes=has_episodes),
         *map(_element, pages),
         f"<script>{_script_text('viewer.js')}</script>",
+        *map(_element, episodes),
     ]
-    body += map(_element, episodes)
-    text = page([_POLICY, f"<style>{built_file('viewer.css')}</style>"], body)
-    size = len(text.encode())
-    if size > MOST_BYTES:
-        raise UserError(f"the file would have {size / 1e6:.0f} MB; {_ways_out(target)}")
-    write_whole(target, text)
+    return page([_POLICY, f"<style>{built_file('viewer.css')}</style>"], body)
 
 
-def _write_folder(target: Path, pages: Sequence[Part], ask: Ask, episode_ids: Sequence[str]) -> None:
+def _write_folder(target: Path, pages: Iterable[Part], groups: Iterable[list[Part]]) -> None:
     with folder_written_whole(target) as folder:
         folder.mkdir(parents=True)
         for name in ("viewer.js", "viewer.css"):
             (folder / name).write_text(built_file(name), encoding="utf-8")
         (folder / "parts").mkdir()
-        for number, few in enumerate(_groups(episode_ids)):
-            script = "".join(map(_call, _episode_parts(ask, few)))
-            (folder / "parts" / f"{number}.js").write_text(script, encoding="utf-8")
+        for number, group in enumerate(groups):
+            (folder / "parts" / f"{number}.js").write_text("".join(map(_call, group)), encoding="utf-8")
         body = [
             _bundle_script(PART_EPISODES, has_episodes=True),
             *map(_element, pages),

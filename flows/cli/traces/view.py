@@ -18,7 +18,7 @@ from carryover.flows.cli.traces.foreign import foreign_warehouse
 from carryover.storage.errors import QueryError
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.viewer.bundle import write_bundle
+from carryover.tasks.viewer.bundle import MOST_BYTES, MOST_EPISODES, write_bundle
 from carryover.tasks.viewer.episode_columns import matching_episodes
 from carryover.tasks.viewer.pages import answer
 from carryover.tasks.viewer.server import LOOPBACK, Answer, viewer_app
@@ -60,9 +60,13 @@ def viewer_url(host: str, port: int, token: str | None) -> str:
     return url
 
 
-def write_viewer(warehouse: Warehouse, plan: str | None, target: Path, where: str) -> int:
-    """Write a plan's pages as file or folder; return the episodes."""
-    return write_bundle(ask_of(warehouse), choose_plan(warehouse, plan), target, where)
+def write_viewer(warehouse: Warehouse, plan: str | None, target: Path, where: str) -> str:
+    """Write a plan's pages as file or folder; say where."""
+    written = write_bundle(ask_of(warehouse), choose_plan(warehouse, plan), target, where)
+    said = f"{written.episode_count:,} episodes in {written.path}"
+    if written.is_folder and written.path.parent != target:
+        said += f"; a folder, since one file holds {MOST_EPISODES:,} episodes and {MOST_BYTES // 1_000_000} MB"
+    return said
 
 
 def warehouse_answer(warehouse: Warehouse, default_plan: str) -> Answer:

@@ -10,7 +10,8 @@ import pytest
 from carryover.flows.cli.traces.view import viewer_url, warehouse_answer
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.services.errors import UserError
-from tests.flows.cli.calling import refused
+from carryover.tasks.viewer import bundle
+from tests.flows.cli.calling import refused, run
 from tests.tasks.viewer.viewer_home import make_viewer_home
 
 
@@ -60,6 +61,13 @@ def test_a_taken_port_is_refused(home):
         port = taken.getsockname()[1]
         code, line = refused("view", "--home", home, "--port", port, "--no-open")
     assert (code, line) == (1, f"cannot listen at 127.0.0.1:{port} (Address already in use); choose another --port")
+
+
+def test_what_one_file_does_not_hold_is_said_to_be_a_folder(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "MOST_EPISODES", 7)
+    said = run("view", "--home", home, "--plan", "plan", "--out", tmp_path / "study.html")
+    assert said.startswith(f"8 episodes in {tmp_path / 'study' / 'index.html'}; a folder, since one file holds")
+    assert run("view", "--home", home, "--plan", "plan", "--out", tmp_path / "named").endswith("named/index.html\n")
 
 
 def test_the_command_serves_until_it_is_stopped(home):
