@@ -14,9 +14,12 @@ import { Failure, Waiting } from "./parts/notes";
 import { ThemeButton } from "./parts/theme";
 import { link, useRoute, type Route } from "./route";
 
+/** Whether a study, and no mere foreign traces: its tables stand beside the paper's. */
+const isStudy = (study: Study) => study.measured_on !== "imported rows" || study.cells.some((cell) => cell.model === "sft");
+
 const PLACES = [
   { word: "Study", path: [] as string[], isShown: () => true },
-  { word: "Tables", path: ["tables"], isShown: (study: Study) => study.cells.length > 0 },
+  { word: "Tables", path: ["tables"], isShown: (study: Study) => study.cells.length > 0 && isStudy(study) },
   { word: "Figures", path: ["figures"], isShown: (study: Study) => study.cells.some((cell) => cell.model === "sft") },
   { word: "Training", path: ["training"], isShown: (study: Study) => study.has_training },
   { word: "Suites", path: ["suites"], isShown: (study: Study) => study.has_suites },

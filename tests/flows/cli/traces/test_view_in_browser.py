@@ -288,6 +288,17 @@ def test_two_episodes_part_at_the_first_difference(page, address):
     page.wait("location.hash === '#/compare/ps2/pp2'")
 
 
+def test_foreign_traces_stand_beside_no_published_table(page, tmp_path):
+    messages = [{"role": "user", "content": "Count."}, {"role": "assistant", "content": "```python\nx = 1\n```"}]
+    (tmp_path / "t.jsonl").write_text(json.dumps({"messages": messages}))
+    run("view", tmp_path / "t.jsonl", "--out", tmp_path / "t.html")
+    show(page, f"file://{tmp_path}/t.html")
+    assert text(page, ".top nav a") == ["Study", "Run"]
+    page.ask("document.querySelector('.list .box a').click()")
+    page.wait("document.querySelector('.facts') !== null")
+    assert "ended bymax turns, or not told" in text(page, ".facts div")
+
+
 @pytest.mark.parametrize("kind", ["file", "folder"])
 @pytest.mark.parametrize("place", PLACES)
 def test_a_bundle_opens_from_the_disk(page, bundles, kind, place):

@@ -7,7 +7,7 @@ export function Head({ episode, isShort }: { episode: EpisodeHead; isShort?: boo
   const isImported = episode.backend === "imported";
   const facts: [string, string][] = [
     ["score", decimals(episode.score, 3)],
-    ["ended by", words(episode.finish_reason)],
+    ["ended by", ending(episode)],
     ["tokens", count(episode.total_tokens)],
     ["turns", isImported ? count(episode.turn_count) : budget(episode.turn_count, episode.max_turns)],
     ["missing names", count(episode.missing_name_count)],
@@ -36,6 +36,12 @@ export function Head({ episode, isShort }: { episode: EpisodeHead; isShort?: boo
       ))}
     </dl>
   );
+}
+
+/** A foreign trace whose last reply has code and names no ending counts as one that met its limit. */
+function ending({ backend, finish_reason }: EpisodeHead): string {
+  if (backend === "imported" && finish_reason === "max_turns") return "max turns, or not told";
+  return words(finish_reason);
 }
 
 const budget = (spent: number, of: number | null) => (of === null ? NOTHING : `${count(spent)} of ${count(of)}`);
