@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Owner(NamedTuple):
-    """A package that reads its own format, and a script that reads files named on its command line."""
+    """A package that reads its own format, and a script that reads the files whose names it is told, one a line."""
 
     requirements: tuple[str, ...]
     has_dependencies: bool
@@ -32,15 +32,19 @@ INSPECT = Owner(
 import sys
 from pathlib import Path
 from inspect_ai.log import list_eval_logs, read_eval_log
-folders = {str(Path(name).parent) for name in sys.argv[1:]}
+names = sys.stdin.read().splitlines()
+folders = {str(Path(name).parent) for name in names}
 listed = [log.name for folder in folders for log in list_eval_logs(folder)]
-assert len(listed) == len(sys.argv) - 1, f"inspect view lists {listed}"
+assert len(listed) == len(names), f"inspect view lists {listed}"
 assert all(read_eval_log(name, header_only=True).results for name in listed)
-logs = [read_eval_log(name) for name in sys.argv[1:]]
-count = sum(len(log.samples) for log in logs)
-tokens = sum(usage.total_tokens for log in logs for usage in log.stats.model_usage.values())
-events = sum(event.event == "tool" for log in logs for sample in log.samples for event in sample.events)
-print(count, tokens, events)
+count = prompt = completion = events = 0
+for name in names:
+    log = read_eval_log(name)
+    count += len(log.samples)
+    prompt += sum(usage.input_tokens for usage in log.stats.model_usage.values())
+    completion += sum(usage.output_tokens for usage in log.stats.model_usage.values())
+    events += sum(event.event == "tool" for sample in log.samples for event in sample.events)
+print(count, prompt, completion, events)
 """,
 )
 HARBOR = Owner(
@@ -52,10 +56,17 @@ HARBOR = Owner(
 import sys
 from pathlib import Path
 from harbor.models.trajectories.trajectory import Trajectory
-read = [Trajectory.model_validate_json(Path(name).read_text()) for name in sys.argv[1:]]
-tokens = [each.final_metrics.total_prompt_tokens + each.final_metrics.total_completion_tokens for each in read]
-calls = sum(len(step.tool_calls or ()) for each in read for step in each.steps)
-print(len(read), sum(tokens), calls)
+from harbor.utils.trajectory_validator import TrajectoryValidator
+validator = TrajectoryValidator()
+count = prompt = completion = calls = 0
+for name in sys.stdin.read().splitlines():
+    assert validator.validate(Path(name)), validator.errors
+    read = Trajectory.model_validate_json(Path(name).read_text())
+    count += 1
+    prompt += read.final_metrics.total_prompt_tokens
+    completion += read.final_metrics.total_completion_tokens
+    calls += sum(len(step.tool_calls or ()) for step in read.steps)
+print(count, prompt, completion, calls)
 """,
 )  # fmt: skip
 PHOENIX = Owner(
@@ -73,26 +84,36 @@ def with_base64(span):
     ids = {name for name in span if name in ("traceId", "spanId", "parentSpanId")}
     return span | {name: base64.b64encode(bytes.fromhex(span[name])).decode() for name in ids}
 
-traces, kinds, tokens = set(), [], 0
-for line in open(sys.argv[1]):
+traces = set()
+prompt = completion = tools = 0
+for line in open(sys.stdin.read().strip()):
     request = json.loads(line)
     for scope in [each for resource in request["resourceSpans"] for each in resource["scopeSpans"]]:
         scope["spans"] = [with_base64(span) for span in scope["spans"]]
     for resource in ParseDict(request, ExportTraceServiceRequest()).resource_spans:
         for span in [decode_otlp_span(each) for scope in resource.scope_spans for each in scope.spans]:
             traces.add(span.context.trace_id)
-            kinds.append(span.span_kind.value)
-            tokens += int(span.attributes.get("llm", {}).get("token_count", {}).get("total", 0))
-print(len(traces), tokens, kinds.count("TOOL"))
+            tools += span.span_kind.value == "TOOL"
+            tokens = span.attributes.get("llm", {}).get("token_count", {})
+            prompt += int(tokens.get("prompt", 0))
+            completion += int(tokens.get("completion", 0))
+print(len(traces), prompt, completion, tools)
 """,
 )
 
 
 def can_provide(owner: Owner) -> bool:
     """Tell whether the package is kept already, or else offered, and its Python is here."""
-    if shutil.which(owner.python) is None:
+    if not _runs(owner.python):
         return False
     return owner.folder.exists() or _is_offered(owner)
+
+
+def _runs(python: str) -> bool:
+    """Start a Python: a name that pyenv knows need not."""
+    if shutil.which(python) is None:
+        return False
+    return subprocess.run([python, "-c", "pass"], capture_output=True, check=False).returncode == 0
 
 
 def _is_offered(owner: Owner) -> bool:
@@ -104,11 +125,15 @@ def _is_offered(owner: Owner) -> bool:
 
 
 def read_by(owner: Owner, files: list[Path]) -> list[int]:
-    """Return what the owner's reader counts: documents, tokens and blocks. The first call downloads the package."""
+    """Return what the owner's reader counts: episodes, prompt tokens, completion tokens, blocks.
+
+    The first call downloads the package.
+    """
     _provide(owner)
     environment = {**os.environ, "PYTHONPATH": str(owner.folder), "NO_COLOR": "1"}
-    command = [owner.python, "-c", owner.script, *map(str, files)]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    command = [owner.python, "-c", owner.script]
+    names = "\n".join(map(str, files))
+    said = subprocess.run(command, env=environment, input=names, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     return [int(word) for word in said.stdout.split()]
 
