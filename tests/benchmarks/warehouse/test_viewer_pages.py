@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks.warehouse.browser_seconds import seconds_until, shown_at
 from tests.flows.cli.chromium import Page, open_page
 from tests.flows.cli.viewer_server import served
 
@@ -51,19 +52,3 @@ def seconds_of_pages(page: Page, address: str, row: int) -> dict[str, float]:
     page.show(address + episode, 1280)
     seconds["an episode"] = shown_at(page, "document.querySelector('.turn') !== null")
     return seconds
-
-
-def shown_at(page: Page, condition: str) -> float:
-    """Return the seconds from the start of loading until a condition holds."""
-    return page.ask(_until(condition)) / 1000
-
-
-def seconds_until(page: Page, action: str, condition: str) -> float:
-    """Return the seconds from an action until the browser has drawn what it leads to."""
-    start = page.ask(f"(() => {{ const start = performance.now(); {action}; return start; }})()")
-    return (page.ask(_until(condition)) - start) / 1000
-
-
-def _until(condition: str) -> str:
-    look = f"() => {condition} ? requestAnimationFrame(() => done(performance.now())) : setTimeout(look, 5)"
-    return f"new Promise(done => {{ const look = {look}; look(); }})"
