@@ -98,3 +98,29 @@ def test_a_path_that_is_gone_is_found():
 )
 def test_a_command_that_no_program_knows_is_found(line, told, monkeypatch):
     assert told in refusal(line.split(), monkeypatch)
+
+
+BY_NAME = re.compile(r"pip install\b[^\n`]*[\s'\"]carryover(\[[\w,]+\])?(?! @)(?=['\"\s`]|$)|--find-links")
+"""Installs by name: PyPI's package `carryover` is another project."""
+
+
+def test_nothing_installs_the_product_by_its_name():
+    folders = [ROOT / name for name in ("deployments", "flows", "tasks", "storage", "sql")]
+    files = [file for folder in folders for file in folder.rglob("*") if not OTHERS & {*file.parts}]
+    texts = [file for file in files if file.is_file() and file.suffix in {"", ".md", ".py", ".sh"}]
+    texts += [ROOT / "README.md", ROOT / "Makefile"]
+    assert [str(file) for file in texts if BY_NAME.search(file.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("pip install 'carryover[mcp]'", True),
+        ("`pip install carryover`", True),
+        ("RUN pip install --find-links wheels .", True),
+        ("pip install 'carryover[study] @ git+URL@COMMIT'", False),
+        ("pip install -e CHECKOUT/deployments/environments/carryover_blocks", False),
+    ],
+)
+def test_installs_by_name_are_told_from_others(line, is_found):
+    assert bool(BY_NAME.search(line)) is is_found

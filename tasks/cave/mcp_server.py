@@ -142,7 +142,7 @@ class McpServer:
                 streamable_http_client,
             )
         except ImportError as error:
-            raise UserError("the `mcp` package is missing; pip install 'carryover[mcp]'") from error
+            raise UserError("the `mcp` package is missing; pip install '.[mcp]' in the checkout") from error
         if isinstance(self._target, str) and self._target.startswith(("http://", "https://")):
             client = await stack.enter_async_context(create_mcp_http_client(headers=self._headers))
             transport = streamable_http_client(self._target, http_client=client)  # type: ignore[arg-type]

@@ -77,5 +77,5 @@ def test_agents_call_tools_over_http(python, variables, address):
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(UserError, match=r"the `mcp` package is missing; pip install 'carryover\[mcp\]'"):
+    with pytest.raises(UserError, match=r"the `mcp` package is missing; pip install '\.\[mcp\]' in the checkout"):
         McpServer("http://127.0.0.1:1/mcp")
