@@ -4,9 +4,8 @@ import base64
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from carryover.tasks.runtime.describe import Injected, describe
+from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.inside.tools import ToolInvocationException, ToolRuntimeException
-from carryover.tasks.runtime.inside.values.instances import is_users
 from carryover.tasks.runtime.inside.values.portable import NotPortableError
 from carryover.tasks.runtime.inside.values.tree import Refer
 from carryover.tasks.runtime.objects import (
@@ -14,7 +13,6 @@ from carryover.tasks.runtime.objects import (
     InjectionError,
     RetrievalError,
     UnknownClassError,
-    bind_source,
     bind_value,
     read_value,
     write_value,
@@ -50,8 +48,8 @@ class ObjectGate:
         other.references = self.references
         return other
 
-    def bind(self, name: str, value: Any, install: Callable[[Prepared], None]) -> Binding:
-        """Return the message that binds a value, its classes first.
+    def bind(self, name: str, value: Any, bring: Callable[[UnknownClassError], None]) -> Binding:
+        """Return the message that binds a value; `bring` its classes first.
 
         Raise `InjectionError` if it does not travel.
         """
@@ -67,7 +65,7 @@ class ObjectGate:
                     refer=self.references.standing_for,
                 )
             except UnknownClassError as error:
-                self._install_class(error, install)
+                bring(error)
 
     def share(self, name: str, value: Any, allow: frozenset[str] | None) -> Binding:
         """Return the message that binds a live object's reference.
@@ -107,22 +105,6 @@ class ObjectGate:
         except InjectionError as error:
             raise ToolRuntimeException(f"{error}; it was a result of {tool}") from error
         return Fetched(memory, libraries)
-
-    def _install_class(self, missing: UnknownClassError, install: Callable[[Prepared], None]) -> None:
-        """Inject an object's class, after its own bases."""
-        kinds = [kind for kind in reversed(missing.kind.__mro__) if kind is missing.kind or is_users(kind)]
-        for kind in kinds:
-            known = self.types.get(kind.__name__)
-            if known is kind and kind is not missing.kind:
-                continue
-            if known is not None:
-                raise missing
-            try:
-                binding = bind_source(kind.__name__, kind)
-            except InjectionError:
-                raise missing from None
-            install(Prepared(binding, describe(kind.__name__, kind, "")))
-            self.types[kind.__name__] = kind
 
 
 def kept_form(packed: Fetched) -> tuple[str, str, tuple[str, ...]]:

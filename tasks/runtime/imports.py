@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterator
 from types import ModuleType
 from typing import Any
 
+from carryover.tasks.runtime.definitions import scope_of
 from carryover.tasks.runtime.inside.values.instances import is_library
 from carryover.tasks.services.syntax import parse_python
 
@@ -18,8 +19,7 @@ def imports_of(value: Callable[..., Any] | type, source: str) -> list[Import]:
 
     Only libraries can be imported in the sandbox: other names of the module are left out.
     """
-    module = sys.modules.get(value.__module__)
-    scope = getattr(value, "__globals__", None) or (vars(module) if module is not None else {})
+    scope = scope_of(value)
     used = {node.id for node in ast.walk(parse_python(source)) if isinstance(node, ast.Name)}
     found = (_import_of(name, scope[name]) for name in sorted(used & scope.keys()))
     return [one for one in found if one is not None]

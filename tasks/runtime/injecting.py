@@ -1,12 +1,21 @@
 """Messages and prompt entries of injected values."""
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from carryover.tasks.runtime.definitions import needs_of
 from carryover.tasks.runtime.describe import Injected, describe, describe_live
 from carryover.tasks.runtime.gate import By, Prepared, RunsIn
-from carryover.tasks.runtime.objects import Binding, InjectionError, bind_function, bind_source, check_name
+from carryover.tasks.runtime.objects import (
+    Binding,
+    InjectionError,
+    UnknownClassError,
+    bind_definition,
+    bind_function,
+    check_name,
+)
 from carryover.tasks.runtime.tools import ToolTable
 
 Install = Callable[[Prepared], None]
@@ -57,14 +66,44 @@ class Injector:
         check_name(name)
         return Binding(("tool", name, self._tools.add(name, function)))
 
+    def bring_fields(self, kind: type, install: Install) -> None:
+        """Inject the classes of a class's fields that may follow it."""
+        self._bring_all(needs_of(kind).later, install, frozenset((kind.__name__,)))
+
     def _bind(self, name: str, value: Any, install: Install, runs_in: RunsIn, by: By | None) -> Binding:
         if isinstance(value, type):
-            return bind_source(name, value)
+            binding = bind_definition(name, value)
+            self._bring_all(needs_of(value).first, install, frozenset((name,)))
+            return binding
         if not callable(value) or by is not None:
-            return self._tools.gate.bind(name, value, install)
+            return self._tools.gate.bind(name, value, lambda missing: self._bring_class(missing, install))
         if runs_in == "sandbox":
             return bind_function(name, value, self.known_names)
         if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
             way_out = 'return a list, or inject it by="reference"'
             raise InjectionError(f"{name}: what a generator function returns does not travel; {way_out}")
         return self.prepare_tool(name, value)
+
+    def _bring_class(self, missing: UnknownClassError, install: Install) -> None:
+        """Inject an object's class, or raise `InjectionError`."""
+        if missing.kind.__name__ in self._tools.gate.types:  # another class of the same name
+            raise missing
+        self._bring(missing.kind, install, frozenset())
+
+    def _bring(self, value: Any, install: Install, begun: frozenset[str]) -> None:
+        """Inject a class or function after what its statement runs."""
+        name = value.__name__
+        binding = bind_definition(name, value)
+        needs = needs_of(value)
+        self._bring_all(needs.first, install, begun | {name})
+        install(Prepared(binding, describe(name, value, "")))
+        if isinstance(value, type):
+            self._tools.gate.types[name] = value
+        self._bring_all(needs.later, install, begun | {name})
+
+    def _bring_all(self, values: Iterable[Any], install: Install, begun: frozenset[str]) -> None:
+        known = self.known_names | begun
+        for value in values:
+            if value.__name__ not in known:
+                with contextlib.suppress(InjectionError):  # the sandbox says what a definition lacks
+                    self._bring(value, install, begun)

@@ -127,6 +127,8 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         options = {"description": description, "runs_in": runs_in, "by": by, "allow": allow}
         prepared = self._injector.prepare(name, value, self._install_first, **options)
         self.install(*prepared, runs_in)
+        if isinstance(value, type):
+            self._injector.bring_fields(value, self._install_first)
 
     def inject_all(self, values: Mapping[str, Any]) -> None:
         """Bind several variables in the time of one.

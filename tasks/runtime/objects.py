@@ -3,18 +3,17 @@
 import fcntl
 import keyword
 import os
-import textwrap
 import weakref
 from collections.abc import Callable, Container, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from carryover.tasks.runtime.definitions import definition_text, needs_of
 from carryover.tasks.runtime.imports import imports_of, library_import, missing_names
 from carryover.tasks.runtime.inside.values import transfer
 from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
 from carryover.tasks.runtime.inside.values.portable import MissingTypeError, NotPortableError
 from carryover.tasks.runtime.inside.values.tree import Encoded, Refer, decode, encode
-from carryover.tasks.services.syntax import source_text
 
 _FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _FIXED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
@@ -186,13 +185,26 @@ def bind_function(name: str, function: Callable[..., Any], known: Container[str]
     return binding
 
 
+def bind_definition(name: str, value: Callable[..., Any] | type) -> Binding:
+    """Return the message that defines a class or function with its constants.
+
+    Raise `InjectionError` without a source of that name.
+    """
+    if "[" in value.__name__:
+        way_out = f"give the class a name: class Name({value.__name__})"
+        raise InjectionError(f"{name}: an instance of {value.__name__} does not travel; {way_out}")
+    binding = bind_source(name, value)
+    kind, _, source, imports = binding.message
+    return binding._replace(message=(kind, name, needs_of(value).constants + source, imports))
+
+
 def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
     """Return the message that defines a function or a type.
 
     Raise `InjectionError` without a source of that name.
     """
     try:
-        source = textwrap.dedent(source_text(value))
+        source = definition_text(value)
     except (OSError, TypeError) as error:
         way_out = "define it in a file" if isinstance(value, type) else 'define it in a file, or pass runs_in="host"'
         raise InjectionError(f"{name}: source unavailable ({error}); {way_out}") from error

@@ -127,7 +127,9 @@ def _split_polars(frame: Any) -> list[Any]:
 
 def _make_polars(_kind: Any, table: Any) -> Any:
     try:
-        return pl.DataFrame(pl.from_arrow(table))
+        frame = pl.DataFrame(pl.from_arrow(table))
+        frame.columns = table.column_names  # Polars numbers columns whose name is empty
+        return frame
     except pl.exceptions.PanicException as error:
         raise NotPortableError(f"Polars cannot make a frame of the Arrow data: {error}") from error
 

@@ -152,9 +152,24 @@ def _fill_record(target: Any, parts: list[Any]) -> None:
         target.fields.update(state.get("__dict__", state))
     elif _is_model(type(target)):
         for name, value in state.items():
-            object.__setattr__(target, name, value)
+            if value is not None or not _is_none_in_class(type(target), name):
+                object.__setattr__(target, name, value)
     else:
         write_state(target, state)
+
+
+def _is_none_in_class(kind: type, name: str) -> bool:
+    """Tell whether a class itself holds None, as root models do for what they have not."""
+    owner = next((base for base in kind.__mro__ if name in base.__dict__), object)
+    return owner.__dict__.get(name, name) is None
+
+
+def _split_named_tuple(value: Any) -> list[Any]:
+    """Return a named tuple's class name and fields, without its code."""
+    kind = type(value)
+    if state_of(value):
+        raise NotPortableError(f"a {kind.__name__} with attributes beside its fields does not travel; make them fields")
+    return [kind.__name__, *_flat(zip(kind._fields, tuple.__iter__(value), strict=True))]
 
 
 def _make_named_tuple(kind: type, name: str, *parts: Any) -> Any:
@@ -245,10 +260,7 @@ CODECS: dict[str, Codec] = {
         lambda kind, name, *_parts: Record(name, {}) if kind is Record else object.__new__(kind),
         _fill_record,
     ),
-    "class.named_tuple": Codec(
-        lambda value: [type(value).__name__, *_flat(zip(type(value)._fields, tuple.__iter__(value), strict=True))],
-        _make_named_tuple,
-    ),
+    "class.named_tuple": Codec(_split_named_tuple, _make_named_tuple),
     "class.member": Codec(_split_member, _make_member),
     "class.exception": Codec(_split_exception, _make_exception),
     "class.reference": Codec(lambda value: [object.__getattribute__(value, "_handle")]),
@@ -274,7 +286,7 @@ def family(kind: type) -> str | None:
         return "class.member"
     if issubclass(kind, BaseException) and is_users(kind):
         return "class.exception"
-    if kind.__bases__ == (tuple,) and "_fields" in kind.__dict__:
+    if _is_named_tuple(kind):
         return "class.named_tuple"
     if issubclass(kind, BASES):
         return None
@@ -290,6 +302,13 @@ def declares_data(kind: type) -> bool:
     """
     names = kind.__dict__.keys()
     return not names.isdisjoint(("__dataclass_fields__", "__pydantic_fields__", "__attrs_attrs__"))
+
+
+def _is_named_tuple(kind: type) -> bool:
+    """Tell whether a class was made by `namedtuple`, or is the user's subclass of such a class."""
+    if kind.__bases__ == (tuple,):
+        return "_fields" in kind.__dict__
+    return is_users(kind) and any(base.__bases__ == (tuple,) and "_fields" in base.__dict__ for base in kind.__mro__)
 
 
 def _is_record(kind: type) -> bool:

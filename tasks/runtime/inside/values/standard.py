@@ -5,6 +5,7 @@ import importlib
 from itertools import chain
 from typing import Any
 
+from .instances import is_users
 from .portable import Codec, NotPortableError, raw
 
 _CONSTANTS = (Ellipsis, NotImplemented)
@@ -92,41 +93,56 @@ CODECS: dict[str, Codec] = {
     ),
     "types.MappingProxyType": Codec(lambda proxy: [dict(proxy)]),
     "collections.ChainMap": Codec(lambda value: list(value.maps)),
-    "collections.UserDict": Codec(lambda value: [value.data]),
+    **{f"collections.{name}": Codec(lambda value: [value.data]) for name in ("UserDict", "UserList", "UserString")},
     **{f"ipaddress.{name}": _TEXT for name in _ADDRESSES},
 }
 
+_LIST = "send list(...) of it"
+_MAKE = "make one where it is used"
+_NAME = "inject it under a name"
+_AGGREGATE = "aggregate it first"
+_STAY = 'inject it by="reference"'
 HINTS = {
-    "dict_items": "send list(...) of it",
-    "dict_keys": "send list(...) of it",
-    "dict_values": "send list(...) of it",
+    **dict.fromkeys(("dict_items", "dict_keys", "dict_values", "filter", "generator", "map", "zip"), _LIST),
+    **dict.fromkeys(("enumerate", "reversed", "ndindex", "count", "chain", "islice", "product"), _LIST),
+    **dict.fromkeys(("lock", "RLock", "Condition", "Event", "Semaphore", "BoundedSemaphore", "Barrier"), _MAKE),
+    **dict.fromkeys(("ThreadPoolExecutor", "ProcessPoolExecutor", "ContextVar", "local"), _MAKE),
+    **dict.fromkeys(("builtin_function_or_method", "method", "partial"), _NAME),
+    **dict.fromkeys(("itemgetter", "attrgetter", "methodcaller", "TypeVar"), "define it where it is used"),
+    **dict.fromkeys(("DataFrameGroupBy", "SeriesGroupBy", "GroupBy", "DynamicGroupBy"), _AGGREGATE),
+    **dict.fromkeys(("Rolling", "Expanding", "ExponentialMovingWindow", "DatetimeIndexResampler"), _AGGREGATE),
+    **dict.fromkeys(("TextIOWrapper", "BufferedReader", "BufferedRandom"), f"send what it reads, or {_STAY}"),
+    **dict.fromkeys(("BufferedWriter", "FileIO"), f"send the file's path, or {_STAY}"),
+    **dict.fromkeys(("ReferenceType", "ProxyType", "weakref", "KeyedRef"), "send the object that it refers to"),
+    **dict.fromkeys(("WeakValueDictionary", "WeakKeyDictionary"), "send dict(...) of it"),
+    **dict.fromkeys(("GenericAlias", "UnionType", "_GenericAlias", "_UnionGenericAlias"), "write it where it is used"),
+    **dict.fromkeys(("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"), "send a list of what it holds"),
+    **dict.fromkeys(("Future", "Task"), "send its result"),
+    **dict.fromkeys(("Generator", "RandomState"), "send its seed"),
+    "Schema": "send an empty table with it",
+    "WeakSet": "send set(...) of it",
     "memoryview": "send bytes(...) of it",
-    "generator": "send list(...) of it",
-    "filter": "send list(...) of it",
-    "map": "send list(...) of it",
-    "zip": "send list(...) of it",
     "function": "define it where it is used, or inject it",
-    "builtin_function_or_method": "inject it under a name",
-    "method": "inject it under a name",
-    "partial": "inject it under a name",
     "module": "import it where it is used",
     "Match": "send match.groups() or match.groupdict()",
     "Random": "send random.getstate()",
-    "Generator": "send its seed",
-    "RandomState": "send its seed",
     "Polynomial": "send polynomial.coef",
     "Styler": "send styler.data, or styler.to_html()",
-    "DataFrameGroupBy": "aggregate it first",
-    "SeriesGroupBy": "aggregate it first",
-    "GroupBy": "aggregate it first",
     "Axes": "send its figure",
-    "Schema": "send an empty table with it",
     "DataType": "send str(...) of it",
-    "TextIOWrapper": "send what it reads",
-    "BufferedReader": "send what it reads",
-    "lock": "make one where it is used",
+    "Expr": "write it where it is used, or send its result",
     "Thread": "send what it computes",
     "coroutine": "await it first",
+    "async_generator": "send a list of what it yields",
+    "Logger": "call logging.getLogger where it is used",
+    "Template": "send template.template",
+    "Namespace": "send vars(...) of it",
+    "EmailMessage": "send message.as_string()",
+    "Signature": "send str(...) of it",
+    "ConfigParser": "send a dict of its sections",
+    "socket": _STAY,
+    "Connection": _STAY,
+    "Cursor": f"send cursor.fetchall(), or {_STAY}",
 }
 """What to send instead of a value, by the name of its type."""
 
@@ -141,7 +157,7 @@ def family(kind: type) -> str | None:
 
 def hint(kind: type) -> str:
     """Return the way out for a type whose values do not travel."""
-    if kind.__name__ in HINTS:
+    if kind.__name__ in HINTS and not is_users(kind):
         return HINTS[kind.__name__]
     if kind.__name__.endswith("iterator"):
         return "send list(...) of it"

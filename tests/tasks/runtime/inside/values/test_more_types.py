@@ -2,12 +2,17 @@
 
 import array
 import collections
+import concurrent.futures
 import decimal
 import functools
 import io
 import ipaddress
+import queue
+import random
 import re
+import threading
 import types
+import weakref
 from typing import Any
 
 import networkx as nx
@@ -242,6 +247,11 @@ def test_buffers_arrive_with_their_position():
     assert [one.tell() for one in arrived] == [1, 2]
 
 
+class _Score:
+    pass
+
+
+_SCORE = _Score()
 REFUSED = {
     "send list\\(...\\) of it": ({}.keys(), {}.values(), zip(), iter([]), (one for one in ())),
     "send bytes\\(...\\) of it": (memoryview(b"a"),),
@@ -252,6 +262,12 @@ REFUSED = {
     "a DateOffset with keywords does not travel; send offset.kwds": (pd.DateOffset(days=1, hours=2),),
     "the class Record does not travel; inject it under its own name": (Record,),
     'inject it by="reference"': (object(),),
+    'send what it reads, or inject it by="reference"': (io.TextIOWrapper(io.BytesIO()), io.BufferedRandom(io.BytesIO())),
+    "make one where it is used": (threading.Lock(), threading.RLock(), threading.Condition(), threading.Event()),
+    "send the object that it refers to": (weakref.ref(_SCORE), weakref.proxy(_SCORE)),
+    "write it where it is used": (list[int], int | None, pl.col("a")),
+    "send a list of what it holds": (queue.Queue(),),
+    "send its result": (concurrent.futures.Future(),),
 }
 
 
@@ -260,6 +276,27 @@ def test_refusal_says_what_to_send_instead(way_out):
     for value in REFUSED[way_out]:
         with pytest.raises(NotPortableError, match=way_out):
             encode([value])
+
+
+class Queue(random.Random):
+    """A class of the user's that has the name of one of Python's."""
+
+
+def test_hint_of_a_library_is_not_given_for_a_users_class():
+    with pytest.raises(NotPortableError, match="a value of type Queue does not travel; send plain data"):
+        encode([Queue()])
+
+
+@pytest.mark.parametrize("value", [pl.Series([1]), pl.Series("", ["a"]), pl.DataFrame({"": [1], "a": [2]})])
+def test_columns_without_a_name_keep_none(value):
+    back = travelled(value)
+    assert back.equals(value)
+    assert back.to_frame().columns == [""] if isinstance(value, pl.Series) else back.columns == ["", "a"]
+
+
+@pytest.mark.parametrize("value", [collections.UserList([1]), collections.UserString("a")])
+def test_users_containers_travel(value):
+    assert (travelled(value), type(travelled(value))) == (value, type(value))
 
 
 @pytest.mark.slow
