@@ -1,5 +1,6 @@
 """An episode's blocks: run in turn, rolled back where they were killed, reported."""
 
+import re
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from carryover.tasks.runtime.state import Done, EpisodeState
 from carryover.tasks.runtime.tools import ToolTable
 
 _DISPLAYS_KEPT = 100
+_COMMAND = re.compile(r"^\s*(%%?[A-Za-z]|![A-Za-z./])", re.MULTILINE)
+"""A magic or shell command of IPython's."""
 _CLOSED = BlockError("interpreter", "InterpreterClosed", "InterpreterClosed: the interpreter was closed meanwhile")
 
 
@@ -55,14 +58,17 @@ class BlockRunner:
                 return self._result(started, error=_CLOSED, tool_calls=self.tools.finish_block(None))
             return self._roll_back(ended, started)
         self.displays += done.displays
-        return self._report(done, started)
+        return self._report(done, code, started)
 
     def note(self, kind: str, name: str | None = None, detail: dict[str, Any] | None = None) -> None:
         """Record a change of the state."""
         self.events.append(RuntimeEvent(self.step, kind, name, detail))
 
-    def _report(self, done: Done, started: float) -> BlockResult:
+    def _report(self, done: Done, code: str, started: float) -> BlockResult:
         report = done.report
+        due = (*report.notices, *_told_of_figures(done.displays), *self._told_of_tools(report.restored))
+        if report.error_type == SyntaxError.__name__ and _COMMAND.search(code):
+            due = (*due, notices.NO_MAGICS)
         error = None
         if report.error_type is not None:
             error = BlockError(self.tools.error_kind(report.call), report.error_type, report.error_text)
@@ -75,7 +81,7 @@ class BlockRunner:
             tool_calls=self.tools.finish_block(report.call),
             state_hash=report.state_hash,
             displays=done.displays,
-            notices=(*report.notices, *_told_of_figures(done.displays), *self._told_of_tools(report.restored)),
+            notices=due,
         )
 
     def _roll_back(self, ended: BlockKilledError | StateLostError, started: float) -> BlockResult:

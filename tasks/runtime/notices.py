@@ -22,6 +22,7 @@ HIDING_DROPPED = "By the block's own account, names that hide a builtin were dro
 TOOLS_RESTORED = "These names belong to tools, and what the block bound to them was dropped after the step: {names}."
 NAMES_DROPPED = "By the block's own account, its names had more than {limit} characters; the last were dropped."
 FIGURES_SHOWN = "Figures shown to the user: {count}. Figures that were left open are closed."
+NO_MAGICS = "IPython's commands (lines that begin with % or !) are unavailable; write Python."
 OUTPUT_FULL = "The output limit of a step ({limit} bytes) is spent; print less."
 UNFIT = {
     "builtins": "it removed builtins such as print or len; assign to other names",

@@ -1,9 +1,12 @@
 """Python's own modules, adapted to what the walls deny.
 
 `asyncio` wakes its event loops by a pair of sockets: here by a pipe. SQLite locks its files: here it does not, as
-locks are kept with the file, where other processes would find them.
+locks are kept with the file, where other processes would find them. Copies of files go without the modes and times of
+their originals. IPython's `display` is the sandbox's own.
 """
 
+import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -33,9 +36,17 @@ class _Finder:
         return spec
 
 
+_shown_by: list[Callable[..., None]] = [print]
+
+
 def install() -> None:
     """Adapt the modules that are imported from now on."""
     sys.meta_path.insert(0, _Finder())
+
+
+def show_with(display: Callable[..., None]) -> None:
+    """Let IPython's `display` be this one."""
+    _shown_by[0] = display
 
 
 def _adapt_loops(module: Any) -> None:
@@ -59,8 +70,36 @@ def _adapt_sqlite(module: Any) -> None:
     module.connect = connect_without_locks
 
 
+def _adapt_copies(module: Any) -> None:
+    module.copymode = _where_allowed(module.copymode)
+    module.copystat = _where_allowed(module.copystat)
+
+
+def _where_allowed(change: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(change)
+    def change_where_allowed(*paths: Any, **settings: Any) -> None:
+        with contextlib.suppress(PermissionError):
+            change(*paths, **settings)
+
+    return change_where_allowed
+
+
+def _adapt_dumb_databases(module: Any) -> None:
+    module._Database._chmod = _where_allowed(module._Database._chmod)
+
+
+def _adapt_displays(module: Any) -> None:
+    def display(*objects: Any, **options: Any) -> None:
+        _shown_by[0](*objects, **options)
+
+    module.display = display
+
+
 _ADAPTED: dict[str, Callable[[Any], None]] = {
+    "IPython.core.display_functions": _adapt_displays,
     "asyncio.selector_events": _adapt_loops,
+    "dbm.dumb": _adapt_dumb_databases,
+    "shutil": _adapt_copies,
     "sqlite3.dbapi2": _adapt_sqlite,
 }
 

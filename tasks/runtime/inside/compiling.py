@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST; the module `ast` itself is not needed
 _TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
 _FEATURES = 0x1FE0000
 """Bits of a code object that `from __future__` statements set."""
 _STATEMENT = re.compile(r"(import|from|def|class|for|while|if|with|try|pass)\b|[A-Za-z_][\w.]*\s*=(?!=)")
@@ -20,11 +21,21 @@ class Compiled(NamedTuple):
     """The last expression, whose value is the block's."""
 
     @property
+    def awaits(self) -> bool:
+        """Whether the block has a top-level `await`."""
+        return any(is_coroutine(code) for code in (*self.statements, self.value))
+
+    @property
     def features(self) -> int:
         """Future features at the end, as flags for the next block."""
         if self.statements:
             return self.statements[-1].co_flags & _FEATURES
         return 0
+
+
+def is_coroutine(code: CodeType | None) -> bool:
+    """Tell whether running the code makes a coroutine."""
+    return code is not None and code.co_flags & _IS_COROUTINE != 0
 
 
 def compile_block(source: str, filename: str, features: int = 0) -> Compiled:

@@ -7,6 +7,7 @@ Memory is what a fork copies, so a frozen process holds the files of its moment:
 import contextlib
 import os
 import stat
+import sys
 from os import (  # references of our own: a block may rebind what a module holds
     chdir,
     close,
@@ -77,7 +78,16 @@ class Folder:
         self._limit_bytes = limit_bytes
         self._keeps = keeps
         os.environ["HOME"] = os.environ["TMPDIR"] = path
+        os.environ["USER"] = "agent"
         chdir(path)
+
+    def make_importable(self) -> None:
+        """Let blocks import modules from the working directory.
+
+        Not for a template process: it would import what blocks have written.
+        """
+        if self.path is not None:
+            sys.path.insert(0, "")
 
     def warm_up(self) -> None:
         """Do what each block's process does, so that forks share memory."""

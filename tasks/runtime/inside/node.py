@@ -161,6 +161,7 @@ class Server:
         if self.is_root:  # it becomes a process that runs blocks: injected values are built now
             self.is_root = False
             _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+            self.runner.folder.make_importable()
             self._answers.build()
         for output in outputs:
             redirect_output(output)
@@ -189,6 +190,7 @@ class Server:
         """Become an episode's, in a kernel that waited for one."""
         redirect_output(output)
         self.open_folder(folder)
+        self.runner.folder.make_importable()
         self.runner.add_tools(tools)
 
     def _make_ready(self, dropped: list[str] | None, own: frozenset[int]) -> None:

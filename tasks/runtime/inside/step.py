@@ -12,9 +12,10 @@ from traceback import StackSummary, TracebackException
 from types import CodeType
 from typing import Any
 
+from . import adapting
 from .awaiting import Awaiting
 from .capture import open_stream
-from .compiling import compile_block, with_newlines
+from .compiling import compile_block, is_coroutine, with_newlines
 from .fitness import Fitness
 from .folder import Folder
 from .framing import Channel
@@ -32,7 +33,6 @@ RESULT_LIMIT = 100_000
 _CANARY_NAME = "__canary__"
 _CANARY_BYTES = 16
 LAST_VALUE = "_"
-_IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
 _SOURCES: dict[str, Any] = linecache.cache
 _Module = type(sys)
 
@@ -48,6 +48,7 @@ class StepRunner:
         self.showing = Showing()
         builtins.__dict__["help"] = _sitebuiltins._Helper()  # after the list of names that no block may hide was made
         builtins.__dict__["display"] = self.showing.display
+        adapting.show_with(self.showing.display)
         self.own: dict[str, Any] = {"__builtins__": builtins}
         """Names that are put back after every block."""
         self.line.types = self.own
@@ -177,20 +178,27 @@ class StepRunner:
             self._features = compiled.features
         self._is_running = True
         try:
+            evaluate = self._evaluate_in_loop if compiled.awaits else self._evaluate
             for statements in compiled.statements:
-                self._evaluate(statements)
+                evaluate(statements)
             if compiled.value is None:
                 return None
-            return self._show(self._evaluate(compiled.value))
+            return self._show(evaluate(compiled.value))
         finally:
             self._fitness.restore_builtins()
             self._is_running = False
 
     def _evaluate(self, code: CodeType) -> Any:
-        value = eval(code, self.namespace)
-        if code.co_flags & _IS_COROUTINE:
-            return self.awaiting.run(value)
-        return value
+        return eval(code, self.namespace)
+
+    def _evaluate_in_loop(self, code: CodeType) -> Any:
+        """Evaluate a part of a block with `await`: each part may start tasks."""
+        if is_coroutine(code):
+            return self.awaiting.run(eval(code, self.namespace))
+        return self.awaiting.run(self._evaluate_as_coroutine(code))
+
+    async def _evaluate_as_coroutine(self, code: CodeType) -> Any:
+        return eval(code, self.namespace)
 
     def _show(self, value: Any) -> str | None:
         """Return a value's text, and bind it to `_` if free.

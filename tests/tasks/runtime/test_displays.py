@@ -53,6 +53,14 @@ def test_study_without_a_folder_collects_nothing(open_one):
     assert (result.output, result.result, result.displays) == ("plain\n", "plain", ())
 
 
+def test_display_of_ipython_shows_to_the_watcher(open_files):
+    interpreter = open_files("persistent")
+    code = "from IPython.display import HTML, display\nx = 1\ndisplay(HTML('<b>bold</b>'))"
+    result = interpreter.run_block(code)
+    assert (result.error, result.output) == (None, "<IPython.core.display.HTML object>\n")
+    assert [shown.data["text/html"] for shown in result.displays] == ["<b>bold</b>"]
+
+
 def test_user_may_call_a_function_display(open_files):
     interpreter = open_files("persistent")
     assert interpreter.run_block("def display(board): return board").notices == ()

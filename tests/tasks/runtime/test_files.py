@@ -1,5 +1,6 @@
 """The scratch folder: private, as long-lived as the contract says, and rolled back with the block that failed."""
 
+import colorsys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,38 @@ def test_folder_is_home_and_working_directory(open_files, contract):
         "import os, pathlib, tempfile\nos.getcwd() == str(pathlib.Path.home()) == tempfile.gettempdir(), os.listdir()"
     )
     assert open_files(contract).run_block(code).result == "(True, [])"
+
+
+ORDINARY = {
+    "copy": ("import shutil\nopen('a', 'w').write('x')\nshutil.copy('a', 'b')\nshutil.copy2('a', 'c')", "'c'"),
+    "tree": ("import os, shutil\nos.mkdir('a')\nopen('a/b', 'w').close()\nshutil.copytree('a', 'c')", "'c'"),
+    "shelf": (
+        "import shelve\nwith shelve.open('shelf') as shelf: shelf['a'] = [1]\n"
+        "with shelve.open('shelf') as shelf: found = dict(shelf)\nfound",
+        "{'a': [1]}",
+    ),
+    "module": ("open('own.py', 'w').write('def four(): return 4')\nimport own\nown.four()", "4"),
+    "user": ("import getpass\ngetpass.getuser()", "'agent'"),
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_uses_of_files_work(open_files, contract, name):
+    code, expected = ORDINARY[name]
+    result = open_files(contract).run_block(code)
+    assert (result.error, result.result) == (None, expected)
+
+
+def hue(red: float, green: float, blue: float) -> float:
+    """Return a colour's hue."""
+    return colorsys.rgb_to_hsv(red, green, blue)[0]
+
+
+def test_template_process_imports_nothing_that_a_block_wrote(fork_tree_with_files):
+    interpreter = fork_tree_with_files.open_interpreter(FILES_ALONE, {}, instance_id="a")
+    interpreter.run_block("open('colorsys.py', 'w').write('raise ImportError')")
+    interpreter.inject("hue", hue, runs_in="sandbox")
+    assert interpreter.run_block("hue(1.0, 0.0, 0.0)").result == "0.0"
 
 
 @pytest.mark.parametrize("name", ["persistent", "files alone"])

@@ -75,6 +75,12 @@ AWAITED = "import asyncio\nasync def double(x):\n    await asyncio.sleep(0)\n   
         (f"{AWAITED}[x async for x in (await double(i) for i in range(2))]", "[0, 2]"),
         (f"{AWAITED}await asyncio.gather(double(1), double(2))", "[2, 4]"),
         (f"{AWAITED}asyncio.run(double(4))", "8"),
+        (f"{AWAITED}task = asyncio.create_task(double(4))\nother = 1\nawait task", "8"),
+        (f"{AWAITED}task = asyncio.create_task(double(4)); await task", "8"),
+        (
+            f"{AWAITED}one, two = map(asyncio.create_task, map(double, (1, 2)))\nfound = await one + await two\nfound",
+            "6",
+        ),
         (f"{AWAITED}await asyncio.to_thread(lambda: 5)", "5"),
         (
             "import asyncio\nasync def numbers():\n    yield 1\n    yield 2\n"
@@ -92,6 +98,11 @@ def test_task_is_awaited_by_a_later_block(open_one):
     interpreter = open_one("persistent")
     interpreter.run_block(f"{AWAITED}async def start(): return asyncio.create_task(double(4))\ntask = await start()")
     assert interpreter.run_block("await task").result == "8"
+
+
+def test_error_beside_an_await_shows_the_block_alone(open_one):
+    error = open_one("persistent").run_block(f"{AWAITED}await double(1)\n1 / 0\nawait double(2)").error
+    assert [line for line in error.message.splitlines() if "File" in line] == ['  File "<step 1>", line 6, in <module>']
 
 
 def test_interrupt_cancels_the_awaited_coroutine(open_one, limited):
@@ -199,6 +210,18 @@ def test_attribute_of_an_exception_means_no_tool_call(open_one, contract, tools,
     code = f"inspect('item_a')\nclass Odd(Exception):\n    call = {call}\nraise Odd"
     error = interpreter.run_block(code).error
     assert (error.kind, error.type) == ("interpreter", "Odd")
+
+
+@pytest.mark.parametrize("code", ["%matplotlib inline\nx = 1", "x = 1\n!ls", "%%time\nx = 1"])
+def test_command_of_ipython_is_told_to_be_none(open_one, contract, code):
+    result = open_one(contract).run_block(code)
+    assert (result.error.type, result.notices) == ("SyntaxError", (notices.NO_MAGICS,))
+
+
+def test_percent_sign_in_python_is_no_command(open_one):
+    interpreter = open_one("persistent")
+    assert interpreter.run_block("total = (7\n%4)\ntotal").result == "3"
+    assert interpreter.run_block("x = 7 % 4 +").notices == ()
 
 
 HUGE = "class Huge(Exception):\n    def __str__(self): return 'x' * 3_000_000\n    __repr__ = __str__\n"

@@ -172,7 +172,7 @@ def make_socket():
     except PermissionError: told.append("denied")
     if len(told) == len(loops) + 1: wait.set()
 loops = [o for o in gc.get_objects() if isinstance(o, asyncio.AbstractEventLoop)]
-loops = [loop for loop in loops if loop.is_running() and loop is not asyncio.get_running_loop()]
+loops = [loop for loop in loops if loop.is_running() and loop._thread_id != threading.get_ident()]
 for loop in loops: loop.call_soon_threadsafe(make_socket)
 threading.Thread(target=make_socket).start()
 wait.wait(18), set(told)
