@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 from importlib.machinery import PathFinder
 from typing import Any
-from urllib.parse import quote
 
 
 class _Finder:
@@ -54,6 +53,8 @@ def _adapt_loops(module: Any) -> None:
 
 
 def _adapt_sqlite(module: Any) -> None:
+    from urllib.parse import quote  # each module that is loaded makes all forks slower
+
     connect = module.connect
 
     def connect_without_locks(database: Any, *settings: Any, uri: bool = False, **named: Any) -> Any:

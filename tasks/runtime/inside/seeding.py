@@ -2,30 +2,25 @@
 
 import os
 import sys
-from _random import Random
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import module_from_spec
 from typing import Any
 
 
 class Seeder:
     """Seeds `random` and NumPy before a block, or at their import.
 
-    `random` is loaded from the start, so that a block's import costs nothing, but out of sight until it is imported:
-    a block that draws no number does not pay for the seeding.
+    They are loaded when a block imports them: each library that a process maps makes all its forks slower.
     """
 
     def __init__(self) -> None:
         self._seed = "0"
-        register = os.register_at_fork
-        os.register_at_fork = lambda **_hooks: None
-        try:  # a fork then neither seeds it again nor pays for that
-            import random
-        finally:
-            os.register_at_fork = register
-        self._random = sys.modules.pop(random.__name__)
-        self._random_spec = self._random.__spec__
-        self._generator: Any = self._random._inst
+        self._random_spec = PathFinder.find_spec("random")
+        self._random: Any = None
+        self._generator: Any = None
         """The one behind the module's functions; a block may rebind those."""
+        self._set_seed: Any = None
+        """What `random.seed` does, by no name that a block can bend."""
         self._numpy_generator: Any = None
         sys.meta_path.insert(0, self)
 
@@ -35,7 +30,7 @@ class Seeder:
         The seed is hexadecimal.
         """
         self._seed = seed
-        if "random" in sys.modules:
+        if self._random is not None:
             self._seed_random()
         if self._numpy_generator is not None:
             self._seed_numpy()
@@ -59,7 +54,11 @@ class Seeder:
         return spec
 
     def create_module(self, _spec: Any) -> Any:
-        """Return `random` as it is kept."""
+        """Return `random`, the same one at each import."""
+        if self._random is None:
+            self._random = _loaded(self._random_spec)
+            self._generator = self._random._inst
+            self._set_seed = sys.modules["_random"].Random.seed
         return self._random
 
     def exec_module(self, module: Any) -> None:
@@ -68,9 +67,21 @@ class Seeder:
         self._seed_random()
 
     def _seed_random(self) -> None:
-        Random.seed(self._generator, int(self._seed, 16))  # what `random.seed` does, by no name that a block can bend
+        self._set_seed(self._generator, int(self._seed, 16))
         self._generator.gauss_next = None
 
     def _seed_numpy(self) -> None:
         seed = int(self._seed, 16)
         self._numpy_generator.seed([seed >> shift & 0xFFFFFFFF for shift in range(0, 256, 32)])
+
+
+def _loaded(spec: Any) -> Any:
+    """Return the module without a hook that seeds it anew in each fork."""
+    module = module_from_spec(spec)
+    register = os.register_at_fork
+    os.register_at_fork = lambda **_hooks: None
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        os.register_at_fork = register
+    return module

@@ -4,7 +4,6 @@ A frozen process that goes on puts the offsets back, and has shared memory of it
 pipe or another object of the kernel holds cannot be put back: it is named to the host where it has changed.
 """
 
-import array
 import ctypes
 import mmap
 import select
@@ -12,6 +11,7 @@ import stat
 from _weakref import ref
 from fcntl import ioctl
 from os import SEEK_CUR, SEEK_SET, fstat, lseek  # references of our own: a block may rebind what a module holds
+from sys import byteorder
 from typing import Any
 
 _LOWEST = 3
@@ -20,6 +20,7 @@ _MOST = 4096
 _NEAR = range(12, _USUAL)
 """Where one of these is open, others may be open above."""
 _BYTES_WAITING = 0x541B  # FIONREAD
+_INT_BYTES = 4
 _PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
 _SHARED_ANEW = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x10  # MAP_FIXED: in the place of the other
 _SIZE_LIMIT = 256 << 20
@@ -169,12 +170,10 @@ def _replace(address: int, content: bytes) -> None:
 def _fill(descriptor: int) -> int:
     """Return a pipe's waiting bytes, or another object's readiness."""
     if stat.S_ISFIFO(fstat(descriptor).st_mode) or stat.S_ISSOCK(fstat(descriptor).st_mode):
-        waiting = array.array("i", [0])
         try:
-            ioctl(descriptor, _BYTES_WAITING, waiting)
+            return int.from_bytes(ioctl(descriptor, _BYTES_WAITING, bytes(_INT_BYTES)), byteorder)
         except OSError:
             return 0
-        return waiting[0]
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return len(poll.poll(0))

@@ -1,7 +1,6 @@
 """Rich results of a block: displays, its value, open figures."""
 
 import sys
-from base64 import b64decode
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -93,11 +92,17 @@ def _forms(shown: Any) -> Iterator[tuple[str, str | bytes]]:
         try:
             content = method(shown)
             if kind in ("image/png", "image/jpeg") and type(content) is str:
-                content = b64decode(content)
+                content = _decoded(content)
         except Exception:  # noqa: BLE001 - an object's own code may raise anything
             continue
         if type(content) in (str, bytes):
             yield kind, content
+
+
+def _decoded(text: str) -> bytes:
+    from base64 import b64decode  # each library that is loaded makes all forks slower
+
+    return b64decode(text)
 
 
 def _saved(figure: Any, kind: str) -> bytes:

@@ -6,7 +6,7 @@ import builtins
 import json
 import linecache
 import sys
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from os import _exit, getpid, urandom  # references of our own: a block may rebind what a module holds
 from traceback import StackSummary, TracebackException
 from types import CodeType
@@ -170,8 +170,7 @@ class StepRunner:
 
     def _execute(self, source: str, step: int) -> str | None:
         filename = f"{STEP_FILE_PREFIX}{step}>"
-        *lines, last_line = with_newlines(source).split("\n")  # for the tracebacks of this and later steps
-        lines = [*(f"{line}\n" for line in lines), last_line]  # carets are placed by the ends of lines
+        lines = StringIO(with_newlines(source)).readlines()  # for the tracebacks of this and later steps
         _SOURCES[filename] = (len(source), None, lines, filename)
         compiled = compile_block(source, filename, self._features)
         if compiled.features:  # what is not written to is not copied by a fork
