@@ -48,7 +48,7 @@ class Check(FrozenModel):
 
         None do for `row_count`.
         """
-        if self.kind == "row_count" or self.column is None:
+        if self.column is None:
             return pl.lit(value=False)
         column = pl.col(self.column)
         if self.kind == "in_set":

@@ -3,16 +3,14 @@
 import shutil
 from collections import Counter
 
-import httpx
 import pytest
 
 from carryover.flows.cli.command import run_as_command
-from carryover.flows.reevaluate_model import REGRESSED, reevaluate_model
+from carryover.flows.reevaluate_model import reevaluate_model
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.night_spec import NightObject
 from carryover.tasks.plans.models import ChosenCells
-from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
@@ -128,43 +126,6 @@ def test_endpoint_is_judged_against_its_first_night_without_study(tmp_path, pref
     assert [row["verdict"] for row in second] == ["identical", "identical"]
     assert {row["baseline_run_id"] for row in second} == {row["run_id"] for row in first}
     assert [(row["differing"], row["note"]) for row in second] == [([], None), ([], None)]
-
-
-class WorseningEndpoint(TeacherEndpoint):
-    """A teacher that takes nothing once it is worse."""
-
-    is_worse = False
-
-    def answer(self, episode_id, body, authorization=None):
-        status, content = super().answer(episode_id, body, authorization)
-        if self.is_worse:
-            content["choices"][0]["message"]["content"] = "I am done.\n```python\nfinish()\n```"
-        return status, content
-
-
-@pytest.mark.prefect
-@pytest.mark.slow
-@pytest.mark.timeout(1500)
-def test_endpoint_that_got_worse_is_a_regression(tmp_path, prefect_api, monkeypatch):
-    home = tmp_path / "data"
-    monkeypatch.setenv("CARRYOVER_HOME", str(home))
-    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
-    with start_run("reproduce_study", resolve_plan("smoke", Overrides(evaluation_count=20)), Limits()):
-        pass  # a study of enough instances for a p-value
-
-    endpoint = WorseningEndpoint()
-    with serve_teacher(endpoint):
-        options = (*SMOKE, "--endpoint-url", endpoint.base_url, "--endpoint-model", MODEL)
-        run_flow(home, "reevaluate", *options, server=prefect_api)
-        endpoint.is_worse = True
-        run_flow(home, "reevaluate", *options, server=prefect_api)
-    first, second = verdicts(home)
-    assert [row["verdict"] for row in first] == ["first", "first"]
-    assert [(row["verdict"], row["pair_count"]) for row in second] == [("regression", 20)] * 2
-    newest_first = {"sort": "START_TIME_DESC", "flow_runs": {"tags": {"all_": ["stage:reevaluation"]}}}
-    newest, *_ = httpx.post(f"{prefect_api}/flow_runs/filter", json=newest_first, timeout=60).json()
-    assert newest["state"]["name"] == REGRESSED
-    assert newest["state"]["message"].startswith("2 regression")
 
 
 @pytest.fixture

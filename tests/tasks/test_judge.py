@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 import yaml
 from jinja2 import Environment, StrictUndefined
 from prefect.events.schemas.automations import EventTrigger
@@ -41,7 +40,6 @@ def land_cell(run, variant, contract, tokens):
     LandingZone(run.landing).write({"episodes": episodes, "turns": turns}, run.run_id)
 
 
-@pytest.mark.slow
 def test_regression_emits_the_event_of_the_automation(tmp_path, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)

@@ -91,6 +91,14 @@ def test_opening_messages_are_those_of_reset(runtime):
     assert environment.opening(seed=4) == environment.reset(seed=4)
 
 
+@pytest.mark.parametrize(("family", "usual", "other"), [("knapsack", "small", "easy"), ("log_triage", "calm", "busy")])
+def test_bucket_decides_the_instances(runtime, family, usual, other):
+    environments = [BlockEnvironment(family, runtime=runtime, bucket=bucket) for bucket in (None, usual, other)]
+    assert [environment.bucket for environment in environments] == [usual, usual, other]
+    first, same, harder = (environment.opening(seed=4) for environment in environments)
+    assert first == same != harder
+
+
 def test_an_ended_episode_takes_no_reply(runtime):
     environment = BlockEnvironment("knapsack", runtime=runtime)
     with pytest.raises(RuntimeError, match=r"call reset\(\)"):

@@ -1,11 +1,14 @@
 """The shipped families: sound, taught under both contracts, with habits that vary and are paired."""
 
+import hashlib
 import random
 
 import pytest
 
 from carryover.tasks.families.choose import SHIPPED, open_own_family
 from carryover.tasks.families.family import Habits, Lesson
+from carryover.tasks.families.log_triage.events import draw_log, make_events
+from carryover.tasks.services.source_digest import canonical_json
 from tests.tasks.families.playing import play
 
 INSTANCE_COUNT = {"cave_printed": 13}
@@ -21,6 +24,28 @@ def test_every_seed_is_sound(name):
         for problem in problems:
             own.validate(problem)
         assert len({problem.instance_id for problem in problems}) == INSTANCE_COUNT.get(name, 25)
+
+
+DRAWN = {
+    "log_triage": {"calm": "0ca073c25bffb3fd", "busy": "172cc39fab046476"},
+    "map_exploration": {"near": "c45cedf208eda002", "far": "299e619fb30818dd"},
+}
+
+
+def digest_of(values):
+    return hashlib.sha256("\n".join(map(canonical_json, values)).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("name", sorted(DRAWN))
+def test_a_seed_names_the_same_instance_everywhere(name):
+    """A recorded episode is compared by its seed, so another drawing needs another name of the family."""
+    own = open_own_family(name)
+    drawn = {bucket: [own.sample(bucket, seed) for seed in range(8)] for bucket in own.family.buckets}
+    assert {bucket: digest_of(instances) for bucket, instances in drawn.items()} == DRAWN[name]
+
+
+def test_a_log_has_the_same_events_everywhere():
+    assert digest_of([make_events(draw_log("calm", 3))]) == "853e842d3dcdca02"
 
 
 def first_block(name, contract, seed):

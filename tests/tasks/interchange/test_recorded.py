@@ -13,6 +13,14 @@ def test_an_episode_has_its_rows_in_order(played):
         assert [message.role for message in trace.opening] == ["system"] * 4 + ["user"]
 
 
+def test_an_episode_without_opening_messages_has_none(played):
+    trace = played.traces()[0]
+    opening = trace.turns[0].model_copy(update={"observation": None})
+    assert trace._replace(turns=(opening, *trace.turns[1:])).opening == []
+    assert trace._replace(turns=trace.turns[1:]).opening == []
+    assert trace._replace(turns=()).opening == []
+
+
 def test_files_are_named_by_task_and_folders_by_condition(played):
     trace = played.traces()[0]
     assert trace.instance is not None

@@ -1,3 +1,4 @@
+import hashlib
 import math
 import re
 import statistics
@@ -8,6 +9,7 @@ from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import find_rejection, inspection_budget, sample_instance
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.source_digest import canonical_json
 
 
 def make_draw(weights=(10, 10, 10, 10, 10), values=(30, 30, 40, 20, 20), capacity=30, optimal=(0, 1, 2), other_count=0):
@@ -35,6 +37,22 @@ def make_draw(weights=(10, 10, 10, 10, 10), values=(30, 30, 40, 20, 20), capacit
 def test_an_instance_is_a_function_of_its_seed_alone():
     assert sample_instance(KNAPSACK["easy"], 7) == sample_instance(KNAPSACK["easy"], 7)
     assert sample_instance(KNAPSACK["easy"], 7) != sample_instance(KNAPSACK["easy"], 8)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "digest"),
+    [
+        ("easy", "20a2b8518bf89501"),
+        ("hard", "894abb71477616b0"),
+        ("small", "1877712c8de9d69f"),
+        ("small_large", "9c00eb7a96525a73"),
+        ("small_costly", "ed9f7b075ee7a542"),
+    ],
+)
+def test_a_seed_names_the_same_instance_everywhere(bucket, digest):
+    """Recorded episodes are compared by seed."""
+    drawn = [sample_instance(KNAPSACK[bucket], seed) for seed in range(4)]
+    assert hashlib.sha256("\n".join(map(canonical_json, drawn)).encode()).hexdigest()[:16] == digest
 
 
 def test_items_are_sorted_by_an_opaque_id():

@@ -1,13 +1,27 @@
 """What `carryover doctor` says about a Prefect server, from the answers of one."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import DeploymentSchedule, FlowRun, WorkerStatus
 from prefect.client.schemas.responses import DeploymentResponse
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect.states import AwaitingConcurrencySlot, Cancelling, Crashed, Failed, Late, Pending, Running, Scheduled
+from prefect.states import (
+    AwaitingConcurrencySlot,
+    Cancelling,
+    Completed,
+    Crashed,
+    Failed,
+    Late,
+    Pending,
+    Running,
+    Scheduled,
+)
 
 from carryover.flows.cli.machine.server_health import (
     SHOWN,
@@ -17,6 +31,7 @@ from carryover.flows.cli.machine.server_health import (
     clipped,
     describe_run,
     describe_server,
+    read_state,
     server_lines,
 )
 
@@ -47,6 +62,102 @@ def make_state(*runs, pools=(BUSY,), next_runs=None, **deployments):
 def scheduled(state, minutes_ago):
     due = NOW - timedelta(minutes=minutes_ago)
     return make_run(state, expected_start_time=due, work_pool_name="cpu")
+
+
+class Server:
+    """Answers as a Prefect server does about the runs that it is given."""
+
+    def __init__(self, *runs, deployments=(), pools=None):
+        self.runs = runs
+        self.deployments = deployments
+        self.pools = pools or {}
+
+    def read_flow_runs(self, flow_run_filter, sort=None, limit=None):
+        found = [run for run in self.runs if self._is_wanted(run, flow_run_filter)]
+        if sort == FlowRunSort.EXPECTED_START_TIME_ASC:
+            found.sort(key=lambda run: run.expected_start_time)
+        if sort == FlowRunSort.END_TIME_DESC:
+            found.sort(key=lambda run: run.end_time, reverse=True)
+        return found[:limit]
+
+    def read_deployments(self):
+        return self.deployments
+
+    def read_work_pools(self):
+        return [SimpleNamespace(name=name, is_paused=is_paused) for name, (is_paused, _) in self.pools.items()]
+
+    def read_workers_for_work_pool(self, name):
+        _, workers = self.pools[name]
+        return workers
+
+    @staticmethod
+    def _is_wanted(run, wanted):
+        due = wanted.expected_start_time
+        at = run.expected_start_time or NOW
+        rules = [run.state.type in wanted.state.type.any_]
+        if wanted.deployment_id:
+            rules.append(run.deployment_id in wanted.deployment_id.any_)
+        if due and due.before_:
+            rules.append(at <= due.before_)
+        if due and due.after_:
+            rules.append(at >= due.after_)
+        if wanted.end_time:
+            rules.append((run.end_time or NOW) >= wanted.end_time.after_)
+        return all(rules)
+
+
+def on_a_schedule(id, name, is_active=True):
+    schedule = DeploymentSchedule(schedule=CronSchedule(cron="0 3 * * *"), active=is_active)
+    return deployed(name, id=id, schedules=[schedule])
+
+
+def hours_from_now(hours):
+    return NOW + timedelta(hours=hours)
+
+
+def test_runs_of_a_server_are_active_due_or_failed_within_a_day():
+    shown = [
+        make_run(Running()),
+        make_run(Pending()),
+        make_run(Scheduled(), expected_start_time=hours_from_now(-2)),
+        make_run(Scheduled(), expected_start_time=hours_from_now(-1)),
+        make_run(Failed(), end_time=hours_from_now(-1)),
+        make_run(Crashed(), end_time=hours_from_now(-23)),
+    ]
+    left_out = [
+        make_run(Scheduled(), expected_start_time=hours_from_now(1)),
+        make_run(Failed(), end_time=hours_from_now(-25)),
+        make_run(Completed(), end_time=NOW),
+    ]
+    server: Any = Server(*left_out, *reversed(shown[2:]), *shown[:2])  # of the client, the methods above
+    assert [run.id for run in read_state(server, NOW).runs] == [run.id for run in shown]
+
+
+def test_next_run_is_the_first_future_one_of_an_active_schedule():
+    manual, off = UUID(int=3), UUID(int=4)
+    deployments = [
+        on_a_schedule(NIGHTLY, "nightly-reevaluation"),
+        on_a_schedule(STUDY, "study"),
+        on_a_schedule(off, "off", is_active=False),
+        deployed("manual", id=manual),
+    ]
+    runs = [make_run(Scheduled(), NIGHTLY, expected_start_time=hours_from_now(hours)) for hours in (-1, 39, 15)]
+    server: Any = Server(*runs, make_run(Running(), NIGHTLY), deployments=deployments)
+    state = read_state(server, NOW)
+    assert state.next_runs == {NIGHTLY: hours_from_now(15), STUDY: None}
+    assert {id: one.name for id, one in state.deployments.items()} == {one.id: one.name for one in deployments}
+
+
+def test_a_pool_has_its_online_workers():
+    workers = [
+        SimpleNamespace(name="here", status=WorkerStatus.ONLINE),
+        SimpleNamespace(name="gone", status=WorkerStatus.OFFLINE),
+    ]
+    server: Any = Server(pools={"cpu": (False, workers), "gpu": (True, [])})
+    assert read_state(server, NOW).pools == {
+        "cpu": Pool("cpu", is_paused=False, workers=("here",)),
+        "gpu": Pool("gpu", is_paused=True, workers=()),
+    }
 
 
 @pytest.mark.parametrize(
