@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from carryover.flows.cli.command import run_as_command
-from carryover.flows.reevaluate_model import reevaluate_model
+from carryover.flows.reevaluate_model import JUDGED, REGRESSED, reevaluate_model
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.night_spec import NightObject
@@ -149,6 +149,24 @@ def night(tmp_path, monkeypatch):
 def test_a_night_that_plays_no_cell_is_refused(night):
     with pytest.raises(UserError, match="plan smoke has no cell of that --model and --runtime-contract"):
         night()
+
+
+@pytest.mark.parametrize(
+    ("words", "end"),
+    [(("identical", "regression"), REGRESSED), (("identical", "improvement"), JUDGED), (("first",), JUDGED)],
+)
+def test_a_night_ends_as_the_state_of_its_worst_verdict(night, words, end):
+    state = night(*words)
+    assert state.name == end
+    assert all(word in state.message for word in words)
+
+
+def test_a_night_without_a_study_is_skipped(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    state = reevaluate_model.fn("smoke")
+    assert state.name == "Skipped"
+    assert "skipped: no finished study of scale 'smoke' to evaluate again" in " ".join(capsys.readouterr().err.split())
 
 
 def test_verdicts_are_shown_and_said_though_the_analysis_fails(night, capsys):

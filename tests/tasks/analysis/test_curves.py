@@ -1,6 +1,7 @@
 """Figures of the dose studies."""
 
 import itertools
+import re
 
 import polars as pl
 
@@ -45,6 +46,15 @@ def test_mixture_is_drawn_with_and_without_a_declared_contract():
     assert drawing.name == "mixture"
     for words in (">50%<", "P-&gt;P, declared", "P-&gt;P, undeclared", "tokens at home (ratio)"):
         assert words in drawing.svg
+
+
+def test_shares_stand_in_the_rows_order():
+    shares = [number / 16 for number in range(13)]
+    cells = [(share, declared, cell) for share in shares for declared in (True, False) for cell in ("P->S", "P->P")]
+    rows = [SHARE | {"other_share": share, "is_declared": shown, "condition": cell} for share, shown, cell in cells]
+    (drawing,) = draw_mixture(pl.DataFrame(rows))
+    labels = re.findall(r">(\d+)%<", drawing.svg)
+    assert labels == sorted(labels[: len(shares)], key=int) * 2
 
 
 def test_lifetimes_are_drawn_per_visibility_with_a_line_per_model():

@@ -90,9 +90,15 @@ def test_an_unlisted_model_that_can_be_asked_for_is_known(endpoint):
     assert lacks(endpoint, "alias") == []
 
 
-@pytest.mark.parametrize("answer", [(404, ""), (501, ""), (200, "hello"), (200, "[]"), (200, '{"data": []}')])
-def test_an_endpoint_that_lists_no_models_passes(endpoint, answer):
-    endpoint.answers["/v1/models"] = answer
+@pytest.mark.parametrize("status", [404, 501])
+def test_an_endpoint_that_refuses_to_list_its_models_passes(endpoint, status):
+    endpoint.answers["/v1/models"] = (status, "")
+    assert lacks(endpoint, "huge") == []
+
+
+@pytest.mark.parametrize("body", ["hello", "[]", "{}", '{"data": []}', '{"data": null}', '{"data": [{"name": "a"}]}'])
+def test_an_endpoint_that_lists_no_models_passes(endpoint, body):
+    endpoint.answers["/v1/models"] = (200, body)
     assert lacks(endpoint, "huge") == []
 
 

@@ -195,6 +195,16 @@ def test_bookkeeping_between_event_files_is_no_trace(tmp_path):
     assert (len(trace.blocks), dict(tally.unread)) == (3, {})
 
 
+def test_an_error_of_an_openhands_agent_is_its_call_s_output(tmp_path):
+    events = [json.loads(line) for line in SHELL_LAYOUTS["OpenHands typed events"][1].splitlines()]
+    failed = {"kind": "AgentErrorEvent", "source": "agent", "tool_name": "terminal", "tool_call_id": "c0"}
+    events[2] = failed | {"error": "the tool terminal is missing"}
+    file = tmp_path / "events.jsonl"
+    file.write_text("\n".join(map(json.dumps, events)))
+    (trace,) = read_traces(file, Tally())
+    assert trace.blocks[0].error == "the tool terminal is missing"
+
+
 def test_a_log_may_begin_with_a_plain_message(tmp_path):
     call = {"type": "function_call", "name": "python", "call_id": "1", "arguments": '{"code": "n = 3"}'}
     items = [{"type": "message", "role": "user", "content": "Go."}, call]

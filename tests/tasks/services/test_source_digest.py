@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.services import source_digest as module
-from carryover.tasks.services.source_digest import canonical_json, source_digest
+from carryover.tasks.services.source_digest import canonical_json, folder_digest, source_digest
 
 
 @pytest.fixture
@@ -26,6 +26,14 @@ def test_comments_docstrings_and_layout_do_not_count(project):
     before = source_digest(["carryover.tasks.upper"])
     (project / "tasks" / "lower" / "rule.py").write_text('"""What is allowed."""\n\nLIMIT = 1\nHERE = __file__\n')
     assert source_digest(["carryover.tasks.upper"]) == before
+
+
+def test_the_order_of_a_folder_s_listing_does_not_count(project, monkeypatch):
+    (project / "tasks" / "upper" / "other.py").write_text("LIMIT = 2\n")
+    before = folder_digest("tasks/upper"), source_digest(["carryover.tasks.upper"])
+    listed = Path.rglob
+    monkeypatch.setattr(Path, "rglob", lambda *asked: reversed([*listed(*asked)]))
+    assert (folder_digest("tasks/upper"), source_digest(["carryover.tasks.upper"])) == before
 
 
 def test_an_edit_in_an_imported_package_counts(project):

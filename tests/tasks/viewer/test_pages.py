@@ -92,6 +92,13 @@ def test_episode_tells_turns_steps_calls_and_the_missing_name(ask):
     assert page["episode"]["capacity"] == 10
 
 
+def test_a_run_has_its_plan_and_environment_as_objects(ask):
+    page = answer(ask, "plan", "run")
+    assert {name: type(value) for name, value in page.items()} == {"run": dict, "plan": dict, "environment": dict}
+    assert page["run"]["plan_digest"] == "plan"
+    assert not {"plan_json", "environment_json"} & set(page["run"])
+
+
 def test_a_condition_chooses_episodes(ask):
     assert matching_episodes(ask, "plan", "condition = 'P->S' -- the mismatched") == ["ps1", "ps2"]
 
