@@ -74,6 +74,17 @@ def test_lost_training_data_are_made_anew(run, tmp_path, monkeypatch):
     assert lose_objects(run) == objects
 
 
+def test_changed_training_data_are_made_anew(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(prepare, "tokenizer_identity", lambda *_: "tokenizer")
+    monkeypatch.setattr(prepare, "trace_ids", lambda *_: ["trace"])
+    monkeypatch.setattr(prepare, "prepare_training_data", SimpleNamespace(fn=lambda run, *_: write_data(run)))
+    data = prepare.provide_training_data(run, run.plan.parts[0], tmp_path)
+    path = run.home / data.paths["persistent"]
+    path.write_bytes(DATA + DATA)
+    assert prepare.provide_training_data(run, run.plan.parts[0], tmp_path) == data
+    assert path.read_bytes() == DATA
+
+
 def test_a_lost_model_is_kept_again_before_it_is_noted(run, monkeypatch):
     data = write_data(run).opened(run.folders)
     monkeypatch.setattr(train, "read_training_data", lambda *_: data)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import sys
 import tarfile
 import zipfile
 
@@ -110,6 +111,15 @@ def test_a_chat_in_every_kind_of_file(tmp_path, kind):
     assert (trace.trace_id, trace.declared_contract) == ("a", "stateless")
     assert [(block.code, block.output) for block in trace.blocks] == [("x = 1", "ok")]
     assert [reply.text for reply in trace.replies] == ["First.\n```python\nx = 1\n```", "Nothing to run."]
+
+
+@pytest.mark.parametrize("write", ["Zstandard", "zip with Zstandard"])
+def test_zstandard_without_pyarrow_says_what_it_needs(tmp_path, monkeypatch, write):
+    WRITERS[write](tmp_path / "traces")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    tally = Tally()
+    assert list(read_traces(tmp_path / "traces", tally)) == []
+    assert dict(tally.unread) == {"Zstandard needs pyarrow; install carryover with pyarrow": 1}
 
 
 def test_a_folder_of_four_traces_reads_four(tmp_path):

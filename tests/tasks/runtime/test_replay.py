@@ -227,11 +227,13 @@ def test_reload_names_missing_injections_and_changes_nothing(open_one, contract,
     assert second.run_block("basket").result == "[1]"
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"contract": 1}', "\x00"])
-def test_file_that_is_no_journal_is_refused(open_one, tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "place"), [("", "the file"), ("\x00", "the file"), ("{}", "contract"), ('{"contract": 1}', "contract")]
+)
+def test_file_that_is_no_journal_is_refused(open_one, tmp_path, text, place):
     path = tmp_path / "episode.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match=r"episode.json: not a journal that `save` wrote \(.+\)$") as refusal:
+    with pytest.raises(ValueError, match=rf"episode.json: not a journal that `save` wrote \({place}: .+\)$") as refusal:
         open_one("persistent").reload(path)
     assert "\n" not in str(refusal.value)
 
