@@ -27,12 +27,16 @@ _FETCH = (
 _COLUMNS = "one row per trading day and ticker: date (text, ISO), ticker, open, high, low, close, volume"
 
 
-def data_intensive_cases(seed: int, years: int = YEARS) -> list[Case]:
-    """Return ten queries, ten analyses and ten charts; each is one turn."""
+def data_intensive_cases(seed: int, years: int = YEARS, most: int | None = None) -> list[Case]:
+    """Return ten queries, ten analyses and ten charts; each is one turn.
+
+    Of each kind `most` at most: the first ones.
+    """
     history = _price_history(seed, years)
     cases = []
     for tier in ("query", "analysis", "visualization"):
-        for number, draw in enumerate(read_draws("data_intensive", tier, partial(_values, years))):
+        draws = read_draws("data_intensive", tier, partial(_values, years))[:most]
+        for number, draw in enumerate(draws):
             random_source = random.Random(f"data_intensive {tier} {number} {seed}")
             world = _world(history, "chart" if tier == "visualization" else "answer")
             turns = grow_turns(random_source, world, [[draw]])
@@ -45,8 +49,7 @@ def data_size_cases(seed: int) -> list[Case]:
     """Return nine tasks over histories of several lengths, as tiers."""
     cases = []
     for years in SIZES:
-        chosen = [case for case in data_intensive_cases(seed, years) if case.number < TASKS_PER_SIZE]
-        for number, case in enumerate(chosen):
+        for number, case in enumerate(data_intensive_cases(seed, years, TASKS_PER_SIZE)):
             cases.append(replace(case, suite="data_sizes", tier=f"{years:02d}", number=number))
     return cases
 

@@ -4,14 +4,20 @@ from copy import deepcopy
 
 import pytest
 
+from carryover.tasks.cave.arms.arm import Arm
+from carryover.tasks.cave.arms.oracle import programs
 from carryover.tasks.cave.suites.case import STAGE
 from carryover.tasks.cave.suites.catalogue import suite_cases
 from carryover.tasks.environment.block_environment import BlockEnvironment
 from carryover.tasks.families.cave_suites.family import CaveBfcl, CaveBfclMultiTurn
-from carryover.tasks.families.choose import open_own_family
+from carryover.tasks.families.choose import SHIPPED, open_own_family
 from carryover.tasks.families.own_family import OwnFamily
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.vocabulary import ContractName
 from tests.tasks.cave.importers.made_downloads import made_multi_turn
+
+CODE_ACT = Arm(ContractName.PERSISTENT, writes_code=True, is_injected=False)
+"""Variables lie in the host: programs read and write them by functions."""
 
 
 @pytest.fixture
@@ -98,6 +104,19 @@ def test_an_imported_suite_reads_its_subclass_download(tmp_path):
 def test_an_imported_suite_needs_a_download():
     with pytest.raises(UserError, match="bfcl needs your own download"):
         OwnFamily("bfcl", CaveBfcl()).sample("multiple", 0)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(SHIPPED) if name.startswith("cave_")])
+def test_golden_programs_earn_all_in_the_sandbox(runtime, name):
+    own = open_own_family(name)
+    environment = BlockEnvironment(name, "persistent", runtime=runtime)
+    environment.reset(seed=0)
+    suite = name.removeprefix("cave_")
+    bucket = own.family.buckets[0]
+    case = next(case for case in suite_cases(suite, 0) if bucket in (case.tier, "printed"))
+    for program in programs(case, CODE_ACT):
+        environment.step(f"I act.\n```python\n{program}\nprint(next_question())\n```")
+    assert environment.get_reward() == 1.0
 
 
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
