@@ -24,10 +24,9 @@ from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_abo
 from carryover.tasks.cave.skills import Skill, find_skills, use_skill_of
 from carryover.tasks.cave.speaker import CaveSpeaker, LoopState, question_limits
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.runtime.contract import CONTRACTS, Contract
+from carryover.tasks.runtime.contract import Contract, as_contract
 from carryover.tasks.runtime.engine import BusyError
 from carryover.tasks.runtime.gate import By, RunsIn
-from carryover.tasks.runtime.objects import InjectionError
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import Display
 from carryover.tasks.runtime.state import Progress
@@ -120,7 +119,7 @@ class Agent:
         self.worker = runtime or open_runtime(spec.runtime.with_folder())
         salt = secrets.token_hex(8) if name is None else ""
         opened = self.worker.open_interpreter(
-            CONTRACTS[contract] if isinstance(contract, str) else contract,
+            as_contract(contract),
             {},
             instance_id=self.loop_state.name,
             salt=salt,
@@ -242,6 +241,23 @@ class Agent:
         work = self.answer(question, watch, expected, on_text)
         return await asyncio.wrap_future(background.submit(work))
 
+    async def answer(
+        self,
+        question: str | None,
+        watch: Watch | None = None,
+        expected: Expected | None = None,
+        on_text: OnText | None = None,
+    ) -> Answer:
+        """Return the answer to a question, on the agents' own event loop."""
+        event: Event | None = None
+        async for event in self.play(question, expected=expected, on_text=on_text):
+            if watch is not None:
+                watch(event)
+        assert isinstance(event, Answer)
+        if expected is None or event.stop is not FinishReason.ANSWER:
+            return event
+        return replace(event, value=expected.value)
+
     def go_on(self, watch: Watch | None = None) -> Answer:
         """Return the answer to a question that an interruption left open."""
         return background.wait_for(self.answer(None, watch))
@@ -294,16 +310,7 @@ class Agent:
         Each has decoding seeds and random draws of its own. A variable that one of them changes is unchanged in the
         others. They end with the agent that they come from.
         """
-        branches = []
-        for _ in range(count):
-            interpreter = self.runtime.idle.branch()
-            other = self._derived(f"{self.loop_state.name}/{self._branch_count}", RuntimeStream(interpreter))
-            self._branch_count += 1
-            other.text = SemanticStream(self.text.entries, self.text.question, self.text.tokens_per_character)
-            other.loop_state = replace(self.loop_state, name=other.loop_state.name, notes=list(self.loop_state.notes))
-            other._closers = [interpreter.close]
-            branches.append(other)
-        return branches
+        return [self._branch() for _ in range(count)]
 
     def peer(self, name: str, *, model: ModelClient | None = None, instructions: str = "") -> "Agent":
         """Return an agent with its own conversation on the same interpreter.
@@ -354,11 +361,9 @@ class Agent:
         except BaseException:
             agent.close()
             raise
-        agent.loop_state = replace(saved.loop_state, heard_count=0)
-        agent.text = SemanticStream(saved.entries, saved.question)
-        agent.loop_state.notes += agent.restored.notes()
+        agent.text = saved.text()
+        agent.loop_state = saved.loop_state.resumed(agent.restored.notes())
         if saved.loop_state.is_running:
-            agent.loop_state.is_running = False
             agent.text.add("observation", fill("interrupted"))
         return agent
 
@@ -379,45 +384,33 @@ class Agent:
         """Close it."""
         self.close()
 
-    async def answer(
-        self,
-        question: str | None,
-        watch: Watch | None = None,
-        expected: Expected | None = None,
-        on_text: OnText | None = None,
-    ) -> Answer:
-        """Return the answer to a question, on the agents' own event loop."""
-        event: Event | None = None
-        async for event in self.play(question, expected=expected, on_text=on_text):
-            if watch is not None:
-                watch(event)
-        assert isinstance(event, Answer)
-        if expected is None or event.stop is not FinishReason.ANSWER:
-            return event
-        return replace(event, value=expected.value)
-
     def _expect(self, returns: Any, name: str, attempts: int) -> Expected | None:
-        """Return a question's expectation, with its classes injected."""
         if returns is None:
             return None
         expected = Expected(returns, name, attempts)
-        known = {entry.name for entry in self.runtime.interpreter.injected}
-        for kind in expected.classes():
-            if kind.__name__ not in known:
-                with suppress(InjectionError):  # without a source, the agent binds plain data
-                    self.inject(kind.__name__, kind)
+        expected.inject_classes(self.runtime)
         return expected
 
+    def _branch(self) -> "Agent":
+        interpreter = self.runtime.idle.branch()
+        other = self._derived(f"{self.loop_state.name}/{self._branch_count}", RuntimeStream(interpreter))
+        self._branch_count += 1
+        other.text = self.text.copy()
+        other.loop_state = self.loop_state.copy(other.loop_state.name)
+        other._closers = [interpreter.close]
+        return other
+
     def _derived(self, name: str, runtime: RuntimeStream) -> "Agent":
+        """Return an agent of the same settings that has said nothing yet."""
         other = copy(self)
         other.runtime = runtime
         other.text = SemanticStream()
         other.loop_state = LoopState(name)
+        other.restored = None
         other._closers = []
         other._save_file = None
         other._branch_count = 0
         other._is_answering = False
-        other.restored = None
         return other
 
     def _checkpoint(self) -> None:

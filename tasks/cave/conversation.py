@@ -34,12 +34,15 @@ class SemanticStream:
         self.tokens_per_character = tokens_per_character
         """As the endpoint counted last."""
 
+    def copy(self) -> "SemanticStream":
+        """Return a stream that goes on from here by itself."""
+        return SemanticStream(self.entries, self.question, self.tokens_per_character)
+
     def add(self, kind: Kind, text: str) -> None:
         """Append an entry, joining two user messages in a row.
 
-        Chat templates want roles to alternate.
-
-        A merged message that holds a question counts as one, so that its text is never removed.
+        Chat templates want roles to alternate. A merged message that holds a question counts as one, so that compaction
+        never removes it.
         """
         last = None
         if self.entries:

@@ -3,6 +3,7 @@
 import dataclasses
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from pydantic import (
@@ -14,9 +15,10 @@ from pydantic import (
     ValidationError,
 )
 
+from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.cave.prompting import fill
 from carryover.tasks.runtime.inside.values.instances import is_users
-from carryover.tasks.runtime.objects import Record
+from carryover.tasks.runtime.objects import InjectionError, Record
 
 _ERRORS_TOLD = 10
 _SCALARS = ("int", "float", "bool", "str", "datetime")
@@ -62,6 +64,18 @@ class Expected:
             if isinstance(one, type) and typing.get_origin(one) is None and is_users(one):
                 found.append(one)
         return found
+
+    def inject_classes(self, runtime: RuntimeStream) -> None:
+        """Inject the user's classes that blocks lack for such a value.
+
+        Raises:
+            BusyError: A block is running.
+        """
+        known = {entry.name for entry in runtime.interpreter.injected}
+        for kind in self.classes():
+            if kind.__name__ not in known:
+                with suppress(InjectionError):  # without a source, the agent binds plain data
+                    runtime.idle.inject(kind.__name__, kind)
 
     def accept(self, value: Any) -> None:
         """Keep a value; raise `WrongResultError` with what is wrong about it."""

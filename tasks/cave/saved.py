@@ -59,6 +59,10 @@ class SavedAgent:
             journal=interpreter.journal(has_digests=True),
         )
 
+    def text(self) -> SemanticStream:
+        """Return the saved conversation, to be gone on with."""
+        return SemanticStream(self.entries, self.question)
+
     @classmethod
     def read(cls, path: Path) -> Self:
         """Return the state of the last complete line.

@@ -1,9 +1,9 @@
 """CaveAgent's speaker: text to the model, objects in the interpreter."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from carryover.tasks.agent.condition import decoding_seed
@@ -49,6 +49,14 @@ class LoopState:
     """Notices for the model, due with the next user message."""
     heard_count: int = 0
     """Blocks on the interpreter whose new names the model was told of, its own included."""
+
+    def copy(self, name: str) -> "LoopState":
+        """Return the state of a branch, which goes on from here under its own name."""
+        return replace(self, name=name, notes=list(self.notes))
+
+    def resumed(self, notes: Sequence[str]) -> "LoopState":
+        """Return the state for a new interpreter, on which no block has been heard yet."""
+        return replace(self, is_running=False, heard_count=0, notes=[*self.notes, *notes])
 
 
 class _Summary(NamedTuple):
