@@ -14,7 +14,8 @@ from carryover.tasks.readers import layouts
 from carryover.tasks.readers.reader import all_readers
 from carryover.tasks.readers.reading import read_traces
 from carryover.tasks.readers.tally import Tally
-from tests.tasks.readers.made_up_layouts import BLOCKS, COMMANDS, PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
+from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
+from tests.tasks.readers.made_up_messages import BLOCKS, COMMANDS
 
 MADE_UP = Path(__file__).parent / "made_up"
 EXPECTED = {
