@@ -63,11 +63,12 @@ def lacks_of_pool(
     if not names:
         return f"an online worker on the work pool 'gpu' ({HOW_TO_START})"
     if pool_type != "process":
-        has_device = bool(job_variables.get("gpus"))
-        return lacks_of(needs, {f"pods of the {pool_type} pool": Machine("a GPU" if has_device else None)})
+        device = "a GPU" if job_variables.get("gpus") else None
+        return lacks_of(needs, {f"pods of the {pool_type} pool": Machine(device)})
     machines = {f"the worker {name}": read_name(name) for name in names}
     lack = lacks_of(needs, machines)
-    if lack is not None and None in machines.values():
+    has_unknown_machine = None in machines.values()
+    if lack is not None and has_unknown_machine:
         return f"{lack}: the name of a worker says what it has where `{HOW_TO_START}` starts it"
     return lack
 

@@ -71,11 +71,15 @@ def _meaning(column: str, columns: dict[tuple[str, str], str]) -> str | None:
 
     Columns beside another one are named after it.
     """
-    if meaning := columns.get(("*", column)):
-        return meaning
+    documented = columns.get(("*", column))
+    if documented:
+        return documented
     for affix, wording in _BESIDE.items():
         beside = column.removeprefix(affix) if affix.endswith("_") else column.removesuffix(affix)
-        if beside != column and (meaning := _meaning(beside, columns) or _meaning(f"{beside}_points", columns)):
+        if beside == column:
+            continue
+        meaning = _meaning(beside, columns) or _meaning(f"{beside}_points", columns)
+        if meaning:
             return wording.format(meaning)
     return None
 

@@ -103,20 +103,27 @@ class FileStore:
 
         Fetched at once where the store can.
         """
+        if not paths:
+            return {}
         if self.is_local:
-            found = {}
-            for path in paths:
-                with suppress(FileNotFoundError), self._telling(f"read {self.absolute(path)}"):
-                    found[path] = Path(self.absolute(path)).read_bytes()
-            return found
+            return self._read_local(paths)
         with self._telling(f"read from {self.url}"):
-            found = {}
-            if paths:
-                found = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return")
-        for error in found.values():
-            if isinstance(error, Exception) and not isinstance(error, FileNotFoundError):
-                raise LandingError(f"cannot read from {self.url}: {' '.join(str(error).split())}; {REACH}") from error
-        return {self.relative(name): content for name, content in found.items() if isinstance(content, bytes)}
+            fetched = self.filesystem.cat([self.absolute(path) for path in paths], on_error="return")
+        found = {}
+        for name, content in fetched.items():
+            if isinstance(content, bytes):
+                found[self.relative(name)] = content
+            elif not isinstance(content, FileNotFoundError):
+                reason = " ".join(str(content).split())
+                raise LandingError(f"cannot read from {self.url}: {reason}; {REACH}") from content
+        return found
+
+    def _read_local(self, paths: list[str]) -> dict[str, bytes]:
+        found = {}
+        for path in paths:
+            with suppress(FileNotFoundError), self._telling(f"read {self.absolute(path)}"):
+                found[path] = Path(self.absolute(path)).read_bytes()
+        return found
 
     def find(self, folder: str = "") -> list[FoundFile]:
         """Return every file below `folder`, sorted by path.

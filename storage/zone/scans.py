@@ -65,7 +65,8 @@ class _FreshRelation:
 
 
 def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl.LazyFrame:
-    files = [file for manifest in bundles if (file := manifest.file(table))]
+    held = [manifest.file(table) for manifest in bundles]
+    files = [file for file in held if file is not None]
     schema = nullable_schema(table)  # a column that came with a later version is null in older files
     if store.is_local:
         frame = pl.scan_parquet(

@@ -203,10 +203,11 @@ def rich_table(name: str, frame: pl.DataFrame, *, title: str = "") -> TerminalTa
 
 def plain_sheet(frame: pl.DataFrame) -> Sheet:
     """Return any frame as one sheet under its own names."""
-    rows = (
-        tuple(value if isinstance(value, str) else format_value(column, value) for column, value in row.items())
-        for row in frame.iter_rows(named=True)
-    )
+
+    def shown(column: str, value: object) -> str:
+        return value if isinstance(value, str) else format_value(column, value)
+
+    rows = [tuple(map(shown, frame.columns, row)) for row in frame.iter_rows()]
     return Sheet("", tuple(frame.columns), tuple(rows))
 
 

@@ -88,9 +88,11 @@ def _read_skill(file: Path) -> Skill:
     """Return a skill, with the `key: value` lines of its front matter."""
     opening, separator, rest = file.read_text(encoding="utf-8").partition("---\n")
     front, end, instructions = rest.partition("\n---")
+    has_front_matter = bool(separator and end) and not opening.strip()
+    lines = front.splitlines() if has_front_matter else []
     fields: dict[str, str] = {}
     key = ""
-    for line in front.splitlines() if separator and end and not opening.strip() else ():
+    for line in lines:
         if line[:1].isspace() and key:
             fields[key] = f"{fields[key].strip('>|-')} {line.strip()}".strip()
         elif ":" in line:

@@ -136,8 +136,12 @@ def agents_source() -> str:
 
 def docstrings(folder: Path) -> list[str | None]:
     """Return a folder's docstrings, which models read where injected."""
-    nodes = (node for file in sorted(folder.rglob("*.py")) for node in ast.walk(parse_python(file.read_bytes())))
-    return [ast.get_docstring(node) for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    found = []
+    for file in sorted(folder.rglob("*.py")):
+        for node in ast.walk(parse_python(file.read_bytes())):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                found.append(ast.get_docstring(node))
+    return found
 
 
 def conversation_fields(

@@ -191,7 +191,11 @@ def _exception(info: Any) -> str | None:
         return None
     if info.get("raised_exception"):
         return str(info.get("exception_message")).strip().splitlines()[0]
-    return next((message for value in info.values() if (message := _exception(value))), None)
+    for value in info.values():
+        message = _exception(value)
+        if message:
+            return message
+    return None
 
 
 def _first_offenders(suite: Suite, check: Check) -> list[str]:

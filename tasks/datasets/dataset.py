@@ -60,14 +60,16 @@ class PreparedDataset:
     content and `weight`."""
 
     def jsonl(self, contract: str) -> bytes:
-        """Return a contract's examples as ASCII JSON lines.
+        """Return a contract's examples as JSON lines.
 
-        No reader sees a line end in a text.
-
-        They hold no ids of episodes: equal traces give equal bytes, also where they were played twice.
+        They are ASCII, so that no reader takes a sign of a text for a line's end. They hold no ids of episodes: equal
+        traces give equal bytes, also where they were played twice.
         """
-        kept = ({k: v for k, v in record.items() if k != "episode_id"} for record in self.records[contract])
-        return b"".join(json.dumps(record).encode() + b"\n" for record in kept)
+        lines = []
+        for record in self.records[contract]:
+            kept = {field: value for field, value in record.items() if field != "episode_id"}
+            lines.append(json.dumps(kept).encode() + b"\n")
+        return b"".join(lines)
 
     def parquet(self, contract: str) -> bytes:
         """Return a contract's examples as Parquet for Hugging Face `datasets`."""

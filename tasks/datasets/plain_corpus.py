@@ -18,7 +18,9 @@ def write_plain_corpus(
     The words are those of the teachers of `contracts`.
     """
     spec = open_bucket(bucket)
-    written = (write_plain_conversation(sample_instance(spec, seed), contracts) for seed in seeds)
-    return write_conversations(
-        path, (Conversation(messages=tuple(TrainingMessage(**each.model_dump()) for each in one)) for one in written)
-    )
+
+    def conversation(seed: int) -> Conversation:
+        messages = write_plain_conversation(sample_instance(spec, seed), contracts)
+        return Conversation(messages=tuple(TrainingMessage(**message.model_dump()) for message in messages))
+
+    return write_conversations(path, map(conversation, seeds))

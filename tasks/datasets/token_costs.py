@@ -39,8 +39,11 @@ class TokenCosts:
 
     def measure(self, messages: Iterable[TrainingMessage]) -> None:
         """Tokenize the texts that have not been seen, in parallel."""
-        wanted = (text for each in messages for text in {each.content: None, self._shown(each): None})
-        texts = [text for text in dict.fromkeys(wanted) if text not in self._token_counts]
+        wanted: dict[str, None] = {}
+        for each in messages:
+            wanted[each.content] = None
+            wanted[self._shown(each)] = None
+        texts = [text for text in wanted if text not in self._token_counts]
         encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         self._token_counts.update(zip(texts, map(len, encodings), strict=True))
 

@@ -20,6 +20,15 @@ class Work(NamedTuple):
     """Lines that show what came of it, and end the episode."""
 
 
+def action_of(lesson: Lesson) -> str:
+    """Return what a sentence tells of the next block: start, repair or go_on."""
+    if not lesson.turns:
+        return "start"
+    if lesson.turns[-1].has_failed:
+        return "repair"
+    return "go_on"
+
+
 def lay_out(work: Work, lesson: Lesson, *, count: int, has_helper: bool) -> str:
     """Return a block that does `count` rounds.
 

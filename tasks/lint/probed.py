@@ -46,11 +46,12 @@ def losses_of_report(report: ProbeReport) -> Losses:
 
 
 def _lost(report: ProbeReport, event: Event) -> frozenset[str]:
-    return frozenset(
-        channel
-        for channel, probed in PROBED.items()
-        if any(report.channels.get(name, {}).get(event) in ("lost", "stale") for name in probed)
-    )
+    lost = set()
+    for channel, probed in PROBED.items():
+        outcomes = {report.channels.get(name, {}).get(event) for name in probed}
+        if outcomes & {"lost", "stale"}:
+            lost.add(channel)
+    return frozenset(lost)
 
 
 def _is_known(report: ProbeReport, probed: tuple[str, ...]) -> bool:

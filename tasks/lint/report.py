@@ -145,7 +145,10 @@ def _bars(title: str, counts: list[tuple[str, int]]) -> str:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
-    body = "".join("<tr>" + "".join(f"<td>{_text(value)}</td>" for value in row) + "</tr>" for row in rows)
+    body = ""
+    for row in rows:
+        cells = "".join(f"<td>{_text(value)}</td>" for value in row)
+        body += f"<tr>{cells}</tr>"
     head = "".join(f"<th>{_text(column)}</th>" for column in columns)
     if body:
         return f"<h2>{_text(title)}</h2><table><tr>{head}</tr>{body}</table>"

@@ -72,8 +72,10 @@ class Criterion(NamedTuple):
 
         Not every method gives every number: where nothing varies there is no BCa interval.
         """
-        values = [value for row in rows if (value := getattr(row, self.field)) is not None]
-        return bool(values) and all(_RELATIONS[self.relation](value, self.threshold) for value in values)
+        given = [getattr(row, self.field) for row in rows]
+        values = [value for value in given if value is not None]
+        keeps = _RELATIONS[self.relation]
+        return bool(values) and all(keeps(value, self.threshold) for value in values)
 
 
 Criteria = tuple[Annotated[Criterion, PlainValidator(Criterion.parse)], ...]

@@ -83,12 +83,18 @@ def reinforcement_name(part: StudyPart, contract: str, seed: int) -> str:
     return f"{part.name}-{part.base}-{contract}-{seed}"
 
 
+def base_of(models: Sequence[StudyModel]) -> StudyModel:
+    """Return the base among models; raise `ValueError` unless there is one."""
+    (base,) = [model for model in models if model.kind == "base"]
+    return base
+
+
 def served_models(models: Sequence[StudyModel]) -> ServedModels:
     """Return the models for a server, with exactly one base.
 
     Raise `ValueError` otherwise.
     """
-    (base,) = (model for model in models if model.kind == "base")
+    base = base_of(models)
     return ServedModels(
         base=base.path,
         base_revision=base.revision,

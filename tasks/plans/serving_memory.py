@@ -26,8 +26,9 @@ def largest_serving_need(plan: StudyPlan) -> ServingNeed | None:
 
     None for other servers and bases of unknown size.
     """
-    needs = [need for part in plan.parts if (need := _need(plan.serving, part)) is not None]
-    return max(needs, key=lambda need: need.memory_bytes, default=None)
+    needs = [_need(plan.serving, part) for part in plan.parts]
+    known = [need for need in needs if need is not None]
+    return max(known, key=lambda need: need.memory_bytes, default=None)
 
 
 def _need(serving: ServingSpec, part: StudyPart) -> ServingNeed | None:

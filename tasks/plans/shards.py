@@ -8,7 +8,7 @@ from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, Scripte
 from carryover.tasks.agent.condition import Condition, episode_id
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.plans.identity import Stage, prompts_of, stage_digest
-from carryover.tasks.plans.models import StudyModel, evaluation_conditions, script_conditions
+from carryover.tasks.plans.models import StudyModel, base_of, evaluation_conditions, script_conditions
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, TeacherSpec, teacher_conditions
 from carryover.tasks.services.frozen_model import FrozenModel
@@ -111,8 +111,7 @@ def evaluation_shards(
         concurrency=serving.max_concurrent,
         request_timeout_seconds=REPLY_SECONDS,
     )
-    (base,) = (model for model in models if model.kind == "base")
-    served = serving.model_dump(mode="json", exclude={"max_concurrent"}), base.identity
+    served = serving.model_dump(mode="json", exclude={"max_concurrent"}), base_of(models).identity
     return [
         ShardSpec(
             stage=Stage.EVALUATION,

@@ -178,7 +178,8 @@ class StudyPart(FrozenModel):
     def _fields_fit_together(self) -> Self:
         if self.reinforcement is not None and (len(self.teacher.contracts) != 2 or self.base != "scratch"):
             raise ValueError(f"part {self.name!r}: a reinforcement takes the whole models of two contracts")
-        if (self.base in ("common", "both")) != (self.own_base is not None):
+        takes_own_base = self.base in ("common", "both")
+        if takes_own_base != (self.own_base is not None):
             raise ValueError(f"part {self.name!r} of base {self.base!r}: common and both need own_base, others none")
         if len(set(self.training_seeds)) < len(self.training_seeds):
             raise ValueError(f"part {self.name!r}: training_seeds {self.training_seeds} name a seed twice")
@@ -201,7 +202,7 @@ class StudyPart(FrozenModel):
         assert self.reinforcement is not None
         if self.reinforcement.runtime == "own":
             return contract
-        (other,) = (name for name in self.teacher.contracts if name != contract)
+        (other,) = [name for name in self.teacher.contracts if name != contract]
         return other
 
     def contract_names(self) -> list[str]:

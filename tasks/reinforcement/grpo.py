@@ -81,9 +81,8 @@ def open_grpo(
     def roll_out(prompts: Sequence[str], trainer: Any) -> dict[str, list[Any]]:
         update = trainer.state.global_step + 1
         started = time.monotonic()
-        rolled = play_update(
-            trainer.model, tokenizer, spec, world, seeds=[int(prompt) for prompt in prompts], update=update
-        )
+        seeds = [int(prompt) for prompt in prompts]  # a row's prompt is the seed of its instance
+        rolled = play_update(trainer.model, tokenizer, spec, world, seeds=seeds, update=update)
         log.add(summary(update, rolled, time.monotonic() - started))
         episodes = [each.tokens for each in rolled]
         return {field: [getattr(each, field) for each in episodes] for field in TokenEpisode._fields}

@@ -101,7 +101,8 @@ def adapters_template(models: ServedModels) -> Path | None:
 
     A served prompt must be a prefix of such a text.
     """
-    saved = [file for path in models.adapters.values() if (file := path / "chat_template.jinja").is_file()]
+    files = [path / "chat_template.jinja" for path in models.adapters.values()]
+    saved = [file for file in files if file.is_file()]
     if len({path.read_text(encoding="utf-8") for path in saved}) > 1:
         names = ", ".join(models.adapters)
         raise UserError(f"adapters {names} were trained with different chat templates; serve each by a server")

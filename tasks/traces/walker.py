@@ -64,6 +64,16 @@ def walk_block(code: str, tools: Collection[str]) -> ParsedBlock:
     )
 
 
+class _Note(NamedTuple):
+    """A name event before it is numbered: the fields of `NameEvent` but `sequence`."""
+
+    kind: EventKind
+    name: str
+    line: int
+    is_definition: bool
+    is_deferred: bool
+
+
 class _Walker(ast.NodeVisitor):
     """Visitor in order of evaluation that notes module-scope names."""
 
@@ -72,16 +82,16 @@ class _Walker(ast.NodeVisitor):
         self.imported_names: set[str] = set()
         self._code = code
         self._tools = tools
-        self._notes: list[tuple[EventKind, str, int, bool, bool]] = []
+        self._notes: list[_Note] = []
         self._globals: frozenset[str] | None = None  # names that mean the module's in this scope; None at module scope
         self._is_deferred = False
         self._handler_names: list[str] = []
 
     def user_events(self) -> tuple[NameEvent, ...]:
         """Return the events, numbered, without reads of what the block only imports."""
-        bound = {name for kind, name, *_ in self._notes if kind == "bind"}
-        aliases = self.imported_names - bound
-        kept = (note for note in self._notes if note[0] != "read" or note[1] not in aliases)
+        bound = {note.name for note in self._notes if note.kind == "bind"}
+        only_imported = self.imported_names - bound
+        kept = [note for note in self._notes if note.kind != "read" or note.name not in only_imported]
         return tuple(NameEvent(sequence, *note) for sequence, note in enumerate(kept))
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -220,7 +230,7 @@ class _Walker(ast.NodeVisitor):
             self._note(kind, name, line, is_definition=is_definition)
 
     def _note(self, kind: EventKind, name: str, line: int, *, is_definition: bool = False) -> None:
-        self._notes.append((kind, name, line, is_definition, self._is_deferred))
+        self._notes.append(_Note(kind, name, line, is_definition, self._is_deferred))
 
     @cached_property
     def _scopes(self) -> dict[tuple[str, int], deque[symtable.SymbolTable]]:

@@ -1,5 +1,6 @@
 """The state of a Prefect server: its runs, pools and schedules."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -111,8 +112,10 @@ def read_state(client: SyncPrefectClient, now: datetime) -> ServerState:
 
 def describe_server(url: str, state: ServerState) -> list[str]:
     """Return a server's headline, runs by kind, pools and schedules."""
-    found = [line for run in state.runs if (line := describe_run(run, state)) is not None]
-    counts = ", ".join(f"{sum(line.kind == kind for line in found)} {kind}" for kind in SHOWN)
+    described = [describe_run(run, state) for run in state.runs]
+    found = [line for line in described if line is not None]
+    count_of = Counter(line.kind for line in found)
+    counts = ", ".join(f"{count_of[kind]} {kind}" for kind in SHOWN)
     lines = [f"Prefect {url.removesuffix('/api')}: {counts}"]
     for kind, most in SHOWN.items():
         of_kind = [line for line in found if line.kind == kind]

@@ -4,7 +4,7 @@ It adds the value with the highest share of failures until most events fail.
 """
 
 from carryover.tasks.families.family import Lesson
-from carryover.tasks.families.idiom import Work, lay_out
+from carryover.tasks.families.idiom import Work, action_of, lay_out
 
 _SENTENCES = {
     "start": (
@@ -62,7 +62,6 @@ def write_block(lesson: Lesson) -> tuple[str, str]:
         body=_BODY.format(**names),
         ending=ending.format(**names),
     )
-    has_failed = bool(lesson.turns) and lesson.turns[-1].has_failed
     count = per_block * (len(lesson.turns) + 1) if lesson.starts_anew else per_block
-    action = "repair" if has_failed else "go_on" if lesson.turns else "start"
-    return lesson.chance.choice(_SENTENCES[action]), lay_out(work, lesson, count=count, has_helper=has_helper)
+    sentence = lesson.chance.choice(_SENTENCES[action_of(lesson)])
+    return sentence, lay_out(work, lesson, count=count, has_helper=has_helper)

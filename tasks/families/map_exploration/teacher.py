@@ -1,7 +1,7 @@
 """The scripted teacher of map exploration: a walk that turns back."""
 
 from carryover.tasks.families.family import Lesson
-from carryover.tasks.families.idiom import Work, lay_out
+from carryover.tasks.families.idiom import Work, action_of, lay_out
 
 _SENTENCES = {
     "start": ("I look around and walk.", "I begin to draw the map.", "First I see where the roads lead."),
@@ -58,6 +58,5 @@ def write_block(lesson: Lesson) -> tuple[str, str]:
         body=_BODY.format(order=order, **names),
         ending=ending.format(**names),
     )
-    has_failed = bool(lesson.turns) and lesson.turns[-1].has_failed
-    action = "repair" if has_failed else "go_on" if lesson.turns else "start"
-    return lesson.chance.choice(_SENTENCES[action]), lay_out(work, lesson, count=count, has_helper=has_helper)
+    sentence = lesson.chance.choice(_SENTENCES[action_of(lesson)])
+    return sentence, lay_out(work, lesson, count=count, has_helper=has_helper)

@@ -145,9 +145,16 @@ def _opening(instance: Instance) -> Opening:
 @cache
 def _pieces(contracts: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words and signs of what the teachers of the contracts write, sorted."""
-    texts = [text for said in SENTENCES.values() for text in said]
-    texts += [text for contract in contracts for text in (*wordings(contract, KNOWN_NAMES), *_TEACHER_BLOCKS[contract])]
-    return tuple(sorted({piece for text in texts for piece in _PIECE.findall(text)} - {"```"}))
+    texts: list[str] = []
+    for said in SENTENCES.values():
+        texts += said
+    for contract in contracts:
+        texts += wordings(contract, KNOWN_NAMES)
+        texts += _TEACHER_BLOCKS[contract]
+    pieces: set[str] = set()
+    for text in texts:
+        pieces.update(_PIECE.findall(text))
+    return tuple(sorted(pieces - {"```"}))
 
 
 def _random_text(draw: random.Random, pieces: tuple[str, ...]) -> str:

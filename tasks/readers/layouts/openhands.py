@@ -32,8 +32,9 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
         yield chat_trace({}, messages_of_events([record.content for record in ordered]), _name(records))
         return
     for record in records:
-        history = record.content["history"]
-        events = [event for each in history for event in (each if isinstance(each, list) else [each])]
+        events = []
+        for each in record.content["history"]:
+            events += each if isinstance(each, list) else [each]
         yield chat_trace(record.content, messages_of_events(events), record.content.get("instance_id") or record.name)
 
 

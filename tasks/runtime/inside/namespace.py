@@ -188,7 +188,12 @@ class _Hasher:
             self._open[place] = len(self._open)
             kind = type(value)
             parts = [*value, *value.values()] if kind is dict else value
-            self._left -= len(parts) // (1 if kind in _CONTAINERS else _SHORT_LENGTH) if kind is not int else 1
+            if kind is int:
+                self._left -= 1
+            elif kind in _CONTAINERS:
+                self._left -= len(parts)
+            else:
+                self._left -= len(parts) // _SHORT_LENGTH
             if self._left < 0:
                 raise _TooLargeError
             if kind in _CONTAINERS:

@@ -184,8 +184,12 @@ def is_harmless(blob: memoryview) -> bool:
     """
     try:
         _, nodes, _ = _head(blob)
-        references = [part[0] for _, parts, *_ in nodes for part in parts if type(part) is list]
-        return {tag for tag, *_ in nodes} <= plain.CODECS.keys() and len(set(references)) == len(references)
+        references = []
+        for tag, parts, *_ in nodes:
+            if tag not in plain.CODECS:
+                return False
+            references += [part[0] for part in parts if type(part) is list]
+        return len(set(references)) == len(references)
     except Exception:  # noqa: BLE001 - the writer is not trusted; `decode` will say what is wrong
         return False
 
