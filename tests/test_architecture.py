@@ -67,6 +67,10 @@ def name_of(file: Path) -> str:
     return str(file.relative_to(ROOT))
 
 
+def sign_of(init: Path) -> str:
+    return ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+
+
 @pytest.mark.parametrize("file", sources(), ids=name_of)
 def test_imports_run_one_way(file):
     here = room_of(file.relative_to(ROOT).with_suffix("").parts)
@@ -138,12 +142,22 @@ def test_a_room_s_sign_names_files_that_exist():
     tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
     wrong = []
     for init in [file for file in sources() if file.name == "__init__.py"]:
-        sign = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+        sign = sign_of(init)
         for name in re.findall(r"`([\w/]+\.py)`", sign):
             is_beside = (init.parent / name).is_file() or (ROOT / name).is_file()
             if Path(name).name not in tests and not is_beside:
                 wrong.append(f"{name_of(init)} names {name}")
     assert wrong == []
+
+
+def test_every_room_has_a_sign_of_five_to_twelve_lines():
+    doors = [file for file in [*sources(), ROOT / "sql" / "__init__.py"] if file.name == "__init__.py"]
+    signs = {name_of(door): sign_of(door) for door in doors}
+    assert [room for room, sign in signs.items() if not 5 <= len(sign.splitlines()) <= 12] == []
+    first = re.compile(r"`[\w/]+\.(?:py|md)`|`ls tasks")
+    assert [room for room, sign in signs.items() if not first.search(sign)] == []
+    test = re.compile(r"`(?:[\w/]*test_\w+\.py|tests/[\w/]+)`")
+    assert [room for room, sign in signs.items() if not test.search(sign)] == []
 
 
 def test_pyproject_lists_every_package():

@@ -1,6 +1,10 @@
 """Carryover for library users: sessions, agent, trace warehouse, lint.
 
-Names load when they are first used, so that `import carryover` stays cheap.
+This is `carryover`: read the list below first, the public names with the modules that hold them. Names load when they
+are first used.
+
+What must stay true: `import carryover` is cheap, and works beside folders of a user's that have our rooms' names
+(`tests/test_architecture.py`).
 """
 
 from pkgutil import resolve_name

@@ -31,6 +31,7 @@ def replicate_rows(group: StatisticGroup, arms: Arms, spec: StatisticsSpec) -> I
         test = signed_rank(np.subtract(*both.per_instance()))
         columns = means(both) | test._asdict() | {"method": averaged_over_seeds(test.method, both.seed_count)}
         tests.append(group.row("replicates", f"replicates {first} and {second}", metric, arm, arm, **columns))
+    # One family over arms, pairs of replicates and metrics: it asks whether decoding seeds alone change anything.
     yield from holm_family(tests)
     p_values = [row.p_value for row in tests if row.p_value is not None]
     if p_values:

@@ -141,6 +141,7 @@ def play_tokens(
     mask: list[int] = []
     while True:
         reply = generate(prompt + completion)
+        # The ids as they were drawn: the text, encoded again, could have others, which nobody chose.
         completion += reply.ids
         log_probabilities += reply.log_probabilities
         mask += [1] * len(reply.ids)
@@ -152,6 +153,7 @@ def play_tokens(
         if max_tokens is not None and len(prompt) + len(completion) + len(between) >= max_tokens:
             environment.stop()
             return TokenEpisode(prompt, completion, log_probabilities, mask, environment.get_reward())
+        # An observation conditions the next reply and was not chosen: no gradient flows from its tokens.
         completion += between
         log_probabilities += [0.0] * len(between)
         mask += [0] * len(between)
@@ -164,7 +166,7 @@ def _sampler(
     import torch
 
     def generate(ids: list[int]) -> Generated:
-        asked = torch.tensor([ids], device=model.device)
+        asked = torch.tensor([ids], device=model.device)  # (1, time)
         with torch.no_grad():
             made = model.generate(  # pyright: ignore[reportCallIssue]
                 input_ids=asked,
@@ -177,8 +179,9 @@ def _sampler(
                 output_logits=True,
             )
         new = made.sequences[0, len(ids) :].tolist()
-        logits = torch.stack(made.logits)[:, 0, :].float() / temperature
-        chosen = torch.log_softmax(logits, dim=-1)[range(len(new)), new]
+        # Of the distribution that was drawn from, so after the temperature.
+        logits = torch.stack(made.logits)[:, 0, :].float() / temperature  # (new tokens, vocabulary)
+        chosen = torch.log_softmax(logits, dim=-1)[range(len(new)), new]  # (new tokens,)
         is_cut_off = len(new) == max_new_tokens and new[-1] != tokenizer.eos_token_id
         return Generated(new, chosen.tolist(), is_cut_off)
 

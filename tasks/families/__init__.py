@@ -5,5 +5,5 @@ writes a whole one from `family.py.jinja`. `choose.py` finds a family by name, `
 `check.py` checks one without a model. The Opaque Knapsack lies in `tasks/knapsack`.
 
 What must stay true: an environment lives on the host and only its tools reach a block; the reference solution scores 1
-and doing nothing 0, for every seed (`tests/tasks/families`).
+and doing nothing 0, for every seed (`test_check.py`, `test_shipped.py`).
 """

@@ -75,6 +75,7 @@ def judge_night(episodes: pl.DataFrame, night: Night) -> list[NightVerdictRow]:
     """
     played = _newest(episodes.filter(pl.col("run_id") == night.run_id)).sort(*CELL, *PAIR)
     cells = [_compare(frame, episodes, night) for frame in played.partition_by(CELL, maintain_order=True)]
+    # One family, both tests of every cell: a night alarms where any of them rejects.
     corrected = iter(holm([cell[name] for cell in cells for name in ("score_p_value", "token_p_value")]))
     shared = dict.fromkeys(NightVerdictRow.model_fields) | {
         "run_id": night.run_id,

@@ -45,6 +45,7 @@ def base_identity(source: str, revision: str | None) -> str:
     """
     folder = Path(expanded(source))
     if folder.is_dir():
+        # Gigabytes are read once for each state of the folder, and again when a file has changed.
         status = ((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.iterdir()))
         return _content_digest(str(folder), tuple(status))
     if revision is None and not is_local(source):

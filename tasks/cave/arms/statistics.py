@@ -61,6 +61,7 @@ def _mean_row(group: StatisticGroup, arm: str, metric: str, of_arm: pl.DataFrame
 def _paired_rows(group: StatisticGroup, metric: str, pairs: dict[str, Aligned]) -> Iterator[StatisticRow]:
     """Yield the reference's differences to each arm, Holm-corrected by metric."""
     tests = {arm: signed_rank(pair.arms[0][0] - pair.arms[1][0]) for arm, pair in pairs.items()}
+    # A family is the reference against every arm that played; each metric is a question of its own.
     corrected = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
     for arm, test in tests.items():
         interval = bootstrap_intervals(pairs[arm], difference, _SPEC)[0]

@@ -4,5 +4,5 @@ Read `download.py` first: it opens a wheel or its folder and runs its simulators
 read BFCL, with the rule of `bfcl_rule.py`; `tau2.py` reads tau2-bench as Inspect adapted it.
 
 What must stay true: our verdicts agree with the wheel's own checker, but for the calls that `own_downloads.md` names
-(`tests/tasks/cave/importers`).
+(`test_bfcl.py`, `test_bfcl_multi_turn.py`, `test_tau2.py`).
 """

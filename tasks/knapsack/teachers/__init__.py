@@ -5,5 +5,5 @@ and Hard, `injected.py` the contracts with injection; `plain.py` writes text tha
 `habits.py` says what may differ from episode to episode.
 
 What must stay true: what a teacher writes is a function of the conversation and its habits alone, and both contracts
-take the same items (`tests/tasks/knapsack/teachers`).
+take the same items (`test_small.py`, `test_density.py`, `test_habits.py`).
 """

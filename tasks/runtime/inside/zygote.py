@@ -35,9 +35,9 @@ def main(descriptor: int) -> NoReturn:
         confine.prepare_filter(confine.denied_calls(has_own_process_namespace=is_apart))
     root = Server(channel, seeder)  # made once: what a fork does not do, it does not write to its memory
     _warm_up(root)
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # the kernel reaps the roots: nobody waits for them here
     confine.return_free_memory()
-    gc.freeze()
+    gc.freeze()  # a collection writes to the heads of all objects, and would copy the pages that forks share
     channel.send(("ready", {"pid": os.getpid()}))
     while True:
         try:

@@ -1,4 +1,6 @@
 """The sandbox side of the Jupyter backend.
 
-Read `kernel.py` first: an ipykernel whose cells run through `StepRunner`, so that both backends run blocks alike.
+Read `kernel.py` first: an ipykernel whose cells run through `StepRunner`.
+
+What must stay true: both backends run blocks alike (`test_conformance.py`).
 """
