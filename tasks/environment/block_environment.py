@@ -123,8 +123,8 @@ class BlockEnvironment:
 
         The tool of trainers that call functions.
         """
-        told = self.step(f"```python\n{code}\n```").observation
-        return told or "The episode is over."
+        observation = self.step(f"```python\n{code}\n```").observation
+        return observation or "The episode is over."
 
     def get_reward(self) -> float:
         """Return the score of the present state, in [0, 1]."""

@@ -102,7 +102,7 @@ class OwnFamily:
         texts = self._task_texts(prompt_set)
         if not self.known_names:
             return texts
-        bound = "; ".join(f"`{name}`, {told}" for name, told in self.family.known.items())
+        bound = "; ".join(f"`{name}`, {meaning}" for name, meaning in self.family.known.items())
         before = f"Before each block these names are bound to what is known by then: {bound}."
         fresh = f"Runtime: {ContractName.INJECTED.upper()}. {_FRESH}. {before}"
         kept = f"Runtime: INJECTED, PERSISTENT. {_KEPT}. {before}"

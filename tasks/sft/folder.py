@@ -87,7 +87,8 @@ def claim(output: Path, identity: dict[str, Any]) -> None:
     path = output / "training.json"
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
-    if path.exists() and ((output / CARD_NAME).exists() or last_checkpoint(output / CHECKPOINTS) is not None):
+    has_finished = (output / CARD_NAME).exists()
+    if path.exists() and (has_finished or last_checkpoint(output / CHECKPOINTS) is not None):
         raise UserError(
             f"{output} holds a different training (start, contract, data, seed or settings differ); "
             "choose another folder or delete it"

@@ -174,8 +174,8 @@ def _call(part: Part) -> str:
 
 def _bundle_script(part_episodes: int | None, *, has_episodes: bool) -> str:
     """Return the script that tells the program how its parts are stored."""
-    told = {"partEpisodes": part_episodes, "hasEpisodes": has_episodes}
-    return f"<script>window.carryoverBundle={json.dumps(told)}</script>"
+    settings = {"partEpisodes": part_episodes, "hasEpisodes": has_episodes}
+    return f"<script>window.carryoverBundle={json.dumps(settings)}</script>"
 
 
 def _script_text(name: str) -> str:

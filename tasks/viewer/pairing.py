@@ -52,15 +52,16 @@ def _is_pair(row: Row, other: Row) -> bool:
 
 
 def _stands_beside(other: str, condition: str) -> bool:
-    """Tell whether a cell is of the same model, and aligned.
+    """Tell whether a cell is a counterpart of `condition`, of the same model.
 
-    It need not be aligned where the other one is.
+    A mismatched cell stands beside the model's aligned one, an aligned cell beside any other.
     """
     train, _, runtime = condition.partition("->")
     other_train, _, other_runtime = other.partition("->")
-    if train == runtime:
-        return other_train == train
-    return other_train == other_runtime == train
+    if other_train != train:
+        return False
+    is_aligned = train == runtime
+    return is_aligned or other_train == other_runtime
 
 
 def _is_instance(row: Row, instance: str) -> bool:

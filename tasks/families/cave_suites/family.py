@@ -109,8 +109,8 @@ class CaveSuite(Family):
     def goal(self, instance: Mapping[str, Any]) -> str:
         """Return the task's variables and its first question."""
         case = self._case(instance)
-        told = CaseEnvironment(case, _STORED).instructions()
-        return f"{told}\n{_HANDING_IN}{case.turns[0].question}".lstrip()
+        instructions = CaseEnvironment(case, _STORED).instructions()
+        return f"{instructions}\n{_HANDING_IN}{case.turns[0].question}".lstrip()
 
     def open(self, instance: Mapping[str, Any]) -> CaseWorld:
         """Return the world of a new episode."""

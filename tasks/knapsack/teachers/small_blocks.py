@@ -270,10 +270,10 @@ class SmallBlocks:
                 shown.append("took")
             case "size" if not self._keeps_names:
                 shown.append("len(items)")
-        told = f"print({', '.join(shown)})"
+        show = f"print({', '.join(shown)})"
         if self.habits.ending == "own_block":
-            return told
-        return f"{told}\nif state == 'done': {FINISH}"
+            return show
+        return f"{show}\nif state == 'done': {FINISH}"
 
 
 def _when(is_wanted: bool, text: str) -> str:

@@ -1,16 +1,15 @@
 """Connector to a command that reads blocks from standard input."""
 
-import contextlib
 import json
 import select
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from carryover.tasks.probe.connectors.ending import end_piped
 from carryover.tasks.services.errors import UserError
 
 BLOCK_SECONDS = 30
-END_SECONDS = 5
 _ANSWERS = {"text", "version", "values"}
 
 
@@ -49,20 +48,10 @@ class CommandRuntime:
         return self._reply(self._process.stdout.readline())
 
     def close(self) -> None:
-        """End the command: its input first, then its process."""
-        if self._process is None:
-            return
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
-        self._process = None
+        """End the command."""
+        if self._process is not None:
+            end_piped(self._process)
+            self._process = None
 
     def _reply(self, line: bytes) -> Mapping[str, Any]:
         if not line:

@@ -7,13 +7,13 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from carryover.tasks.probe.connectors.ending import end_piped
 from carryover.tasks.services.errors import UserError
 
 PREFIX = "mcp:"
 CODE_ARGUMENTS = ("code", "python_code", "source", "script", "command")
 """Names of a tool's argument for code, likeliest first."""
 ANSWER_SECONDS = 60
-END_SECONDS = 5
 _PROTOCOL = "2025-06-18"
 
 
@@ -163,15 +163,7 @@ class _StreamLine:
             raise UserError("the MCP server ended; see its standard error above") from error
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
+        end_piped(self._process)
 
     def _next(self) -> Mapping[str, Any]:
         assert self._process.stdout is not None
