@@ -149,6 +149,7 @@ class FreshProcesses:
         A stateless episode has no state to go back to, but it may keep files.
         """
         if self._restores_files and self._ahead is None and self._node is not None:
+            # The block has begun. It must end before its files are put back: it could go on writing to them.
             self._node.end()
             if problem := self._root.ask(("restore",)):
                 raise NodeGoneError(f"{problem!s:.1000}")
@@ -274,6 +275,7 @@ class LiveProcesses:
         assert self._live is not None
         node, state = fork.take()
         if not state.has_output:
+            # A block closed its output, and so has the copy: give the original another, and copy it again.
             node.close()
             self._live.ask(("output",), (self._output,))
             node, state = Fork(self._live).take()
