@@ -62,7 +62,7 @@ class PlannedTraining(FrozenModel):
 
     @property
     def need(self) -> MachineNeed:
-        """What it needs of a machine."""
+        """Hardware that it needs."""
         return training_need(self.job.spec, self.job.gpu_count)
 
 

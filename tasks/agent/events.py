@@ -32,7 +32,7 @@ class Unanswered(NamedTuple):
 
 
 class Acted(NamedTuple):
-    """What a reply did."""
+    """Outcome of a reply's block."""
 
     code: str
     """The block, or the calls as Python."""

@@ -31,7 +31,7 @@ _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 class Feedback(NamedTuple):
-    """What a turn came to."""
+    """Outcome of a turn, for the next message."""
 
     is_success: bool
     output: str = ""
@@ -49,7 +49,7 @@ class Feedback(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What the first messages of an episode depend on."""
+    """Facts that the first messages of an episode state."""
 
     goal_values: Mapping[str, object]
     """Values of the goal's `$names`."""

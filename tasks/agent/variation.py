@@ -52,7 +52,7 @@ NO_HEADER_SHARE = 0.3
 
 
 class Variation(NamedTuple):
-    """How one episode words its runtime instruction and its header."""
+    """Wording of one episode's runtime instruction and header."""
 
     wording: str | None
     """Text in place of the runtime instruction; empty leaves it out, null keeps the standard one."""

@@ -56,19 +56,19 @@ def cells_text(cells: Cells, title: str) -> Group:
 
 def cells_svg(cells: Cells, title: str) -> str:
     """Return the 2x2 as a self-contained SVG with bars and intervals."""
-    rows = [
-        [
-            {
+    rows = []
+    for train, train_words in ROWS:
+        row = []
+        for runtime, runtime_words in COLUMNS:
+            shown = {
                 "condition": f"{train}→{runtime}",
                 "words": f"{train_words}, {runtime_words}",
                 "is_aligned": train == runtime,
                 "colour": COLOURS[train],
                 "values": cells.get(f"{train}->{runtime}"),
             }
-            for runtime, runtime_words in COLUMNS
-        ]
-        for train, train_words in ROWS
-    ]
+            row.append(shown)
+        rows.append(row)
     return _TEMPLATES.get_template("cells.svg.jinja").render(
         title=title,
         title_lines=wrap(title, 48),
@@ -80,7 +80,9 @@ def cells_svg(cells: Cells, title: str) -> str:
 
 
 def _most_tokens(cells: Cells) -> float:
-    ends = (cell[column] for cell in cells.values() for column in ("mean_tokens_high", "mean_tokens"))
+    ends = []
+    for cell in cells.values():
+        ends += [cell["mean_tokens_high"], cell["mean_tokens"]]
     return max((end for end in ends if end), default=1.0)
 
 

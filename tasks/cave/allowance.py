@@ -15,7 +15,7 @@ _CALL_LIMIT = 200
 
 
 class Allowance:
-    """What one question may still spend on questions of its blocks."""
+    """Rest of a question's budget, for questions of its blocks."""
 
     def __init__(self, runtime: RuntimeStream, seconds: float, tokens: int | None) -> None:
         """Open a question's allowance, within that of the asking question."""

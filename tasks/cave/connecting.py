@@ -11,7 +11,7 @@ from carryover.tasks.agent.protocol import ModelClient
 
 
 class Connection(NamedTuple):
-    """How an agent reaches its endpoint."""
+    """Address, key and limits of an agent's endpoint."""
 
     endpoint: str | None
     api_key_variable: str | None

@@ -29,7 +29,7 @@ ChatMessage = dict[str, str]
 
 
 class Step(NamedTuple):
-    """What a reply came to."""
+    """Outcome of a reply."""
 
     observation: str | None
     """The user message that follows; None at the end of the episode."""
@@ -150,7 +150,7 @@ class BlockEnvironment:
 
     @property
     def missed_names(self) -> int:
-        """How often a block of the ended episode met a missing name."""
+        """Count of missing names that the ended episode's blocks met."""
         return sum(error.is_missing_name for error in self.recorded.errors)
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ MOST_FAULTS = 5
 
 
 class FamilyReport(NamedTuple):
-    """What a check found."""
+    """Findings of a check."""
 
     name: str
     instance_count: int
@@ -194,7 +194,7 @@ class _Lessons:
 
     @property
     def note(self) -> str:
-        """What the teacher reached."""
+        """Scores and lengths that the teacher reached, in words."""
         count = max(len(self._played), 1)
         score = sum(recorded.episode.score or 0.0 for recorded in self._played) / count
         turns = sum(recorded.episode.turn_count for recorded in self._played) / count

@@ -20,7 +20,7 @@ ALL_CHANNELS = frozenset(CHANNELS)
 
 
 class Losses(NamedTuple):
-    """What a runtime loses."""
+    """State that a runtime loses."""
 
     runtime: str
     block: frozenset[str]

@@ -7,7 +7,7 @@ FRESH_PROCESS = "fresh process per call"
 
 
 class InferredRuntime(NamedTuple):
-    """What the outcomes show about the lifetime of names."""
+    """Lifetime of names, as the outcomes show it."""
 
     runtime: str | None
     """`persistent`, `stateless`, or `fresh process per call` by framework or command; null for unknown."""

@@ -32,7 +32,7 @@ _UNNAMED_CHANNELS = (
 
 
 class Taken(NamedTuple):
-    """What the blocks of an episode take from earlier ones."""
+    """State that the blocks of an episode take from earlier ones."""
 
     first: tuple[int, str] | None
     """First block that takes something, and what."""

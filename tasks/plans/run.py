@@ -77,10 +77,10 @@ class Run(FrozenModel):
 
     @property
     def folders(self) -> Folders:
-        """Where things lie."""
+        """Data folder and landing zone."""
         return Folders(home=self.home, landing=self.landing)
 
     @property
     def cache_identity(self) -> dict[str, str]:
-        """Where a cached result holds."""
+        """Identity of the place that cached results hold for."""
         return {"landing": self.landing, "generation": self.generation}

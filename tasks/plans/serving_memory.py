@@ -13,7 +13,7 @@ NUMBER_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 
 
 class ServingNeed(NamedTuple):
-    """What the server of a part needs."""
+    """Memory that the server of a part needs."""
 
     part: str
     model_count: int

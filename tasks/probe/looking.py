@@ -16,7 +16,7 @@ _REASON_CHARACTERS = 120
 
 
 class Look(NamedTuple):
-    """What a look for planted state found."""
+    """Finding of a look for planted state."""
 
     is_there: bool | None
     """None where the runtime could not run the look."""

@@ -30,7 +30,7 @@ FAILED_BLOCK = "name of a failed block"
 
 @dataclass
 class ProbeReport:
-    """What a runtime keeps."""
+    """State that a runtime keeps."""
 
     runtime: str
     channels: dict[str, dict[Event, Outcome]]

@@ -23,7 +23,7 @@ _WORDS = {
 
 
 class Ending(NamedTuple):
-    """How an episode ended."""
+    """Ending of an episode."""
 
     reason: FinishReason
     foreign_word: str | None = None

@@ -41,7 +41,7 @@ _FAILURES = (("status", "error"), ("status", "failed"), ("success", False), ("is
 
 
 class Outcome(NamedTuple):
-    """What came back from a block."""
+    """Output and error of a block."""
 
     output: str
     error: str | None = None

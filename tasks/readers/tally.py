@@ -11,7 +11,7 @@ _SHOWN_TOOLS = 5
 
 @dataclass
 class Tally:
-    """What a reading met."""
+    """Counts of a reading: traces, blocks, and what was left out."""
 
     layouts: Counter[str] = field(default_factory=Counter)
     """Traces read, by layout."""

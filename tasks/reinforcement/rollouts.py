@@ -30,7 +30,7 @@ CACHE_BYTES = 2**30
 
 
 class World(NamedTuple):
-    """What episodes are played in."""
+    """Family, contract and runtime of an update's episodes."""
 
     family: str
     bucket: str

@@ -8,7 +8,7 @@ from carryover.tasks.runtime.engine import BusyError
 
 
 class ExclusiveUse:
-    """Who uses an interpreter, and whether it is closed."""
+    """Present user of an interpreter, and whether it is closed."""
 
     def __init__(self, stop: Callable[[], None], end: Callable[[], None]) -> None:
         """Guard what `stop` interrupts, from any thread, and `end` frees, once."""

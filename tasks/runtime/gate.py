@@ -33,7 +33,7 @@ class Prepared(NamedTuple):
 
 
 class ObjectGate:
-    """What crosses between the host and an episode's blocks."""
+    """Checks on objects between the host and an episode's blocks."""
 
     def __init__(self, spec: RuntimeSpec) -> None:
         self.spec = spec

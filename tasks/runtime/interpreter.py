@@ -210,7 +210,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     @property
     def salt(self) -> str:
-        """What seeds random draws beside the instance's name."""
+        """Seed of random draws, beside the instance's name."""
         return self._identity.salt
 
     @property

@@ -37,7 +37,7 @@ _WITHOUT_ATTRIBUTES = (
 
 
 class Shape(NamedTuple):
-    """What a block is told of an object."""
+    """Description of an object, for the stub in a block."""
 
     type_name: str
     documentation: str

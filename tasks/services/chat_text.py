@@ -23,7 +23,7 @@ WAY_OUT = "set chat_template to 'chatml' or 'qwen3'"
 
 
 class RenderedReply(NamedTuple):
-    """Where a reply stands in the text of its conversation."""
+    """Place of a reply in the text of its conversation."""
 
     start: int
     """First character that the model generates: all before it is the served prompt."""

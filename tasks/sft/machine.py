@@ -19,7 +19,7 @@ _NO_GPU = "no GPU"
 
 
 class Machine(NamedTuple):
-    """What a machine has for a training."""
+    """Hardware of a machine, as a training sees it."""
 
     gpu: str | None
     """Name of the GPU."""
@@ -34,7 +34,7 @@ class Machine(NamedTuple):
 
 
 class MachineNeed(NamedTuple):
-    """What a training needs of a machine."""
+    """Hardware that a training needs."""
 
     training: str
     has_gpu: bool

@@ -29,7 +29,7 @@ from carryover.tasks.traces.study_rows import RunRow
 
 
 class ImportReport(NamedTuple):
-    """What an import landed."""
+    """Counts of an import, and what it left unread."""
 
     episode_count: int
     step_count: int
@@ -104,7 +104,7 @@ class _Cell(NamedTuple):
 
 
 class _FirstReading(NamedTuple):
-    """What a source holds."""
+    """Counts of a source, and its models by cell."""
 
     report: ImportReport
     cells: Mapping[_Cell, set[str]]

@@ -12,7 +12,7 @@ class Planned(Protocol):
 
     @property
     def need(self) -> MachineNeed:
-        """What it needs of a machine."""
+        """Hardware that it needs."""
         ...
 
 

@@ -68,7 +68,7 @@ def state_lane(steps: Sequence[Row], events: Sequence[Row], errors: Sequence[Row
 
 @dataclass
 class _Touch:
-    """What a block does with a name."""
+    """Use of a name by a block."""
 
     is_bound: bool = False
     is_read: bool = False

@@ -45,7 +45,7 @@ class Pool(NamedTuple):
 
 
 class ServerState(NamedTuple):
-    """What a server told at one time."""
+    """Answers of a server at one time."""
 
     asked_at: datetime
     runs: Sequence[FlowRun]

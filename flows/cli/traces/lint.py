@@ -109,7 +109,7 @@ def choose_losses(against: str | None, probed: str | None) -> Losses:
 
 
 class LintOutput(NamedTuple):
-    """Where findings go."""
+    """Places that findings go to."""
 
     format: LintFormat
     per_trace: bool

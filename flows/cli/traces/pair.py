@@ -25,7 +25,7 @@ LONGEST_OBSERVATION = 600
 
 
 class Asked(NamedTuple):
-    """What names an episode: its id, or a cell and an instance."""
+    """Name of an episode: its id, or a cell and an instance."""
 
     episode_id: str | None
     cell: str | None

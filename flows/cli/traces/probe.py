@@ -21,7 +21,7 @@ BROKEN = 2
 
 
 class ProbeRequest(NamedTuple):
-    """What is probed, and how."""
+    """Runtime to probe, with options."""
 
     runtime: str
     claims: str | None

@@ -65,10 +65,12 @@ class Simulators:
     def state(self) -> dict[str, Json]:
         """Return the public attributes of the objects, and the answers so far."""
         self._make()
-        attributes = {
-            f"{name}.{key}": value for name, one in self.objects.items() for key, value in _public(one).items()
-        }
-        return {**attributes, "answers": list(self.answers)}
+        state: dict[str, Json] = {}
+        for name, one in self.objects.items():
+            for key, value in _public(one).items():
+                state[f"{name}.{key}"] = value
+        state["answers"] = list(self.answers)
+        return state
 
     def _make(self) -> None:
         for name, kind in self.classes.items():
@@ -101,10 +103,10 @@ def bfcl_multi_turn_cases(data: str | None) -> list[Case]:
     download = open_download(data, "bfcl_multi_turn", WHEEL)
     modules = download.modules([f"{_SOURCE}.{module}" for module, _ in SIMULATORS.values()], {})
     classes = {name: getattr(module, name) for name, module in zip(SIMULATORS, modules, strict=True)}
-    documented = {
-        name: {one["name"]: one for one in read_lines(download, f"multi_turn_func_doc/{file}.json")}
-        for name, (_, file) in SIMULATORS.items()
-    }
+    documented = {}
+    for name, (_, file) in SIMULATORS.items():
+        described = read_lines(download, f"multi_turn_func_doc/{file}.json")
+        documented[name] = {one["name"]: one for one in described}
     cases = []
     for category in MULTI_TURN_CATEGORIES:
         gold = _gold(download, category)

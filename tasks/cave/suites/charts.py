@@ -13,7 +13,7 @@ _AXES = ("xAxisIndex", "yAxisIndex")
 
 
 class Drawn(NamedTuple):
-    """What a series draws."""
+    """Points and look of a drawn series."""
 
     kind: str
     points: list[Json]

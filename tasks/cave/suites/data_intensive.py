@@ -109,9 +109,8 @@ def _values(years: int, random_source: random.Random) -> dict[str, object]:
         "year": (f"{year}-01-01", f"{year}-12-31"),
         "all": (f"{FIRST_YEAR}-01-01", f"{FIRST_YEAR + years - 1}-12-31"),
     }
-    fetches = {
-        f"fetch_{span}{suffix}": _FETCH.format(first=first, last=last, tickers=list(tickers))
-        for span, (first, last) in spans.items()
-        for suffix, tickers in (("", (ticker,)), ("_both", TICKERS))
-    }
+    fetches = {}
+    for span, (first, last) in spans.items():
+        fetches[f"fetch_{span}"] = _FETCH.format(first=first, last=last, tickers=[ticker])
+        fetches[f"fetch_{span}_both"] = _FETCH.format(first=first, last=last, tickers=list(TICKERS))
     return {"t": ticker, "u": other, "year": year, "month": month, "n": random_source.randrange(2, 20), **fetches}

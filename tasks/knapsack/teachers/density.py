@@ -49,7 +49,7 @@ _CAP = re.compile(r"at most (\d+) tool calls")
 
 
 class Task(NamedTuple):
-    """What the opening messages tell."""
+    """Facts of the opening messages."""
 
     capacity: int
     budget: int

@@ -98,7 +98,7 @@ for item_id in sorted(table, key=lambda item_id: table[item_id][1] / table[item_
 
 
 class Known(NamedTuple):
-    """What the conversation has told so far."""
+    """Facts of the conversation so far."""
 
     capacity: int
     budget: int

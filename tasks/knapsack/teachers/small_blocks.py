@@ -154,7 +154,7 @@ class SmallBlocks:
 
     @property
     def _shown(self) -> str:
-        """What a block prints, without the levels that depend on the contract."""
+        """Printed part of the state; levels that depend on the contract are resolved."""
         if self.habits.shown != "by_contract":
             return self.habits.shown
         if self._keeps_names:

@@ -57,7 +57,7 @@ def track() -> None:
 
 
 class Shared:
-    """What a process shares with its forks, before the last one."""
+    """Memory and pipes shared with forks, before the last one."""
 
     def __init__(self) -> None:
         self._usual = _poll_of(_LOWEST, _USUAL)
