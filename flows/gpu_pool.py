@@ -105,7 +105,10 @@ def wait_for_end(
     """
     looks = lacking = 0
     try:
-        while not ((state := server.read_flow_run(flow_run_id).state) and state.is_final()):
+        while True:
+            state = server.read_flow_run(flow_run_id).state
+            if state is not None and state.is_final():
+                break
             looks += 1
             if looks % LOOKS_PER_CHECK == 0:
                 lack = lacks()

@@ -100,7 +100,8 @@ def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":
     if "plan" in parameters:
         return parameters["plan"]
     try:
-        if (run_id := parameters.get("run_id") or parameters.get("study_run")) is not None:
+        run_id = parameters.get("run_id") or parameters.get("study_run")
+        if run_id is not None:
             return landed_plan(run_id)
         scale = parameters["scale"] or DEFAULT_PLAN
         if "overrides" in parameters:

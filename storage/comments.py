@@ -58,10 +58,12 @@ def comment_on_schema(connection: DuckDBPyConnection, statements: Sequence[tuple
         from_sql[name] = " ".join(line.removeprefix("-- ") for line in comment)
     comments = []
     for kind, schema, name in connection.sql(_RELATIONS).fetchall():
-        if meaning := relations.get(f"{schema}.{name}") or from_sql.get(f"{schema}.{name}"):
+        meaning = relations.get(f"{schema}.{name}") or from_sql.get(f"{schema}.{name}")
+        if meaning:
             comments.append(f'comment on {kind} {schema}."{name}" is {quoted(meaning)}')
     for schema, name, column in connection.sql(_COLUMNS).fetchall():
-        if meaning := columns.get((f"{schema}.{name}", column)) or _meaning(column, columns):
+        meaning = columns.get((f"{schema}.{name}", column)) or _meaning(column, columns)
+        if meaning:
             comments.append(f'comment on column {schema}."{name}"."{column}" is {quoted(meaning)}')
     connection.execute(";\n".join(comments))
 

@@ -77,7 +77,8 @@ def inspect_bundles(
     kept = []
     refusals = []
     for manifest in bundles:
-        if reason := _why_unfit(manifest, sizes) or _why_damaged(manifest, store):
+        reason = _why_unfit(manifest, sizes) or _why_damaged(manifest, store)
+        if reason:
             refusals.append(Refusal(manifest.path, reason))
             refusals += [Refusal(file.path, f"of the refused bundle {manifest.bundle_id}") for file in manifest.files]
         else:

@@ -4,7 +4,7 @@ What the paper's text does not give, we chose, and the caption says so.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,7 +96,9 @@ def _drawings(name: str, caption: str, points: pl.DataFrame, plot: Any, *, colum
             grid = figure.add_gridspec(len(buckets), columns)
             for position, rows in enumerate(buckets):
                 has_published = rows["qwen3_8b_split"].null_count() < rows.height
-                spans = [slice(None)] if plot is _plot_costs and not has_published else range(columns)
+                spans: Iterable[int | slice] = range(columns)
+                if plot is _plot_costs and not has_published:
+                    spans = [slice(None)]
                 plot([figure.add_subplot(grid[position, span]) for span in spans], rows, measured_on)
             written = StringIO()
             figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})

@@ -254,7 +254,10 @@ class CaveSpeaker(Speaker):
         aim = round(_COMPACTED_SHARE * min(before, limit))
         removed = self.text.remove_old_outputs(self.spec.kept_observations)
         summaries: list[_Summary] = []
-        while self.text.token_count() > aim and (older := self.text.older_half()):
+        while self.text.token_count() > aim:
+            older = self.text.older_half()
+            if not older:
+                break
             summary = await self._summarize(older, complete)
             self.text.replace_oldest(len(older), summary.text)
             summaries.append(summary)

@@ -105,7 +105,9 @@ def _head_end(roles: Sequence[str]) -> int:
 def _backfill(middle: Sequence[CostedMessage], budget: TokenBudget, placeholder: CostedMessage) -> list[CostedMessage]:
     filled: list[CostedMessage] = []
     for message in reversed(middle):
-        kept = message if budget.holds([message]) or message.message.role != "user" else placeholder
+        kept = message
+        if message.message.role == "user" and not budget.holds([message]):
+            kept = placeholder
         if not budget.holds([kept]):
             break
         filled.append(kept)

@@ -96,7 +96,8 @@ class PageRows:
 
     def add(self, lint: TraceLint) -> None:
         """Keep an episode if there is room."""
-        kept = self._others if lint.is_stateless_safe or lint.idiom in ("no_code", "unjudged") else self._failing
+        is_other = lint.is_stateless_safe or lint.idiom in ("no_code", "unjudged")
+        kept = self._others if is_other else self._failing
         if len(kept) < PAGE_ROWS:
             kept.append(lint)
 

@@ -166,6 +166,9 @@ class Overrides(FrozenModel):
     @field_validator("parts", "training_seeds", "contracts", "runtime_contracts", "tool_call_caps", "stateless_scopes")
     @classmethod
     def _values_differ(cls, values: tuple[int | str, ...] | None) -> tuple[int | str, ...] | None:
-        if values is not None and (repeated := [value for value in values if values.count(value) > 1]):
+        if values is None:
+            return None
+        repeated = [value for value in values if values.count(value) > 1]
+        if repeated:
             raise ValueError(f"{repeated[0]} is named twice; name each once")
         return values

@@ -232,10 +232,11 @@ class ToolTable:
 
         A failed call counts as caught, unless it ended the block.
         """
-        return tuple(
-            call if call.error_type in (None, INTERRUPTED) or index == uncaught else call._replace(is_caught=True)
-            for index, call in enumerate(self._calls, start=1)
-        )
+        calls = []
+        for index, call in enumerate(self._calls, start=1):
+            is_caught = call.error_type not in (None, INTERRUPTED) and index != uncaught
+            calls.append(call._replace(is_caught=True) if is_caught else call)
+        return tuple(calls)
 
     def error_kind(self, uncaught: int | None) -> BlockErrorKind:
         """Tell where the error that ended the block came from."""

@@ -88,7 +88,8 @@ def package_versions() -> Mapping[str, str]:
 
 def command_line(words: list[str]) -> str:
     """Return the command line as typed, without interpreter and folders."""
-    program, *arguments = words[1:] if len(words) > 1 and not words[1].startswith("-") else words
+    has_script = len(words) > 1 and not words[1].startswith("-")
+    program, *arguments = words[1:] if has_script else words
     return shlex.join([Path(program).name, *arguments])
 
 

@@ -108,10 +108,14 @@ class ManagedProcess(contextlib.AbstractContextManager["ManagedProcess"]):
         A status beyond 128 is the signal that ended the server, a negative one the signal that ended its supervisor.
         vLLM loads its model in children; where one was killed, the server reports it and exits by itself.
         """
-        if (status := self._process.poll()) is not None:
-            was_killed = status < 0 or status > SIGNALLED
-            kind = DeadServerError if was_killed or self._has_lost_child() else error
-            raise kind(self._describe(f"server ended with status {status}"))
+        status = self._process.poll()
+        if status is None:
+            return
+        was_killed = status < 0 or status > SIGNALLED
+        kind = error
+        if was_killed or self._has_lost_child():
+            kind = DeadServerError
+        raise kind(self._describe(f"server ended with status {status}"))
 
     def check_survived(self) -> None:
         """Raise `DeadServerError` when the server has ended, or is about to."""

@@ -52,11 +52,11 @@ def missing_case_episodes(plan: SuitePlan, suite: SuiteName, arm: ArmName) -> li
     for case in sampled_cases(suite_cases(suite, plan.case_seed, plan.data), plan.case_limit):
         for replicate in range(plan.replicates):
             episode = CaseEpisode(case, arm, replicate)
-            is_done = False
-            while not is_done and (reason := landed.get(episode_id(episode, plan.digest, plan.instruction))):
-                is_done = reason is not FinishReason.ERROR
+            ending = landed.get(episode_id(episode, plan.digest, plan.instruction))
+            while ending is FinishReason.ERROR:
                 episode = episode._replace(attempt=episode.attempt + 1)
-            if not is_done:
+                ending = landed.get(episode_id(episode, plan.digest, plan.instruction))
+            if ending is None:
                 episodes.append(episode)
     return episodes
 

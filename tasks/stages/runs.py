@@ -50,7 +50,8 @@ def join_run(flow: str, run_id: str, limits: Limits, *, is_of_plans_source: bool
         UserError: There is no run of that id, it is of another source, or the data folder cannot be written.
     """
     plan = landed_plan(run_id)
-    if is_of_plans_source and plan.source != (here := current_source()):
+    here = current_source()
+    if is_of_plans_source and plan.source != here:
         raise UserError(
             f"run {run_id} is of source {plan.source}, and the source here is {here}: check out that source here, or "
             "leave run_id out and start the study anew, as a plan of the source here"

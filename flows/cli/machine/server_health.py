@@ -116,13 +116,19 @@ def describe_server(url: str, state: ServerState) -> list[str]:
     found = [line for line in described if line is not None]
     count_of = Counter(line.kind for line in found)
     counts = ", ".join(f"{count_of[kind]} {kind}" for kind in SHOWN)
-    lines = [f"Prefect {url.removesuffix('/api')}: {counts}"]
+    headline = f"Prefect {url.removesuffix('/api')}: {counts}"
+    return [headline, *_run_lines(found), *_pool_lines(state.pools.values()), *_schedule_lines(state)]
+
+
+def _run_lines(found: Sequence[RunLine]) -> list[str]:
+    """Return the runs by kind, the first of many."""
+    lines = []
     for kind, most in SHOWN.items():
         of_kind = [line for line in found if line.kind == kind]
         lines += [f"  {line.kind:<8}{line.run}: {line.why}" for line in of_kind[:most]]
         if len(of_kind) > most:
             lines.append(f"  {kind:<8}and {len(of_kind) - most} more")
-    return [*lines, *_pool_lines(state.pools.values()), *_schedule_lines(state)]
+    return lines
 
 
 def describe_run(run: FlowRun, state: ServerState) -> RunLine | None:

@@ -165,7 +165,9 @@ def json_schema(schema: Any) -> Any:
         return schema
     known = {key: json_schema(value) for key, value in schema.items() if not (key == "type" and value == "any")}
     kind = known.get("type")
-    return known | ({"type": _JSON_TYPES[kind]} if isinstance(kind, str) and kind in _JSON_TYPES else {})
+    if isinstance(kind, str):
+        known["type"] = _JSON_TYPES.get(kind, kind)
+    return known
 
 
 def read_lines(download: Download, name: str) -> list[dict[str, Any]]:

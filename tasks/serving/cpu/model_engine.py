@@ -111,9 +111,13 @@ class ModelEngine:
         batch: list[tuple[GenerationRequest, BatchRow]] = []
         budget = self.max_batch_tokens
         candidates = iter(list(self._running))
-        while budget > 0 and (request := next(candidates, None) or self._admit()) is not None:
-            batch.append((request, self._enter(request, budget)))
-            budget -= len(batch[-1][1].token_ids)
+        while budget > 0:
+            request = next(candidates, None) or self._admit()
+            if request is None:
+                break
+            row = self._enter(request, budget)
+            batch.append((request, row))
+            budget -= len(row.token_ids)
         if batch:
             self._advance(batch)
         self._dismiss()

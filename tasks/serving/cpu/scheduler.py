@@ -54,7 +54,10 @@ class Scheduler:
         while not self._is_stopping:
             self._has_news.wait()
             self._has_news.clear()
-            while not self._is_stopping and (busy := [each for each in self.engines.values() if each.has_work]):
+            while not self._is_stopping:
+                busy = [each for each in self.engines.values() if each.has_work]
+                if not busy:
+                    break
                 for engine in busy:
                     try:
                         with torch.inference_mode():
