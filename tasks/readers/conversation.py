@@ -103,8 +103,8 @@ class _Draft:
         """Return the reply; without blocks where the framework runs none of this form."""
         code = self.code if is_running else self.code.without_blocks()
         observation = "".join(self.observations)
-        if not self.is_by_call and observation.strip() and not self.outcomes and _lacks_output(code):
-            self.outcomes[len(code.blocks) - 1] = read_outcome(observation)
+        if not self.is_by_call and observation.strip() and not self.outcomes and code.blocks:
+            self._take_text(read_outcome(observation), code.blocks[-1])
         blocks = [self._answered(index, block) for index, block in enumerate(code.blocks)]
         return Reply(
             self.text,
@@ -115,6 +115,15 @@ class _Draft:
             not_run_count=code.not_run_count,
             **self.tokens,
         )
+
+    def _take_text(self, outcome: Outcome, last: Block) -> None:
+        """Take a text as what the last block printed.
+
+        Where the reply shows its output already, the text counts only if it tells an error.
+        """
+        tells_error = outcome.error is not None and last.error is None
+        if last.output is None or tells_error:
+            self.outcomes[len(self.code.blocks) - 1] = outcome
 
     @property
     def names_calls(self) -> bool:
@@ -146,11 +155,6 @@ class _Draft:
         if outcome is None:
             return block
         return block._replace(output=outcome.output, error=outcome.error, result=outcome.result)
-
-
-def _lacks_output(code: FoundCode) -> bool:
-    """Tell whether the last block's output stands nowhere in its text."""
-    return bool(code.blocks) and code.blocks[-1].output is None
 
 
 def _draft(message: Mapping[str, Any], runs: RunRule) -> _Draft:

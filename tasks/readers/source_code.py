@@ -76,16 +76,19 @@ def code_in_calls(calls: list[ToolCall]) -> FoundCode:
     blocks: list[Block] = []
     unread: list[str] = []
     others: list[str] = []
+    form: Form = "text"
     for call in calls:
         arguments = _parsed(call.arguments)
         block = _block_of(call, arguments)
         if block is not None:
             blocks.append(block)
+            form = "calls"
         elif _should_hold_code(call.name, arguments):
             unread.append(f"call of {call.name or 'a tool without a name'} without source code")
+            form = "calls" if call.name else form
         else:
             others.append(call.name)
-    return FoundCode(tuple(blocks), tuple(unread), tuple(others), form="calls")
+    return FoundCode(tuple(blocks), tuple(unread), tuple(others), form)
 
 
 def ends_episode(call_name: str) -> bool:

@@ -138,6 +138,18 @@ def test_outputs_between_the_blocks_of_a_text():
     ]
 
 
+def test_an_error_after_a_reply_outweighs_the_output_in_it():
+    text = "```python\na\n```\nThis prints:\n```output\n1\n```"
+    (reply,) = replies_of([{"role": "assistant", "content": text}, {"role": "user", "content": "KeyError: 'a'"}])
+    assert (reply.blocks[0].output, reply.blocks[0].error) == ("KeyError: 'a'", "KeyError: 'a'")
+
+
+def test_a_call_without_a_name_leaves_fences_to_run():
+    fenced = {"role": "assistant", "content": "```python\na\n```"}
+    first, second = replies_of([fenced, {"role": "assistant", "tool_calls": [None]}])
+    assert ([block.code for block in first.blocks], len(second.unread)) == (["a"], 1)
+
+
 def test_an_output_without_a_block_before_it_belongs_to_none():
     text = "```python\na\n```\n```r\nb\n```\n```output\n1\n```"
     (reply,) = replies_of([{"role": "assistant", "content": text}])
