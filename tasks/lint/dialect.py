@@ -92,7 +92,7 @@ def _without_magics(code: str) -> str:
 
 
 def _plain_line(line: str) -> str:
-    """Return a line as it is, or a magic one as the names that it reads."""
+    """Return a line in plain Python: of a magic, the names that it reads."""
     assigned = _ASSIGNED_LINE.match(line)
     if assigned:
         return f"{assigned[1]}{_expanded_names(line) or 'None'}"

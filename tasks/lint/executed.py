@@ -8,7 +8,7 @@ from carryover.tasks.lint.effects import python_effects, script_effects
 from carryover.tasks.lint.literals import Constants
 from carryover.tasks.lint.shell import Effect, shell_effects
 from carryover.tasks.lint.statements import LintBlock, before_line, line_reading, read_block
-from carryover.tasks.readers.outputs import error_line, missing_name
+from carryover.tasks.readers.outputs import error_line, error_type, missing_name
 from carryover.tasks.readers.trace import Block, Language
 
 SHELL_NAME = "$"
@@ -16,6 +16,10 @@ SHELL_NAME = "$"
 _SHELL_CELL = re.compile(r"\A\s*%%(?:bash|sh|script bash|script sh)\b[^\n]*\n")
 
 _FILE_CELL = re.compile(r"\A\s*%%(?:writefile|file)\s+(?:-a\s+)?(?P<path>\S+)")
+
+
+_SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
+"""Errors of a block of which nothing ran."""
 
 
 class Executed(NamedTuple):
@@ -53,6 +57,8 @@ def execute_on_paper(block: Block, tools: Collection[str], constants: Constants)
         names = LintBlock(is_judged=True)
         return _executed(block, names).with_names(names, (Effect("files", "set", written["path"]),))
     names = read_block(block.code, tools)
+    if names.tree is None and block.error is not None and error_type(block.error) in _SYNTAX_ERRORS:
+        names = LintBlock(is_judged=True)
     return _executed(block, names).with_names(
         _until_error(block, names, tools), tuple(python_effects(block.code, names.tree, constants))
     )

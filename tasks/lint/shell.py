@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Literal, NamedTuple, Protocol
 
 EffectKind = Literal["set", "read", "clear"]
@@ -34,6 +34,11 @@ _WITHOUT_DIRECTORY = frozenset({
 _SCRIPT_RUNNERS = ("python", "python3", "node")
 _WHOLE_KINDS: dict[str, Literal["set", "clear"]] = {"touch": "set", "mkdir": "set", "tee": "set", "rm": "clear"}
 """Commands that do the same to all of their operands."""
+_OUTPUT_OPTIONS = {"curl": ("-o", "--output"), "wget": ("-O", "--output-document"), "gcc": ("-o",), "sort": ("-o",)}
+"""Options whose value is a file that a command writes."""
+_PYTHON_INSTALLER = re.compile(r"(?:.*/)?(?:uv|pip[\d.]*|conda|mamba)")
+_SYSTEM_INSTALLERS = ("apt", "apt-get", "apk", "brew", "dnf", "yum")
+"""Commands whose packages are programs."""
 _COPYING = frozenset({"cp", "mv", "ln"})
 _JOB_COMMANDS = frozenset({"jobs", "fg", "bg", "kill", "pkill", "wait", "disown"})
 _MODULE_OF = {
@@ -131,7 +136,7 @@ class _Reading:
         assigned = list(takewhile(_ASSIGNMENT.match, words))
         words = words[len(assigned) :]
         if words:  # the assignments before it are the command's alone
-            self._run(words)
+            self._run(_without_sudo(words))
             return
         for word in assigned:
             self._assign(word)
@@ -171,21 +176,31 @@ class _Reading:
 
     def _run(self, words: list[str]) -> None:
         name = words[0].rpartition("/")[2]
-        operands = [word for word in words[1:] if not word.startswith("-")]
+        written = _written_by_option(name, words)
+        operands = [word for word in words[1:] if not word.startswith("-") and word not in written]
         builtin = _BUILTINS.get(name)
         if builtin is not None:
             builtin(self, operands, is_export=name == "export")
             return
         if name not in self.bound:
             self.read[name] = None
+        self.note("packages", "read", name)
+        for path in written:
+            self._note_file("set", path)
         packages = _installed(words)
-        for package in packages:
-            self.note("packages", "set", package)
-        if not packages:
+        if packages:
+            self._install(packages)
+        else:
             self._run_program(name, operands)
 
+    def _install(self, packages: list[str]) -> None:
+        for package in packages:
+            self.note("packages", "set", package)
+
     def _run_program(self, name: str, operands: list[str]) -> None:
-        if name in _JOB_COMMANDS or uses_local_server(" ".join(operands)):
+        if name == "tmux" and operands[:1] != [] and operands[0].startswith("new"):
+            self.note("processes", "set", name)
+        elif name in (*_JOB_COMMANDS, "tmux") or uses_local_server(" ".join(operands)):
             self.note("processes", "read", name)
         for path, kind in _paths_of(name, operands):
             self._note_file(kind, path, makes_folders=name == "mkdir")
@@ -208,7 +223,9 @@ class _Reading:
 
     def change_directory(self, operands: list[str], *, is_export: bool) -> None:
         """Read `cd` and `pushd`."""
-        self.note("directory", "set", operands[0] if operands else "~")
+        folder = operands[0] if operands else "~"
+        self._note_file("read", folder)
+        self.note("directory", "set", folder)
 
     def source(self, operands: list[str], *, is_export: bool) -> None:
         """Read `source`, which may activate a virtual environment."""
@@ -233,17 +250,35 @@ _BUILTINS: dict[str, _Builtin] = {
 }
 
 
+def _without_sudo(words: list[str]) -> list[str]:
+    if words[0] == "sudo" and len(words) > 1:
+        return words[1:]
+    return words
+
+
 def _paths_of(name: str, operands: list[str]) -> list[tuple[str, EffectKind]]:
     """Return the paths among a command's operands, all possible inputs."""
     if name == "echo":
         return []
+    if name == "git":
+        return _paths_of_git(operands)
     if name in _WHOLE_KINDS:
         return [(path, _WHOLE_KINDS[name]) for path in operands]
-    read = [word for word in operands if not re.search(r"\$|://", word)]
+    read = _local_paths(operands)
     if name not in _COPYING or len(operands) < 2:
         return [(path, "read") for path in read]
     copied: list[tuple[str, EffectKind]] = [(path, "read") for path in read[:-1]]
     return [*copied, (operands[-1], "set")]
+
+
+def _paths_of_git(operands: list[str]) -> list[tuple[str, EffectKind]]:
+    if operands[:1] == ["clone"]:
+        return [(operands[-1].rpartition("/")[2].removesuffix(".git"), "set")]
+    return [(path, "read") for path in _local_paths(operands)]
+
+
+def _local_paths(operands: list[str]) -> list[str]:
+    return [word for word in operands if not re.search(r"\$|://", word)]
 
 
 def _needs_directory(name: str, operands: list[str]) -> bool:
@@ -253,13 +288,31 @@ def _needs_directory(name: str, operands: list[str]) -> bool:
     return name in _SCRIPT_RUNNERS and any("/" in word or "." in word for word in relative)
 
 
+def _written_by_option(name: str, words: list[str]) -> list[str]:
+    """Return the files that a command's options tell it to write."""
+    packs = name == "tar" and len(words) > 2 and {"c", "f"} <= set(words[1])
+    if packs:
+        return [words[2]]
+    options = _OUTPUT_OPTIONS.get(name, ())
+    return [value for option, value in pairwise(words) if option in options and value != "-"]
+
+
 def _installed(words: list[str]) -> list[str]:
-    """Return the modules of the packages that a command installs."""
-    if "install" not in words or not any(re.fullmatch(r"(?:.*/)?(?:uv|pip[\d.]*|conda|mamba)", word) for word in words):
+    """Return the modules, or programs, of the packages that a command installs."""
+    if "install" not in words:
         return []
     named = [word for word in words[words.index("install") + 1 :] if not word.startswith(("-", ".", "/"))]
-    plain = [re.split(r"[\[<>=!~; ]", word, maxsplit=1)[0] for word in named]
-    return [_MODULE_OF.get(package.lower(), package.replace("-", "_")) for package in plain if package]
+    if words[0] in _SYSTEM_INSTALLERS:
+        return named
+    if any(map(_PYTHON_INSTALLER.fullmatch, words)):
+        return [_module_of(word) for word in named]
+    return []
+
+
+def _module_of(requirement: str) -> str:
+    """Return the module of a package's requirement."""
+    package = re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0]
+    return _MODULE_OF.get(package.lower(), package.replace("-", "_"))
 
 
 def _words(command: str) -> list[str]:

@@ -270,6 +270,13 @@ def test_a_block_leaves_what_it_bound_before_it_raised(error, carried, early):
     assert (found.carried_names, found.early_names) == (carried, early)
 
 
+@pytest.mark.parametrize("error", ["SyntaxError: '(' was never closed", "IndentationError: unexpected indent"])
+def test_a_block_that_python_refused_ran_nothing(error):
+    blocks = (Block("x = 1\ny = (", output=error, error=error), Block("x = 2\nprint(x)", output="2"))
+    found = lint_trace(Trace(trace_id="trace", replies=(Reply("", blocks),)))
+    assert (found.idiom, found.unjudged_count, found.error_count) == ("stateless_safe", 0, 1)
+
+
 def test_failed_reads_show_a_fresh_process():
     missing = "NameError: name 'rows' is not defined"
     found = lint_outcomes(("rows = [1]", None), ("print(rows)", missing), ("rows = [1]\nprint(rows)", None))

@@ -155,6 +155,10 @@ def test_a_cell_of_bash_is_a_shell_block():
         ("cat > run.py <<'EOF'\nopen('a', 'w')\nEOF\npython3 -u run.py", "cat a", ("a",)),
         ("cat <<EOF > run.py\nopen('a', 'w')\nEOF\n", "python ./run.py && cat a", ("run.py",)),
         ("cp a b", "diff b c", ("b",)),
+        ("curl -s -o d.csv https://x/d", "head d.csv", ("d.csv",)),
+        ("wget -O d.csv https://x/d", "wget -O d.csv https://x/d", ()),
+        ("tar -czf a.tgz src", "tar xzf a.tgz", ("a.tgz",)),
+        ("git clone https://x/y.git", "cd y && ls", ("y",)),
         ("mkdir out", "touch out/a", ("out",)),
         ("mkdir out", "echo 1 > out/a", ("out",)),
         ("mkdir out", "mkdir -p out/a", ()),
@@ -175,6 +179,17 @@ def test_a_directory_and_a_job_of_an_earlier_command():
     assert lint("pip install humanize", "python -c 'import humanize'", language="shell").carried_packages == (
         "humanize",
     )
+
+
+def test_a_program_that_an_earlier_command_installed():
+    assert lint("sudo apt-get install -y jq", "jq . a.json", language="shell").carried_packages == ("jq",)
+    assert not lint("apt-get update", "jq . a.json", language="shell").carried_packages
+
+
+def test_a_terminal_that_an_earlier_command_opened():
+    found = lint("tmux new -d -s a 'python serve.py'", "tmux send-keys -t a q", language="shell")
+    assert found.carried_processes
+    assert not lint("ls", "tmux ls", language="shell").carried_processes
 
 
 def test_python_of_a_command_runs_in_a_process_of_its_own():
