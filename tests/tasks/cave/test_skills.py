@@ -2,6 +2,7 @@
 
 import pytest
 
+from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.cave.skills import find_skills
 from carryover.tasks.services.errors import UserError
@@ -58,6 +59,17 @@ def test_skill_is_listed_and_its_instructions_come_when_asked_for(open_agent, wa
     assert "_scaled" not in told
     assert "<output>\n6.0\n</output>" in model.shown()
     assert not (tmp_path / "ran").exists()
+
+
+def test_resumed_agent_reads_its_skills(open_agent, watched, skills, tmp_path, fork_tree):
+    first = open_agent(block('use_skill("currency")'), "Read.", skills=skills)
+    first.ask("Read.")
+    first.save(tmp_path / "saved")
+    model = watched(scripted("", "", block("print(to_euros(3))"), block('use_skill("currency")'), "6."))
+    with Agent.resume(tmp_path / "saved", model, runtime=fork_tree, skills=skills) as resumed:
+        assert resumed.ask("Convert 3.").text == "6."
+    assert "<output>\n6.0\n</output>" in model.shown(1)
+    assert '<skill name="currency">' in model.shown()
 
 
 def test_branch_reads_a_skill_for_itself(open_agent, skills):

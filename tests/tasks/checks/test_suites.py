@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from carryover.tasks.checks.suites import LISTED_IDS, Check, Suite, run_suites
+from carryover.tasks.services.errors import UserError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HALF = Check(name="half", kind="between", column="value", minimum=1, minimum_share=0.5)
@@ -82,6 +83,13 @@ def test_data_docs_name_no_more_ids_than_a_check_row(tmp_path):
     words = read_docs(tmp_path)
     assert all(each in words for each in listed)
     assert f"row-{LISTED_IDS:05}" not in words
+
+
+def test_a_check_that_great_expectations_refuses_is_named(tmp_path):
+    crossed = Check(name="crossed", kind="between", column="value", minimum=5, maximum=1)
+    frame = pl.DataFrame({"id": ["a"], "value": [1]})
+    with pytest.raises(UserError, match=r"could not evaluate crossed of numbers: \S+"):
+        evaluate(suite_of(frame, HALF, crossed), tmp_path)
 
 
 def test_a_check_that_cannot_be_evaluated_raises(tmp_path):

@@ -61,6 +61,13 @@ def test_a_template_that_ends_no_reply_trains_none(tokenizer):
     assert not can_train(tokenizer)
 
 
+def test_a_template_that_leaves_one_reply_open_trains_none(tokenizer):
+    tokenizer.chat_template = (
+        "{% for message in messages %}{{ message.content }}{% if loop.index < 5 %};{% endif %}{% endfor %}"
+    )
+    assert not can_train(tokenizer)
+
+
 def test_a_message_is_written_without_the_opening_that_a_template_adds(tokenizer):
     tokenizer.chat_template = OPENS_ITSELF
     assert message_text(tokenizer, "user", "Look.") == "user: Look.;\n"

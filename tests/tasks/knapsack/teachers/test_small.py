@@ -148,6 +148,14 @@ def test_the_table_is_printed_or_only_its_size():
     assert "item_" not in without[3].content
 
 
+def test_only_answered_replies_are_turns():
+    reply = Message(role="assistant", content="Look.\n```python\nlook()\n```")
+    answer = Message(role="user", content=json.dumps({"output": "seen"}))
+    tool = Message(role="tool", content="seen")
+    turns = read_turns([*OPENING, reply, tool, reply, reply, answer, reply])
+    assert [(turn.code, turn.output, turn.has_failed) for turn in turns] == [("look()", "seen", False)]
+
+
 def test_turns_are_read_from_wrapped_observations_as_well():
     reply = Message(role="assistant", content="I look.\n```python\nlook(3)\n```")
     wrapped = {"observation": {"output": "more 3\n", "error": None}, "runtime_state": {}}
