@@ -87,7 +87,12 @@ NEEDS = (
     ),
     Need("on Slurm", using("cluster"), can_run_slurm, "root and Debian's Slurm: `apt-get install slurm-wlm munge`"),
     Need("of systemd's units", using("systemd_analyze"), has_systemd, "systemd's own check: `systemd-analyze`"),
-    Need("of Docker Compose", using("compose"), lambda: compose_command() is not None, "Docker Compose 2 or later"),
+    Need(
+        "of Docker Compose",
+        using("compose"),
+        lambda: compose_command() is not None,
+        "Docker Compose 2 or later: `apt-get install docker-compose` from Debian 13 on, or Docker's own plugin",
+    ),
     Need(
         "on PostgreSQL",
         using("postgres"),

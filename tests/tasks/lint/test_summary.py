@@ -50,6 +50,10 @@ def test_a_fresh_process_keeps_files():
     assert not fails_without(carrying_files, RUNTIMES["fresh-process"])
 
 
+def test_a_runtime_is_found_by_its_name():
+    assert {name: losses_of(name) for name in RUNTIMES} == RUNTIMES
+
+
 def test_an_unknown_runtime_is_refused():
     with pytest.raises(UserError, match="unknown runtime 'sideways'; choose from stateless, fresh-process, persistent"):
         losses_of("sideways")

@@ -77,6 +77,26 @@ def test_a_night_that_says_the_same_is_identical():
     assert summarize([row]) == "all 1 cells equal their baseline to the token"
 
 
+def test_a_verdict_names_every_part_of_its_cell():
+    parts = {
+        "base": "common",
+        "model_name": "stateless-3",
+        "train_contract": "stateless",
+        "training_seed": 3,
+        "runtime_contract": "stateless",
+        "visibility": "as_trained",
+        "header": "none",
+        "bucket": "easy",
+    }
+    row, other = judge(play("study"), play("night-1"), play("study", **parts), play("night-1", **parts))
+    told = [{name: getattr(each, name) for name in parts} for each in (row, other)]
+    assert parts in told
+    assert [each.verdict for each in (row, other)] == ["identical"] * 2
+    for name, value in parts.items():  # whichever part differs, it is another cell without a baseline
+        (row,) = judge(play("study"), play("night-1", **{name: value}))
+        assert row.verdict == "first"
+
+
 def test_base_that_no_contract_trained_has_a_baseline():
     untrained: dict[str, Any] = {"train_contract": None, "training_seed": None}
     (row,) = judge(play("study", **untrained), play("night-1", **untrained))

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from carryover.tasks.serving.ask import NoAnswer, ask
+from carryover.tasks.serving.ask import HttpAnswer, NoAnswer, ask
 from carryover.tasks.serving.process import ServerError
 from carryover.tasks.serving.server import open_server
 from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
@@ -108,6 +108,9 @@ def test_an_answer_without_end_is_none(monkeypatch):
     monkeypatch.setattr("carryover.tasks.serving.ask.LARGEST_BODY", len(LISTED) - 1)
     with serve() as listing:
         assert ask(listing.url) == NoAnswer("the answer is too long")
+    monkeypatch.setattr("carryover.tasks.serving.ask.LARGEST_BODY", len(LISTED))
+    with serve() as listing:
+        assert isinstance(ask(listing.url), HttpAnswer)
 
 
 @pytest.mark.parametrize(
