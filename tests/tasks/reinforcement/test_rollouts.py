@@ -22,8 +22,8 @@ def play(start, runtime):
     tokenizer = with_template(TRAINING["smoke"], load_tokenizer(start))
     world = World(family="knapsack", bucket="small", contract=named_contract("stateless"), runtime=runtime)
 
-    def of(*seeds, update=1):
-        rolled = play_update(model, tokenizer, SPEC, world, seeds=seeds, update=update)
+    def of(*seeds, update=1, spec=SPEC):
+        rolled = play_update(model, tokenizer, spec, world, seeds=seeds, update=update)
         return rolled, [tokenizer.decode(each.tokens.completion_ids) for each in rolled]
 
     return of
@@ -44,6 +44,13 @@ def test_an_update_plays_each_seed_with_tokens_of_its_own(play):
     other, *_ = play(5, update=2)[1]
     assert again == texts[0] != other
     assert all("length" in text for text in texts)  # an observation says that the reply was cut off
+
+
+def test_an_episode_ends_at_its_most_tokens(play):
+    short = SPEC.model_copy(update={"max_episode_tokens": 1})
+    ((ended,), _) = play(5, spec=short)
+    assert ended.turn_count == 1
+    assert ended.tokens.env_mask == [1] * SPEC.max_completion_tokens
 
 
 def rolled(reward, prompt, reply, observation, **fields):
