@@ -217,6 +217,55 @@ plt.close(figure)
 Path('bars.png').read_bytes()[:4]
 # %% display
 display(Point(3))
+# %% copy files
+import shutil
+Path('a.txt').write_text('a')
+Path('folder').mkdir()
+shutil.copy('a.txt', 'folder')
+shutil.copytree('folder', 'copied')
+sorted(path.as_posix() for path in Path('copied').iterdir())
+# %% module of one's own
+Path('own_module.py').write_text('def four():\n    return 4')
+import own_module
+own_module.four()
+# %% shelf
+import shelve
+with shelve.open('shelf') as shelf:
+    shelf['a'] = [1]
+with shelve.open('shelf') as shelf:
+    print(dict(shelf))
+# %% task
+import asyncio
+async def doubled(x):
+    await asyncio.sleep(0)
+    return 2 * x
+task = asyncio.create_task(doubled(4))
+await task
+# %% task in one line
+task = asyncio.create_task(doubled(5)); await task
+# %% generic class
+from typing import Generic, TypeVar
+T = TypeVar('T')
+@dataclass
+class Box(Generic[T]):
+    item: T
+Box[int](3)
+# %% period index
+pd.Series([1, 2, 3], index=pd.period_range('2024-01', periods=3, freq='M')).sum()
+# %% zip file
+import zipfile
+with zipfile.ZipFile('a.zip', 'w') as archive:
+    archive.write('a.txt')
+zipfile.ZipFile('a.zip').namelist()
+# %% warning
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter('always')
+    warnings.warn('careful')
+[str(each.message) for each in caught]
+# %% recursion error
+def endless(n): return endless(n + 1)
+endless(0)
 """
 
 _PARTS = [part.partition("\n") for part in TEXT.split("# %% ")[1:]]

@@ -61,7 +61,7 @@ def test_instance_of_a_parametrised_class_is_refused_with_the_way_out(open_one: 
 
 def test_named_tuple_with_other_attributes_is_refused(open_one: Any):
     span = declared.Span(1)
-    span.note = "lost otherwise"
+    span.__dict__["note"] = "lost otherwise"
     with pytest.raises(InjectionError, match="a Span with attributes beside its fields does not travel"):
         open_one("persistent").inject("span", span)
 

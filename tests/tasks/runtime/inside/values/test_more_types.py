@@ -262,10 +262,7 @@ REFUSED = {
     "a DateOffset with keywords does not travel; send offset.kwds": (pd.DateOffset(days=1, hours=2),),
     "the class Record does not travel; inject it under its own name": (Record,),
     'inject it by="reference"': (object(),),
-    'send what it reads, or inject it by="reference"': (
-        io.TextIOWrapper(io.BytesIO()),
-        io.BufferedRandom(io.BytesIO()),
-    ),
+    'send what it reads, or inject it by="reference"': (io.TextIOWrapper(io.BytesIO()),),
     "make one where it is used": (threading.Lock(), threading.RLock(), threading.Condition(), threading.Event()),
     "send the object that it refers to": (weakref.ref(_SCORE), weakref.proxy(_SCORE)),
     "write it where it is used": (list[int], int | None, pl.col("a")),
