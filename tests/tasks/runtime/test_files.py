@@ -235,6 +235,11 @@ def test_own_canary_of_a_block_forges_nothing(open_files):
     assert interpreter.run_block("import os\nos.listdir()").result == "[]"
 
 
+def test_a_folder_is_added_where_the_settings_leave_it_open():
+    assert RuntimeSpec().with_folder().scratch_limit_bytes == 64 << 20
+    assert RuntimeSpec(scratch_limit_bytes=0).with_folder().scratch_limit_bytes == 0
+
+
 def test_session_has_files_by_default_and_a_study_has_none(fork_tree):
     with session("persistent") as opened:
         assert opened.run("open('a', 'w').write('x')").result == "1"
