@@ -7,7 +7,7 @@ instead of a read.
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from carryover.tasks.services.syntax import UNPARSABLE, parse_python
@@ -16,6 +16,8 @@ DELETED = "deleted_name_"
 """Begins the name that stands after a deleted one."""
 GUARDED = "guarded_name_"
 """Begins the name that stands for one that need not exist."""
+SHADOWING = "shadowing_name_"
+"""Begins the name that stands for a builtin's, where code binds it."""
 _ASSIGNED_LINE = re.compile(r"^(\s*[\w, ]+?=\s*)[!%].*$")
 _TIMED_LINE = re.compile(r"^(\s*)%(?:time|timeit|prun|memit)\s+(?!-)(.+)$")
 _MAGIC_LINE = re.compile(r"^(\s*)(?:[!%?].*|[\w.]+\?{1,2})$")
@@ -54,12 +56,12 @@ class PlainBlock(NamedTuple):
     """Whether `tree` differs from `original`."""
 
 
-def plain_block(code: str) -> PlainBlock:
-    """Return a block in plain Python.
+def plain_block(code: str, shadows: Collection[str] = ()) -> PlainBlock:
+    """Return a block in plain Python; names in `shadows` are the code's own, not the builtins'.
 
     Raise what `parse_python` does for neither Python nor IPython.
     """
-    rewriter = _Rewriter()
+    rewriter = _Rewriter(shadows)
     try:
         source = code
         original = parse_python(code)
@@ -68,7 +70,7 @@ def plain_block(code: str) -> PlainBlock:
         original = parse_python(source)
         special = (line for line in code.splitlines() if _MAGIC_LINE.match(line) or _ASSIGNED_LINE.match(line))
         rewriter.is_opaque = not all(map(_HARMLESS_LINE.match, special))
-    is_rewritten = bool(_REWRITTEN.search(source))
+    is_rewritten = bool(shadows) or bool(_REWRITTEN.search(source))
     tree = ast.fix_missing_locations(rewriter.visit(parse_python(source))) if is_rewritten else original
     has_star_import = "*" in source and any(
         isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(original)
@@ -131,8 +133,9 @@ def expand_known(line: str, constants: Mapping[str, str]) -> str:
 class _Rewriter(ast.NodeTransformer):
     """Rewrites nodes whose effect on names is written in another way."""
 
-    def __init__(self) -> None:
+    def __init__(self, shadows: Collection[str]) -> None:
         self.is_opaque = False
+        self._shadows = shadows
         self._guarded: tuple[frozenset[str] | None, ...] = ()
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
@@ -141,7 +144,26 @@ class _Rewriter(ast.NodeTransformer):
         is_guarded = any(names is None or node.id in names for names in self._guarded)
         if is_guarded and isinstance(node.ctx, ast.Load):
             return ast.Name(GUARDED + node.id, node.ctx)
+        return ast.Name(self._own(node.id), node.ctx)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.arg = self._own(node.arg)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        node.name = self._own(node.name)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> ast.stmt:
+        node.names = [self._own(name) for name in node.names]
         return node
+
+    visit_Nonlocal = visit_Global  # noqa: N815
+
+    def _own(self, name: str) -> str:
+        if name in self._shadows:
+            return SHADOWING + name
+        return name
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> ast.stmt:
         modules = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]

@@ -43,10 +43,12 @@ class Executed(NamedTuple):
         return self._replace(names=names, effects=effects)
 
 
-def execute_on_paper(block: Block, tools: Collection[str], constants: Constants) -> Executed:
+def execute_on_paper(
+    block: Block, tools: Collection[str], constants: Constants, shadows: frozenset[str] = frozenset()
+) -> Executed:
     """Return what a block did; `constants` hold texts of names.
 
-    They are kept up to date.
+    They are kept up to date. `shadows` are names of builtins that the trace binds itself.
     """
     cell = _SHELL_CELL.match(block.code)
     if block.language == "shell" or cell is not None:
@@ -56,11 +58,11 @@ def execute_on_paper(block: Block, tools: Collection[str], constants: Constants)
         constants[written["path"]] = block.code.partition("\n")[2]
         names = LintBlock(is_judged=True)
         return _executed(block, names).with_names(names, (Effect("files", "set", written["path"]),))
-    names = read_block(block.code, tools)
+    names = read_block(block.code, tools, shadows)
     if names.tree is None and block.error is not None and error_type(block.error) in _SYNTAX_ERRORS:
         names = LintBlock(is_judged=True)
     return _executed(block, names).with_names(
-        _until_error(block, names, tools), tuple(python_effects(block.code, names.tree, constants))
+        _until_error(block, names, tools, shadows), tuple(python_effects(block.code, names.tree, constants))
     )
 
 
@@ -77,7 +79,7 @@ def _executed(block: Block, names: LintBlock) -> Executed:
     )
 
 
-def _until_error(block: Block, names: LintBlock, tools: Collection[str]) -> LintBlock:
+def _until_error(block: Block, names: LintBlock, tools: Collection[str], shadows: frozenset[str]) -> LintBlock:
     """Return a block's names, up to the statement that raised."""
     missing = missing_name(block.error)
     line = None if block.error is None else error_line(block.output, block.error)
@@ -85,7 +87,7 @@ def _until_error(block: Block, names: LintBlock, tools: Collection[str]) -> Lint
         line = line_reading(names, missing)
     if line is None:
         return names
-    return before_line(block.code, names, line, tools)
+    return before_line(block.code, names, line, tools, shadows)
 
 
 def _executed_shell(block: Block, code: str, tools: Collection[str], constants: Constants) -> Executed:

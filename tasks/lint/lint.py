@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from carryover.tasks.lint.executed import SHELL_NAME, Executed, execute_on_paper
 from carryover.tasks.lint.runtime import InferredRuntime, infer_runtime
 from carryover.tasks.lint.state import Carried, StateWalk
-from carryover.tasks.lint.statements import words_of
+from carryover.tasks.lint.statements import shadows_of, words_of
 from carryover.tasks.lint.verdict import Taken, episode_sentence
 from carryover.tasks.lint.walk import HISTORY, NameWalk, count_lexemes, star_names
 from carryover.tasks.readers.trace import Block, Trace
@@ -175,7 +175,8 @@ class _Followed(NamedTuple):
 
 def _follow(blocks: Collection[Block], tools: Collection[str] | None) -> _Followed:
     constants: dict[str, str] = {}
-    executed = tuple(execute_on_paper(block, tools or (), constants) for block in blocks)
+    shadows = shadows_of(block.code for block in blocks)
+    executed = tuple(execute_on_paper(block, tools or (), constants, shadows) for block in blocks)
     unbound = _never_bound(executed)
     starred = star_names([each.names for each in executed], unbound)
     following = _Following(NameWalk((unbound if tools is None else frozenset(tools)) - starred), starred)

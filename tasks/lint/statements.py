@@ -2,16 +2,20 @@
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from carryover.tasks.lint.dialect import DELETED, GUARDED, plain_block
+from carryover.tasks.lint.dialect import DELETED, GUARDED, SHADOWING, plain_block
 from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 from carryover.tasks.traces.events import parse_block
-from carryover.tasks.traces.walker import NameEvent
+from carryover.tasks.traces.walker import BUILTIN_NAMES, NameEvent
 
 DATA_CONSTANTS = 3
 """Constants from which on a literal collection counts as data, not as an initial value."""
+_SHADOWING_LINE = re.compile(
+    r"^(?:(?P<name>[a-z]+)[ \t]*(?::[^=\n]+)?=(?!=)|(?:def|for)[ \t]+(?P<defined>[a-z]+)\b)", re.MULTILINE
+)
+"""A line that may bind a builtin's name at the top of a block."""
 _WORD = re.compile(r"\w+")
 _LINE_END = re.compile(r"\r\n?|\n")
 """What ends a line of Python; `splitlines` knows more."""
@@ -60,19 +64,25 @@ class LintBlock(NamedTuple):
     """Its syntax tree; null where it is not valid Python."""
 
 
+def shadows_of(codes: Iterable[str]) -> frozenset[str]:
+    """Return the names of builtins that blocks bind themselves."""
+    bound = {found["name"] or found["defined"] for code in codes for found in _SHADOWING_LINE.finditer(code)}
+    return frozenset(bound & BUILTIN_NAMES)
+
+
 def words_of(text: str) -> frozenset[str]:
     """Return the words and numbers of a text."""
     return frozenset(_WORD.findall(text))
 
 
-def read_block(code: str, tools: Collection[str]) -> LintBlock:
+def read_block(code: str, tools: Collection[str], shadows: frozenset[str] = frozenset()) -> LintBlock:
     """Return a block's statements and names; none if invalid Python.
 
     A name that a function reads must exist when the function is called, so a binding anywhere in the block will do;
     elsewhere only a binding before the read does.
     """
     try:
-        plain = plain_block(code)
+        plain = plain_block(code, shadows)
         plain_code = ast.unparse(plain.tree) if plain.is_rewritten else plain.source
         plain_tree = parse_python(plain_code) if plain.is_rewritten else plain.original
     except UNPARSABLE:
@@ -80,8 +90,9 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
     parsed = parse_block(plain_code, tools)
     if not parsed.is_parsed:
         return LintBlock()
-    state = _follow(parsed.events)
-    events = [event for event in parsed.events if event.kind != "read" or event.sequence in state.outer]
+    followed = [event._replace(name=event.name.replace(SHADOWING, "")) for event in parsed.events]
+    state = _follow(followed)
+    events = [event for event in followed if event.kind != "read" or event.sequence in state.outer]
     lines = _Lines(_LINE_END.split(plain.source), _events_by_line(events))
     groups = _by_line(plain.original, plain_tree)
     return LintBlock(
@@ -98,12 +109,14 @@ def read_block(code: str, tools: Collection[str]) -> LintBlock:
     )
 
 
-def before_line(code: str, block: LintBlock, line: int, tools: Collection[str]) -> LintBlock:
+def before_line(
+    code: str, block: LintBlock, line: int, tools: Collection[str], shadows: frozenset[str] = frozenset()
+) -> LintBlock:
     """Return a block as it is when a line's statement raises."""
     starts = [statement.first_line for statement in block.statements if statement.first_line <= line]
     if not starts:
         return block
-    left = read_block("\n".join(_LINE_END.split(code)[: starts[-1] - 1]), tools)
+    left = read_block("\n".join(_LINE_END.split(code)[: starts[-1] - 1]), tools, shadows)
     return block._replace(
         binds=left.binds, deletes=left.deletes, imports=left.imports, imported_names=left.imported_names
     )

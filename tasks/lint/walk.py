@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from carryover.tasks.lint.executed import SHELL_NAME
 from carryover.tasks.lint.statements import LintBlock, Statement
+from carryover.tasks.traces.walker import BUILTIN_NAMES
 
 HISTORY = re.compile(r"_\d*|Out|In|_i+|_i\d+|_ih|_oh")
 """Names under which Python and IPython keep the values and the source of earlier blocks."""
@@ -47,7 +48,7 @@ class NameWalk:
             inherited |= {name for name in reads if HISTORY.fullmatch(name)}
         carried = reads & inherited
         self.carried += carried
-        unbound = (reads - inherited - self._provided) | block.dead_reads
+        unbound = ((reads - inherited - self._provided) | block.dead_reads) - BUILTIN_NAMES
         self.early += (name for name in unbound if not name.startswith(SHELL_NAME))
         self.reimport_count += len(self._reimported(block))
         self.redefinition_count += len((block.binds & self._bound) - block.reads - {"_"})

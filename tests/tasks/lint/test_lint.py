@@ -270,6 +270,25 @@ def test_a_block_leaves_what_it_bound_before_it_raised(error, carried, early):
     assert (found.carried_names, found.early_names) == (carried, early)
 
 
+@pytest.mark.parametrize(
+    ("blocks", "carried"),
+    [
+        (("sum = 3", "print(sum + 1)"), ("sum",)),
+        (("input = '1 2'.strip()", "rows = input.split()"), ("input",)),
+        (("for id in [1]: pass", "print(id)"), ("id",)),
+        (("def filter(x):\n    return x", "print(filter(1))"), ("filter",)),
+        (("sum = 3\ndel sum", "print(sum([1]))"), ()),
+        (("max = max([1, 2])", "max = 0\nprint(max)"), ()),
+        (("print(sum([1]))", "print(sum([2]))", "sum = 3"), ()),
+        (("sum = 3", "def add(sum):\n    return sum + 1\nprint(add(1))"), ()),
+        (("sum = 3", "def run():\n    sum = 0\n    def add():\n        nonlocal sum\n        sum += 1\n    add()"), ()),
+    ],
+)
+def test_a_builtins_name_that_code_binds_is_its_own(blocks, carried):
+    found = lint(*blocks, tools=None)
+    assert (found.carried_names, found.early_names, found.unjudged_count) == (carried, (), 0)
+
+
 @pytest.mark.parametrize("error", ["SyntaxError: '(' was never closed", "IndentationError: unexpected indent"])
 def test_a_block_that_python_refused_ran_nothing(error):
     blocks = (Block("x = 1\ny = (", output=error, error=error), Block("x = 2\nprint(x)", output="2"))
