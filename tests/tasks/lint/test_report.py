@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 
 import pyarrow.parquet
 import pytest
@@ -63,3 +64,14 @@ def test_a_pool_keeps_the_order():
     found = list(lint_many(iter(traces), processes=2, alone=3))
     assert [lint.trace_id for lint in found] == [trace.trace_id for trace in traces]
     assert found == [lint_trace(trace) for trace in traces]
+
+
+def test_a_page_counts_the_first_twenty_blocks():
+    summary = LintSummary()
+    for block in range(1, 25):
+        summary.first_blocks[block] += 1
+    page = html_page("Lint", summary, [], [])
+    bars = page.partition("First block that fails")[2]
+    told = [int(number) for number in re.findall(r">(\d+)<", bars)]
+    assert 20 in told
+    assert not {21, 24} & {*told}

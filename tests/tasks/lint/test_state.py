@@ -151,6 +151,7 @@ def test_a_cell_of_bash_is_a_shell_block():
     ("first", "second", "files"),
     [
         ("echo 1 > a.txt", "cat a.txt", ("a.txt",)),
+        ("echo 1 > a.txt", "cat b.txt a.txt", ("a.txt",)),
         ("cat > run.py <<'EOF'\nprint(1)\nEOF", "python run.py", ("run.py",)),
         ("cat > run.py <<'EOF'\nopen('a', 'w')\nEOF\npython3 -u run.py", "cat a", ("a",)),
         ("cat <<EOF > run.py\nopen('a', 'w')\nEOF\n", "python ./run.py && cat a", ("run.py",)),
