@@ -90,7 +90,7 @@ def read_block(code: str, tools: Collection[str], shadows: frozenset[str] = froz
     parsed = parse_block(plain_code, tools)
     if not parsed.is_parsed:
         return LintBlock()
-    followed = [event._replace(name=event.name.replace(SHADOWING, "")) for event in parsed.events]
+    followed = _under_own_names(parsed.events)
     state = _follow(followed)
     events = [event for event in followed if event.kind != "read" or event.sequence in state.outer]
     lines = _Lines(_LINE_END.split(plain.source), _events_by_line(events))
@@ -107,6 +107,11 @@ def read_block(code: str, tools: Collection[str], shadows: frozenset[str] = froz
         dead_reads=state.dead,
         tree=plain.original,
     )
+
+
+def _under_own_names(events: Collection[NameEvent]) -> list[NameEvent]:
+    """Return events under the names that the code has."""
+    return [event._replace(name=event.name.replace(SHADOWING, "")) for event in events]
 
 
 def before_line(
