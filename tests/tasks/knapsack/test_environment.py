@@ -132,3 +132,13 @@ def test_a_disallowed_class_costs_capacity_where_the_bucket_says_so():
 
 def test_the_same_items_under_a_costly_rule_are_another_instance():
     assert make_instance().instance_id != make_instance(bucket="small_costly").instance_id
+
+
+def test_state_names_each_refused_class_once():
+    environment = make_environment()
+    assert environment.known()["refused"] == []
+    environment.inspect("d")
+    for _ in range(2):
+        with pytest.raises(ToolRuntimeException, match="disallowed class"):
+            environment.take_item("d")
+    assert environment.known()["refused"] == ["B"]

@@ -286,3 +286,13 @@ def test_episodes_that_failed_leave_a_cell_incomplete():
     assert (row.verdict, row.pair_count, row.unpaired_count) == ("incomplete", 10, 2)
     (row,) = judge(play("study"), [one | {"finish_reason": "error", "score": None} for one in play("night-1")])
     assert (row.verdict, row.pair_count, row.mean_score) == ("incomplete", 0, None)
+
+
+def test_a_note_lists_five_differences_and_counts_the_others():
+    def ran_on(version):
+        packages = {f"package_{number}": version for number in range(7)}
+        return FACTS._replace(environment=ENVIRONMENT | {"packages": packages})
+
+    (row,) = judge(play("study"), play("night-1"), facts={"study": ran_on("1"), "night-1": ran_on("2")})
+    assert row.note.count("package_") == 5
+    assert row.note.endswith("; 2 more")
