@@ -48,7 +48,7 @@ def _told_ending(word: str) -> Ending:
 
 
 def _shown_ending(last: Reply) -> FinishReason:
-    """Return an ending: an answer without a block, else a limit."""
+    """Return an ending: an answer without a block, else unknown."""
     if last.is_model_error:
         return FinishReason.ERROR
     if any(block.language == "python" and calls_finish(block.code) for block in last.blocks):
@@ -56,4 +56,4 @@ def _shown_ending(last: Reply) -> FinishReason:
     is_answer = not last.blocks or any(map(ends_episode, last.other_calls))
     if is_answer:
         return FinishReason.ANSWER
-    return FinishReason.MAX_TURNS
+    return FinishReason.OTHER

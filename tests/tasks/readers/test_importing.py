@@ -87,7 +87,7 @@ def test_every_layout_is_imported_with_steps_and_errors(tmp_path, name):
     ("messages", "reason"),
     [
         ([*REUSING, {"role": "assistant", "content": "Done."}], FinishReason.ANSWER),
-        (REUSING, FinishReason.MAX_TURNS),
+        (REUSING, FinishReason.OTHER),
         ([{"role": "assistant", "content": "```\nfinish()\n```"}], FinishReason.FINISH_TOOL),
         ([{"role": "assistant", "tool_calls": [{"name": "final_answer", "arguments": {"answer": 3}}]}],
          FinishReason.ANSWER),
@@ -103,7 +103,7 @@ def test_an_episode_ends_as_its_last_reply_shows(messages, reason):
         ("timeout", FinishReason.TIMEOUT, None),
         ("Submitted", FinishReason.ANSWER, None),
         ("LimitsExceeded", FinishReason.MAX_STEPS, None),
-        ("stop", FinishReason.MAX_TURNS, None),
+        ("stop", FinishReason.OTHER, None),
         ("bored", FinishReason.OTHER, "finish reason 'bored'"),
     ],
 )

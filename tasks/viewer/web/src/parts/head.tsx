@@ -38,9 +38,8 @@ export function Head({ episode, isShort }: { episode: EpisodeHead; isShort?: boo
   );
 }
 
-/** A foreign trace whose last reply has code and names no ending counts as one that met its limit. */
-function ending({ backend, finish_reason }: EpisodeHead): string {
-  if (backend === "imported" && finish_reason === "max_turns") return "max turns, or not told";
+function ending({ backend, finish_reason, error_message }: EpisodeHead): string {
+  if (backend === "imported" && finish_reason === "other" && error_message === null) return "not told";
   return words(finish_reason);
 }
 
