@@ -112,7 +112,7 @@ class OwnFamily:
             f"runtime_{ContractName.INJECTED_PERSISTENT}": kept,
         }
 
-    def goal_values(self, instance: Problem) -> Mapping[str, object]:
+    def goal_values(self, instance: Problem) -> Mapping[str, str]:
         """Return the goal's text: all that the model may know."""
         goal = self.family.goal(instance.content)
         if self.family.tools_vary:

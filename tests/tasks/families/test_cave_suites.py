@@ -1,6 +1,7 @@
 """CaveAgent's suites as families: the state after each question is the reward."""
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 
@@ -69,9 +70,9 @@ def test_calls_of_a_case_change_its_state(runtime):
 def test_charts_are_judged_by_what_they_draw(chart, score):
     own = open_own_family("cave_data_intensive")
     problem = own.sample("visualization", 1)
-    world = own.family.open(problem.content)
+    world: Any = own.family.open(problem.content)
     case = next(case for case in suite_cases("data_intensive", 0) if case.case_id == "data_intensive/visualization/001")
-    drawn = deepcopy(case.expected[0].state["chart"])
+    drawn: Any = deepcopy(case.expected[0].state["chart"])
     if chart == "cut":
         drawn["series"][0]["data"].pop()
     world.write_variable("chart", drawn)
@@ -93,7 +94,7 @@ def test_an_imported_suite_reads_its_subclass_download(tmp_path):
         problem = own.sample(bucket, 5)
         own.validate(problem)
         assert "def mkdir(name):" in own.goal_values(problem)["goal"]
-    world = own.family.open(own.sample("base", 0).content)
+    world: Any = own.family.open(own.sample("base", 0).content)
     world.tools["mkdir"](name="b")
     world.next_question()
     world.tools["ls"]()
