@@ -84,13 +84,14 @@ class NightObject(FrozenModel):
 
         Its own evaluations, without arms of other rules.
         """
-        base = part.base
-        rows = {}
-        if self.endpoint_model is not None:
-            base = "endpoint"
-            rows = {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
-        played = tuple(each.model_copy(update=rows) for each in part.evaluations if each.variant is None)
-        return part.model_copy(update={"base": base, "evaluations": played})
+        own = tuple(each for each in part.evaluations if each.variant is None)
+        if self.endpoint_model is None:
+            return part.model_copy(update={"evaluations": own})
+        # An untrained base may play under rules of its own, of fewer turns: under both, a cell would mix two games.
+        of_trained = tuple(each for each in own if each.has_trained_rows) or own
+        rows = {"has_base_rows": True, "has_trained_rows": False, "has_scripted_rows": False}
+        played = tuple(each.model_copy(update=rows) for each in of_trained)
+        return part.model_copy(update={"base": "endpoint", "evaluations": played})
 
     def model(self) -> StudyModel | None:
         """Return the endpoint's model, whose contract and weights are unknown.

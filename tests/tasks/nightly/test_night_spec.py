@@ -35,3 +35,14 @@ def test_any_model_behind_an_endpoint_plays_instead_of_the_studys():
     assert model.name == "qwen"
     serving = night.serving(resolve_plan("smoke").serving)
     assert (serving.engine, serving.url) == ("external", "http://127.0.0.1:1/v1")
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "laptop_full", "paper"])
+def test_an_endpoint_plays_each_cell_under_the_rules_of_trained_models(scale):
+    """An untrained base of `laptop` plays two turns: its episodes and those of 24 turns would be one cell."""
+    (part, *_) = resolve_plan(scale).parts
+    night = NightObject(endpoint_url="http://127.0.0.1:9/v1", endpoint_model="m")
+    played = night.part(part).evaluations
+    trained = [each for each in part.evaluations if each.variant is None and each.has_trained_rows]
+    assert [(each.instances, each.episode) for each in played] == [(each.instances, each.episode) for each in trained]
+    assert all(each.has_base_rows and not each.has_trained_rows for each in played)
