@@ -11,8 +11,6 @@ from carryover.tasks.families.log_triage.events import draw_log, make_events
 from carryover.tasks.services.source_digest import canonical_json
 from tests.tasks.families.playing import play
 
-INSTANCE_COUNT = {"cave_printed": 13}
-"""Instances of a bucket where they are a fixed list."""
 TAUGHT = [name for name in sorted(SHIPPED) if open_own_family(name).family.taught]
 
 
@@ -20,10 +18,10 @@ TAUGHT = [name for name in sorted(SHIPPED) if open_own_family(name).family.taugh
 def test_every_seed_is_sound(name):
     own = open_own_family(name)
     for bucket in own.family.buckets:
-        problems = [own.sample(bucket, seed) for seed in range(25)]
+        problems = [own.sample(bucket, seed) for seed in range(5)]
         for problem in problems:
             own.validate(problem)
-        assert len({problem.instance_id for problem in problems}) == INSTANCE_COUNT.get(name, 25)
+        assert len({problem.instance_id for problem in problems}) == 5
 
 
 DRAWN = {
