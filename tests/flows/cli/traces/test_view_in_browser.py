@@ -173,10 +173,11 @@ def test_keys_move_through_an_episode(page, address):
     page.press("m")
     page.wait("document.querySelector('.turn.current')?.id === 'turn-2'")
     page.press("?")
-    assert page.ask("document.querySelector('dialog').open")
+    page.wait("document.querySelector('dialog')?.open === true")
     page.press("Escape")
+    page.wait("document.querySelector('dialog')?.open !== true")
     page.press("/")
-    assert page.ask("document.activeElement.type") == "search"
+    page.wait("document.activeElement.type === 'search'")
     page.ask("document.activeElement.blur()")
     page.press("r")
     page.wait("document.querySelectorAll('pre.raw').length === 4")
