@@ -60,7 +60,7 @@ class SavedAgent:
         )
 
     def text(self) -> SemanticStream:
-        """Return the saved conversation, to be gone on with."""
+        """Return the saved conversation, which the next question continues."""
         return SemanticStream(self.entries, self.question)
 
     @classmethod

@@ -68,7 +68,7 @@ class BlockEnvironment:
             runtime: Runtime shared with other environments; one of its own without it, ended by `close`.
         """
         definition = as_contract(contract)
-        self._own_contracts = () if is_described(definition.name) else (definition,)
+        self._own_contracts = () if is_described(definition) else (definition,)
         self.contract = definition.name
         """Contract in force, for a trainer's metadata."""
         self.family_name = family
@@ -196,7 +196,7 @@ class BlockEnvironment:
         if self._shared is not None:
             return self._shared
         if self._own is None:
-            self._own = open_runtime(RuntimeSpec())
+            self._own = open_runtime(RuntimeSpec().for_contracts(self._own_contracts))
         return self._own
 
 

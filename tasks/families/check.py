@@ -58,7 +58,7 @@ def check_family(
         faults = list(_faults_of_tools(own, problems))
     notes: list[str] = []
     if not faults:
-        with closing(open_runtime(RuntimeSpec())) as runtime:
+        with closing(open_runtime(RuntimeSpec().for_contracts(contracts))) as runtime:
             for contract in _taught(own, contracts):
                 played = _Lessons(own, contract, runtime)
                 played.give(problems[:TAUGHT_EPISODES])

@@ -1,6 +1,7 @@
 """A plan with the fields that a caller changes."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,7 +16,6 @@ from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_on, with_context, with_episodes
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.runtime.contract import Contract, is_described
-from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec
 from carryover.tasks.sft.training_spec import TrainingSpec
@@ -39,9 +39,10 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
     chosen = _chosen_parts(plan, overrides.parts)
     contracts = choose_contracts((*(overrides.contracts or ()), *(overrides.runtime_contracts or ())))
     parts = tuple(_changed_part(part, overrides, contracts) for part in chosen)
+    own = chain.from_iterable(part.own_contracts for part in parts)
     changed = _with(
         plan,
-        runtime=_with(_with_folder(plan.runtime, parts), backend=overrides.backend),
+        runtime=_with(plan.runtime.for_contracts(own), backend=overrides.backend),
         serving=_changed_serving(plan.serving, overrides),
         parts=parts,
     )
@@ -62,14 +63,6 @@ def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> list[StudyP
         if name not in known:
             raise UserError(f"plan {plan.name} has no part {name!r}; choose from {', '.join(known)}")
     return [part for part in plan.parts if part.name in names]
-
-
-def _with_folder(runtime: RuntimeSpec, parts: Iterable[StudyPart]) -> RuntimeSpec:
-    """Return the runtime, with a scratch folder if a contract keeps files."""
-    has_files = any(contract.keeps_files is not None for part in parts for contract in part.own_contracts)
-    if has_files:
-        return runtime.with_folder()
-    return runtime
 
 
 def _changed_serving(serving: ServingSpec, overrides: Overrides) -> ServingSpec:
@@ -124,7 +117,7 @@ def _with_contracts(part: StudyPart, overrides: Overrides, contracts: Mapping[st
     if not of_runtime:
         return part
     played = _names(contracts, of_runtime)
-    own = dict.fromkeys(contract for contract in contracts.values() if not is_described(contract.name))
+    own = dict.fromkeys(contract for contract in contracts.values() if not is_described(contract))
     changes: dict[str, Any] = {
         "evaluations": tuple(each.model_copy(update={"runtime_contracts": played}) for each in part.evaluations),
         "own_contracts": tuple(own),

@@ -46,10 +46,9 @@ def choose_contract(wanted: str) -> Contract:
         )
     try:
         lifetime_of(contract)
+        is_described(contract)  # refuses a known name that means another contract
     except ValueError as error:
         raise UserError(f"{wanted!r}: {error}") from error
-    if is_described(contract.name) and named_contract(contract.name) != contract:
-        raise UserError(f"{wanted!r}: the name {contract.name!r} means another contract; choose another name")
     return contract
 
 

@@ -17,7 +17,7 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
-from carryover.tasks.sft.child_process import USER_ERROR_CODE, Child, end_with_starter, run_child
+from carryover.tasks.sft.child_process import USER_ERROR_CODE, Child, end_with_starter, run_child, training_environment
 from carryover.tasks.sft.folder import claim, digest_of_tensors, held, start_digests
 from carryover.tasks.sft.training_log import LOG_NAME as METRICS_NAME
 from carryover.tasks.sft.training_log import log_callback, read_log
@@ -69,7 +69,7 @@ def reinforce_in_process(
         title="reinforcement",
         arguments=("-m", "carryover.tasks.reinforcement.process", str(description)),
         printed=job.output / OUTPUT_NAME,
-        environment={**os.environ, "OMP_NUM_THREADS": str(job.cpu_threads), "TRL_EXPERIMENTAL_SILENCE": "1"},
+        environment=training_environment(job.cpu_threads, os.environ, gpus=[]) | {"TRL_EXPERIMENTAL_SILENCE": "1"},
     )
     run_child(child, tell, check)
     return read_card(job.output)

@@ -72,12 +72,17 @@ def named_contract(name: str, own: Iterable[Contract] = ()) -> Contract:
     return Contract(name=name, lifetime=f"recent:{recent.group(1)}")
 
 
-def is_described(name: str) -> bool:
-    """Tell whether a name describes its contract whole, so that no definition is needed."""
+def is_described(contract: Contract) -> bool:
+    """Tell whether the name describes the contract whole, so that no definition is needed.
+
+    Raise `ValueError` if the name means another contract.
+    """
     try:
-        named_contract(name)
+        meant = named_contract(contract.name)
     except ValueError:
         return False
+    if meant != contract:
+        raise ValueError(f"the name {contract.name!r} means another contract; choose another name")
     return True
 
 

@@ -1,9 +1,11 @@
 """Settings of a worker's runtime."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
 
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.policy import StaticPolicy
 from carryover.tasks.runtime.shaping import Shaping, WholeOutput
 from carryover.tasks.services.frozen_model import FrozenModel
@@ -55,3 +57,9 @@ class RuntimeSpec(FrozenModel):
         if self.scratch_limit_bytes is not None:
             return self
         return self.model_copy(update={"scratch_limit_bytes": _SCRATCH_BYTES})
+
+    def for_contracts(self, contracts: Iterable[Contract]) -> "RuntimeSpec":
+        """Return the settings, with a scratch folder if a contract says what happens to files."""
+        if any(contract.keeps_files is not None for contract in contracts):
+            return self.with_folder()
+        return self

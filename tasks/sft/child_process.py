@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +37,12 @@ class Child(NamedTuple):
     environment: Mapping[str, str]
     ends_with_input: bool = False
     """Whether it ends by itself once its input does; it is killed otherwise."""
+
+
+def training_environment(cpu_threads: int, variables: Mapping[str, str], gpus: Sequence[str]) -> dict[str, str]:
+    """Return a training's environment: threads, GPUs, and no reports."""
+    own = {"OMP_NUM_THREADS": str(cpu_threads), "CUDA_VISIBLE_DEVICES": ",".join(gpus), "DO_NOT_TRACK": "1"}
+    return {**variables, **own}
 
 
 def run_child(

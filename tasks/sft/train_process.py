@@ -17,11 +17,17 @@ from pathlib import Path
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.whole_files import file_lock, write_whole
-from carryover.tasks.sft.child_process import POLL_SECONDS, USER_ERROR_CODE, Child, end_with_starter, run_child
+from carryover.tasks.sft.child_process import (
+    POLL_SECONDS,
+    USER_ERROR_CODE,
+    Child,
+    end_with_starter,
+    run_child,
+    training_environment,
+)
 from carryover.tasks.sft.folder import CHECKPOINTS, last_checkpoint
 from carryover.tasks.sft.train import TrainedModel, TrainingJob, compute_here, read_trained, train
 from carryover.tasks.sft.training_log import LOG_NAME, TrainingMetric, read_log
-from carryover.tasks.sft.training_spec import TrainingSpec
 
 OUTPUT_NAME = "training_output.txt"
 """Output of the process, in the folder of the model."""
@@ -68,7 +74,7 @@ def train_in_process(
             title=f"training {job.spec.name} of {job.contract or 'the base'}",
             arguments=("-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS),
             printed=job.output / OUTPUT_NAME,
-            environment=training_environment(job.spec, os.environ, gpus),
+            environment=training_environment(job.spec.cpu_threads, os.environ, gpus),
             ends_with_input=job.gpu_count > 1,  # several end by themselves: the folder is held until the last has
         )
         run_child(child, tell, check, poll_seconds)
@@ -104,12 +110,6 @@ def visible_gpus(variables: Mapping[str, str]) -> list[str]:
     import torch
 
     return [str(number) for number in range(torch.cuda.device_count())]
-
-
-def training_environment(spec: TrainingSpec, variables: Mapping[str, str], gpus: Sequence[str]) -> dict[str, str]:
-    """Return a training's environment: threads, GPUs, and no reports."""
-    own = {"OMP_NUM_THREADS": str(spec.cpu_threads), "CUDA_VISIBLE_DEVICES": ",".join(gpus), "DO_NOT_TRACK": "1"}
-    return {**variables, **own}
 
 
 def compute_in_several(job: TrainingJob) -> None:

@@ -50,12 +50,8 @@ def join_run(flow: str, run_id: str, limits: Limits, *, is_of_plans_source: bool
         UserError: There is no run of that id, it is of another source, or the data folder cannot be written.
     """
     plan = landed_plan(run_id)
-    here = current_source()
-    if is_of_plans_source and plan.source != here:
-        raise UserError(
-            f"run {run_id} is of source {plan.source}, and the source here is {here}: check out that source here, or "
-            "leave run_id out and start the study anew, as a plan of the source here"
-        )
+    if is_of_plans_source:
+        _refuse_other_source(run_id, plan.source)
     if run_id in opened_here:
         yield _run(run_id, plan, limits, open_folders())
         return
@@ -203,3 +199,12 @@ def _ending(error: BaseException) -> tuple[RunStatus, str]:
             return "failed", f"{type(error).__name__}: {error}"
         case _:  # SIGTERM, under the name that Prefect gives it
             return "stopped", f"ended by {type(error).__name__}"
+
+
+def _refuse_other_source(run_id: str, source: str) -> None:
+    here = current_source()
+    if source != here:
+        raise UserError(
+            f"run {run_id} is of source {source}, and the source here is {here}: check out that source here, or "
+            "leave run_id out and start the study anew, as a plan of the source here"
+        )

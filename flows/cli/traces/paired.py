@@ -31,7 +31,7 @@ def _episodes(run: str, home: Path | None, where: str) -> pl.DataFrame:
     path = Path(run)
     if path.exists():
         return _read(path)
-    if path.suffix or "/" in run:
+    if "/" in run:  # which no plan's name holds
         raise UserError(f"no file {path}; give the plan of an import, or a file or folder of traces")
     with open_warehouse(home) as warehouse:
         query = f"select * from ({command_sql('plan_metrics')}) as episodes where is_counted and ({where})"

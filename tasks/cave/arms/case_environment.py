@@ -114,12 +114,13 @@ class CaseEnvironment:
     def state_json(self, expected: Expected) -> str:
         """Return the checked state as JSON, expected beside found.
 
-        An unreadable state is found as null; `wrong_names` tells why.
+        An unreadable state is found as null, with the reason.
         """
         try:
             state = self.world.state()
-        except Exception:  # noqa: BLE001 - `wrong_names` has caught and named the same
-            return json.dumps({"expected": expected.state, "found": None})
+        except Exception as error:  # noqa: BLE001 - an answer of an odd type is a wrong one
+            reason = f"{type(error).__name__}: {error}"
+            return json.dumps({"expected": expected.state, "found": None, "unreadable": reason})
         found = {name: _shortened(value) for name, value in state.items()}
         return json.dumps({"expected": expected.state, "found": found})
 

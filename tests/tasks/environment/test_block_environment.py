@@ -1,6 +1,7 @@
 """The environment plays what the study's machine plays, and leaves nothing behind."""
 
 import asyncio
+import contextlib
 import json
 import os
 import threading
@@ -200,3 +201,16 @@ def test_a_contract_of_one_s_own_is_played_by_its_definition(runtime):
     environment.run_block("pass")
     assert "NameError" in environment.run_block("print(kept)")
     environment.close()
+
+
+def test_a_contract_that_keeps_files_has_a_folder():
+    filed = Contract(name="filed", lifetime="block", keeps_files=True)
+    with contextlib.closing(BlockEnvironment("knapsack", filed)) as environment:
+        environment.reset(0)
+        environment.run_block("open('notes.txt', 'w').write('kept')")
+        assert "kept" in environment.run_block("print(open('notes.txt').read())")
+
+
+def test_a_known_name_for_another_contract_is_refused():
+    with pytest.raises(ValueError, match="the name 'persistent' means another contract"):
+        BlockEnvironment("knapsack", Contract(name="persistent", lifetime="block"))

@@ -5,7 +5,13 @@ import os
 import pytest
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.sft.child_process import USER_ERROR_CODE, Child, KilledTrainingError, run_child
+from carryover.tasks.sft.child_process import (
+    USER_ERROR_CODE,
+    Child,
+    KilledTrainingError,
+    run_child,
+    training_environment,
+)
 
 QUICK = 0.01
 
@@ -48,3 +54,9 @@ def test_a_child_ends_with_its_interrupted_caller(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         _run(tmp_path, code, interrupt)
     assert not (tmp_path / "alive").exists()
+
+
+def test_a_training_sees_its_own_gpu_alone():
+    assert training_environment(1, {"CUDA_VISIBLE_DEVICES": "2,3"}, ["3"])["CUDA_VISIBLE_DEVICES"] == "3"
+    own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "DO_NOT_TRACK": "1"}
+    assert training_environment(1, {}, []) == own

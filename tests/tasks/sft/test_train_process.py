@@ -19,7 +19,6 @@ from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
     borrowed_gpus,
     train_in_process,
-    training_environment,
     visible_gpus,
 )
 from carryover.tasks.sft.training_log import read_log
@@ -109,13 +108,6 @@ def test_a_killed_training_resumes_to_the_unbroken_weights(job):
 @pytest.mark.parametrize(("visible", "gpus"), [("2,3", ["2", "3"]), ("GPU-a", ["GPU-a"]), ("", [])])
 def test_a_training_may_take_the_gpus_that_its_starter_sees(visible, gpus):
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": visible}) == gpus
-
-
-def test_a_training_sees_its_own_gpu_alone():
-    spec = TRAINING["paper"]
-    assert training_environment(spec, {"CUDA_VISIBLE_DEVICES": "2,3"}, ["3"])["CUDA_VISIBLE_DEVICES"] == "3"
-    own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "DO_NOT_TRACK": "1"}
-    assert training_environment(spec, {}, []) == own
 
 
 def test_trainings_take_one_gpu_each_and_the_third_waits(tmp_path):

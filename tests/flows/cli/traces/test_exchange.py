@@ -299,7 +299,7 @@ def test_a_record_that_is_not_read_is_told_and_the_rest_imported(tmp_path):
 def test_two_files_and_two_imports_are_paired_alike(tmp_path):
     home = tmp_path / "data"
     paths = []
-    for plan, scores in (("first", (1.0, 0.5, 0.75)), ("second", (0.25, 0.125, 0.5))):
+    for plan, scores in (("model-0.6b", (1.0, 0.5, 0.75)), ("second", (0.25, 0.125, 0.5))):
         path = tmp_path / f"{plan}.jsonl"
         records = [{"instance_id": str(task), "score": score, "messages": CHAT} for task, score in enumerate(scores)]
         path.write_text("\n".join(map(json.dumps, records)))
@@ -308,7 +308,7 @@ def test_two_files_and_two_imports_are_paired_alike(tmp_path):
     rows = list(csv.DictReader(run("paired", *paths, "--format", "csv").splitlines()))
     assert rows[0]["metric"] == "score"
     assert float(rows[0]["difference"]) == pytest.approx(2.25 / 3 - 0.875 / 3)
-    of_plans = run("paired", "first", "second", "--home", home, "--format", "csv")
+    of_plans = run("paired", "model-0.6b", "second", "--home", home, "--format", "csv")
     assert list(csv.DictReader(of_plans.splitlines())) == rows
     assert run("paired", *paths).startswith("3 instances in both; score differs by +0.458 [")
 
