@@ -71,8 +71,8 @@ class Expected:
         Raises:
             BusyError: A block is running.
         """
-        known = {entry.name for entry in runtime.interpreter.injected}
         for kind in self.classes():
+            known = {entry.name for entry in runtime.interpreter.injected}  # a class brings others
             if kind.__name__ not in known:
                 with suppress(InjectionError):  # without a source, the agent binds plain data
                     runtime.idle.inject(kind.__name__, kind)

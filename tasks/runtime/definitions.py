@@ -18,7 +18,7 @@ from carryover.tasks.services.syntax import UNPARSABLE, parse_python, source_tex
 
 _CONSTANT_LIMIT = 10_000
 """Characters of a constant that comes along."""
-_PLAIN = (bool, int, float, str, bytes, tuple, list, dict, set, type(None))
+_PLAIN = (bool, int, float, str, bytes, type(None))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -36,10 +36,10 @@ class Needs(NamedTuple):
 def definition_text(value: Callable[..., Any] | type) -> str:
     """Return a definition's source from its margin on; raise what `inspect.getsource` raises.
 
-    A class within another one is the other's.
+    A class within another one of a module is the other's.
     """
     outer, _, name = value.__qualname__.rpartition(".")
-    if outer and not outer.endswith("<locals>"):
+    if isinstance(value, type) and outer and "<locals>" not in outer:
         return f"{name} = {value.__qualname__}\n"
     return textwrap.dedent(source_text(value))
 
@@ -111,11 +111,19 @@ def _as_source(value: Any) -> str | None:
     if isinstance(value, TypeVar):
         is_bound = value.__bound__ is not None or value.__constraints__
         return None if is_bound else f"typing.TypeVar({value.__name__!r})"
-    if type(value) not in _PLAIN:
+    if not _is_plain(value):
         return None
-    text = repr(value)
-    if len(text) <= _CONSTANT_LIMIT:
-        with contextlib.suppress(*UNPARSABLE):
-            if ast.literal_eval(text) == value:
-                return text
+    with contextlib.suppress(*UNPARSABLE):  # an integer of thousands of digits has no text
+        text = repr(value)
+        if len(text) <= _CONSTANT_LIMIT and ast.literal_eval(text) == value:
+            return text
     return None
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether a value is of built-in types throughout: a subclass's text is another value's."""
+    if type(value) is dict:
+        return all(map(_is_plain, (*value, *value.values())))
+    if type(value) in (list, tuple, set):
+        return all(map(_is_plain, value))
+    return type(value) in _PLAIN

@@ -72,9 +72,9 @@ class Injector:
 
     def _bind(self, name: str, value: Any, install: Install, runs_in: RunsIn, by: By | None) -> Binding:
         if isinstance(value, type):
-            binding = bind_definition(name, value)
-            self._bring_all(needs_of(value).first, install, frozenset((name,)))
-            return binding
+            definition = bind_definition(name, value)
+            self._bring_all(definition.needs.first, install, frozenset((name,)))
+            return definition.binding
         if not callable(value) or by is not None:
             return self._tools.gate.bind(name, value, lambda missing: self._bring_class(missing, install))
         if runs_in == "sandbox":
@@ -93,8 +93,7 @@ class Injector:
     def _bring(self, value: Any, install: Install, begun: frozenset[str]) -> None:
         """Inject a class or function after what its statement runs."""
         name = value.__name__
-        binding = bind_definition(name, value)
-        needs = needs_of(value)
+        binding, needs = bind_definition(name, value)
         self._bring_all(needs.first, install, begun | {name})
         install(Prepared(binding, describe(name, value, "")))
         if isinstance(value, type):

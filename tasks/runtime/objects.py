@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from carryover.tasks.runtime.definitions import definition_text, needs_of
+from carryover.tasks.runtime.definitions import Needs, definition_text, needs_of
 from carryover.tasks.runtime.imports import imports_of, library_import, missing_names
 from carryover.tasks.runtime.inside.values import transfer
 from carryover.tasks.runtime.inside.values.plain import Record  # noqa: F401 - what a retrieval may return
@@ -185,8 +185,16 @@ def bind_function(name: str, function: Callable[..., Any], known: Container[str]
     return binding
 
 
-def bind_definition(name: str, value: Callable[..., Any] | type) -> Binding:
-    """Return the message that defines a class or function with its constants.
+class Definition(NamedTuple):
+    """A class or function of the user's, ready to be defined."""
+
+    binding: Binding
+    needs: Needs
+    """What must be defined before and after it."""
+
+
+def bind_definition(name: str, value: Callable[..., Any] | type) -> Definition:
+    """Return the message that defines a class or function with its constants, and what it needs.
 
     Raise `InjectionError` without a source of that name.
     """
@@ -194,8 +202,9 @@ def bind_definition(name: str, value: Callable[..., Any] | type) -> Binding:
         way_out = f"give the class a name: class Name({value.__name__})"
         raise InjectionError(f"{name}: an instance of {value.__name__} does not travel; {way_out}")
     binding = bind_source(name, value)
+    needs = needs_of(value)
     kind, _, source, imports = binding.message
-    return binding._replace(message=(kind, name, needs_of(value).constants + source, imports))
+    return Definition(binding._replace(message=(kind, name, needs.constants + source, imports)), needs)
 
 
 def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:

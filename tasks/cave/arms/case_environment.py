@@ -1,6 +1,6 @@
 """The host's side of a case: its world and an arm's functions."""
 
-import contextlib
+import functools
 import json
 import re
 import textwrap
@@ -93,16 +93,19 @@ class CaseEnvironment:
         if not isinstance(values, dict):
             return
         for name in self._first.keys() & values.keys():
-            with contextlib.suppress(Exception):  # a value of an odd form is a wrong one
-                self._write(name, values[name])
+            self._take(name, functools.partial(values.get, name))
 
     def take_files(self, read: Callable[[str], bytes]) -> None:
         """Take variables' values from their files, as `read` returns them."""
         for name in self._first:
-            try:
-                self._write(name, json.loads(read(f"{name}.json")))
-            except Exception as error:  # noqa: BLE001 - a missing or odd file is a wrong value
-                self.world.variables[name] = {"not retrieved": f"{type(error).__name__}: {error}"}
+            self._take(name, lambda name=name: json.loads(read(f"{name}.json")))
+
+    def _take(self, name: str, read: Callable[[], Any]) -> None:
+        """Write a retrieved value; a missing or odd one is wrong, and says why."""
+        try:
+            self._write(name, read())
+        except Exception as error:  # noqa: BLE001 - what a model hands back may be anything; the value names it
+            self.world.variables[name] = {"not retrieved": f"{type(error).__name__}: {error}"}
 
     def wrong_names(self, expected: Expected) -> list[str]:
         """Return the names whose state is wrong, or why it is unreadable."""
@@ -168,7 +171,10 @@ class CaseEnvironment:
 
 def _shortened(value: Json) -> Json:
     """Return a value, or its length where a model made it huge."""
-    length = len(json.dumps(value))
+    try:
+        length = len(json.dumps(value))
+    except ValueError as error:  # an integer of thousands of digits
+        return f"<not shown: {error}>"
     if length <= LONGEST_VALUE:
         return value
     return f"<{length:,} characters of JSON>"

@@ -53,9 +53,9 @@ class Answers:
             defined = injection.define(name, source, imports, self.runner.own)
             self._unbuilt.pop(name, None)
             self.runner.inject(name, defined, is_own=True)
-        except NameError as error:
-            return f"its source uses {error.name}, which the sandbox lacks; inject that first"[:_ERROR_LIMIT]
         except Exception as error:  # noqa: BLE001 - the source may raise anything; the answer names it
+            if isinstance(error, NameError) and error.name:
+                return f"its source uses {error.name}, which the sandbox lacks; inject that first"[:_ERROR_LIMIT]
             return f"{type(error).__name__}: {error}"[:_ERROR_LIMIT]
 
     def refer(self, name: str, *standing: Any) -> None:

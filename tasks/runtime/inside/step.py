@@ -194,10 +194,16 @@ class StepRunner:
         """Evaluate a part of a block with `await`: each part may start tasks."""
         if is_coroutine(code):
             return self.awaiting.run(eval(code, self.namespace))
-        return self.awaiting.run(self._evaluate_as_coroutine(code))
+        value, stop = self.awaiting.run(self._evaluate_as_coroutine(code))
+        if stop is not None:
+            raise stop
+        return value
 
-    async def _evaluate_as_coroutine(self, code: CodeType) -> Any:
-        return eval(code, self.namespace)
+    async def _evaluate_as_coroutine(self, code: CodeType) -> tuple[Any, StopIteration | None]:
+        try:
+            return eval(code, self.namespace), None
+        except StopIteration as stop:  # a coroutine would turn it into a RuntimeError
+            return None, stop
 
     def _show(self, value: Any) -> str | None:
         """Return a value's text, and bind it to `_` if free.

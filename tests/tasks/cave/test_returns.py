@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from carryover.tasks.cave.returns import Expected, WrongResultError
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.tasks.runtime import declared_classes as declared
 
 
 class Portfolio(BaseModel):
@@ -119,3 +120,11 @@ def test_instance_of_an_ordinary_class_is_accepted_as_it_is():
     assert asked.value is plain
     with pytest.raises(WrongResultError, match="Input should be an instance of Plain"):
         asked.accept(3)
+
+
+def test_class_that_another_one_brings_is_injected_once(open_agent):
+    runtime = open_agent("Done.").runtime
+    Expected(list[declared.Owner] | dict[str, declared.Home], "result", 0).inject_classes(runtime)
+    names = [entry.name for entry in runtime.interpreter.injected]
+    assert sorted(set(names)) == sorted(names)
+    assert {"Owner", "Home"} <= set(names)

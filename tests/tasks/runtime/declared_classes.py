@@ -100,3 +100,37 @@ class Span(namedtuple("Span", "start end", defaults=[5])):
     @property
     def length(self) -> int:
         return self.end - self.start
+
+
+class Word(str):
+    pass
+
+
+WORDS = (Word("a"), 1)
+DIGITS = 10**5000
+
+
+class Worded:
+    words = WORDS
+
+
+class Long:
+    digits = DIGITS
+
+
+class Shape:
+    @staticmethod
+    def twice(size: int) -> int:
+        return 2 * size
+
+
+def refuse_the_sandbox() -> int:
+    import sys
+
+    if "pytest" not in sys.modules:
+        raise NameError("no host here")
+    return 1
+
+
+class HostOnly:
+    host = refuse_the_sandbox()

@@ -1,5 +1,6 @@
 """A class comes with what its statement uses of its module, and with nothing else of it."""
 
+import enum
 from typing import Any
 
 import pytest
@@ -64,6 +65,33 @@ def test_named_tuple_with_other_attributes_is_refused(open_one: Any):
     span.__dict__["note"] = "lost otherwise"
     with pytest.raises(InjectionError, match="a Span with attributes beside its fields does not travel"):
         open_one("persistent").inject("span", span)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(declared.Worded, "WORDS"), (declared.Long, "DIGITS")])
+def test_constant_that_no_text_repeats_is_refused(open_one: Any, kind: type, name: str):
+    with pytest.raises(InjectionError, match=f"its source uses {name}, which the sandbox lacks"):
+        open_one("persistent").inject(kind.__name__, kind)
+
+
+def test_function_of_a_class_runs_in_the_sandbox(open_one: Any):
+    interpreter = open_one("persistent")
+    interpreter.inject("twice", declared.Shape.twice, runs_in="sandbox")
+    assert interpreter.run_block("twice(2)").result == "4"
+
+
+def test_class_within_a_local_class_is_injected(open_one: Any):
+    class Order:
+        class Status(enum.Enum):
+            OPEN = 1
+
+    interpreter = open_one("persistent")
+    interpreter.inject("Status", Order.Status)
+    assert interpreter.run_block("Status.OPEN.value").result == "1"
+
+
+def test_error_of_a_statement_is_named_whole(open_one: Any):
+    with pytest.raises(InjectionError, match="NameError: no host here"):
+        open_one("persistent").inject("HostOnly", declared.HostOnly)
 
 
 def test_definition_that_lacks_a_name_is_refused_with_the_way_out(open_one: Any):

@@ -105,6 +105,12 @@ def test_error_beside_an_await_shows_the_block_alone(open_one):
     assert [line for line in error.message.splitlines() if "File" in line] == ['  File "<step 1>", line 6, in <module>']
 
 
+def test_ended_iterator_beside_an_await_keeps_its_type(open_one):
+    error = open_one("persistent").run_block(f"{AWAITED}await double(1)\nnext(iter([]))").error
+    assert error.type == "StopIteration"
+    assert [line for line in error.message.splitlines() if "File" in line] == ['  File "<step 1>", line 6, in <module>']
+
+
 def test_interrupt_cancels_the_awaited_coroutine(open_one, limited):
     interpreter = open_one("persistent")
     code = "import asyncio\ntry: await asyncio.sleep(600)\nexcept asyncio.CancelledError: print('cancelled'); raise"

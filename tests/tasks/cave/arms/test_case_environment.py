@@ -1,5 +1,7 @@
 """What each arm is told and given of a case: text that models read, word for word."""
 
+import json
+
 import pandas
 import pytest
 
@@ -57,3 +59,18 @@ def test_arms_are_told_how_state_is_reached(arm, instructions, functions):
 def test_files_hold_variables_and_data():
     files = CaseEnvironment(CASE, ARMS["code_to_file"]).files()
     assert files == {"prices.csv": b"day\n1\n", "total.json": b"1"}
+
+
+def test_told_value_of_an_odd_form_is_wrong_though_nothing_changed():
+    case = Case("odd", "counter", 0, World(variables={"kinds": {"a"}}), (Turn("Change nothing.", "pass"),))
+    environment = CaseEnvironment(case, ARMS["code_act"])
+    assert environment.wrong_names(case.expected[0]) == []
+    environment.take_told('```json\n{"kinds": 5}\n```')
+    assert environment.wrong_names(case.expected[0]) != []
+
+
+def test_state_of_thousands_of_digits_is_data():
+    environment = CaseEnvironment(CASE, ARMS["persistent_code"])
+    environment.world.variables["total"] = 10**5000
+    kept = json.loads(environment.state_json(CASE.expected[0]))
+    assert kept["found"]["total"].startswith("<not shown: Exceeds the limit")
