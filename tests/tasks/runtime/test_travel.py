@@ -95,8 +95,8 @@ def is_equal(one: Any, other: Any, seen: frozenset[tuple[int, int]] = frozenset(
         return one.equals(other)
     if isinstance(one, complex):
         return is_equal([one.real, one.imag], [other.real, other.imag], seen)
-    if isinstance(one, (float, decimal.Decimal)) and math.isnan(one):
-        return repr(one) == repr(other)
+    if isinstance(one, decimal.Decimal) or (isinstance(one, float) and math.isnan(one)):
+        return repr(one) == repr(other)  # a signalling NaN raises where it is compared
     return one is other or one == other
 
 
