@@ -14,8 +14,6 @@ from carryover.tasks.traces.rows import EpisodeRow, StepRow, TurnRow
 
 VERSION = 2
 SCORER = "optimality"
-_LIMITS = {"max_turns": "message", "max_tokens": "token"}
-"""Inspect's names of the limits whose values an episode keeps."""
 
 
 def write_inspect(traces: Iterable[RecordedTrace], folder: Path) -> int:
@@ -156,16 +154,11 @@ def _ending(episode: EpisodeRow) -> dict[str, Any]:
     if reason == "error":
         message = episode.error_message or "error"
         return {"error": {"message": message, "traceback": message, "traceback_ansi": message}}
-    value = _limit(episode)
-    if value is None:
+    limits = {"max_turns": ("message", episode.max_turns), "max_tokens": ("token", episode.max_tokens)}
+    name, value = limits.get(reason, ("", None))
+    if value is None:  # no row keeps it
         return {}
-    return {"limit": {"type": _LIMITS[reason], "limit": float(value)}}
-
-
-def _limit(episode: EpisodeRow) -> int | None:
-    """Return the value of the limit that ended an episode; None where no row keeps it."""
-    known = {"max_turns": episode.max_turns, "max_tokens": episode.max_tokens}
-    return known.get(episode.finish_reason.value)
+    return {"limit": {"type": name, "limit": float(value)}}
 
 
 def _usage(episode: EpisodeRow) -> dict[str, int]:

@@ -86,7 +86,8 @@ def _magic_effects(code: str, constants: Constants) -> Iterator[Effect]:
         yield from _of_child(expand_known(found["command"], constants), constants)
     for found in _MAGIC_LINE.finditer(code):
         if found["name"] == "run":
-            yield from shell_effects(f"python {found['rest']}").effects
+            ran = shell_effects(f"python {found['rest']}", constants)
+            yield from (*ran.effects, *script_effects(ran.scripts))
         elif found["name"] == "cd":
             yield Effect("directory", "set", found["rest"].strip())
         elif found["name"] in ("env", "set_env") and found["rest"].strip():
@@ -202,11 +203,12 @@ def script_effects(sources: Iterable[str]) -> list[Effect]:
     return effects
 
 
-def _of_child(command: str, constants: Constants) -> list[Effect]:
-    """Return the effects of a command in a process of its own.
-
-    Its variables and its directory end with it.
-    """
-    ran = shell_effects(command, constants)
-    effects = [*ran.effects, *script_effects(ran.scripts)]
+def outliving(effects: Iterable[Effect]) -> list[Effect]:
+    """Return the effects of a process that outlive it, unlike its variables and its directory."""
     return [each for each in effects if each.kind == "read" or each.channel not in ("environment", "directory")]
+
+
+def _of_child(command: str, constants: Constants) -> list[Effect]:
+    """Return the effects of a command in a process of its own."""
+    ran = shell_effects(command, constants)
+    return outliving([*ran.effects, *script_effects(ran.scripts)])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from carryover.tasks.lint.effects import python_effects, script_effects
+from carryover.tasks.lint.effects import outliving, python_effects, script_effects
 from carryover.tasks.lint.literals import Constants
 from carryover.tasks.lint.shell import Effect, shell_effects
 from carryover.tasks.lint.statements import LintBlock, before_line, line_reading, read_block
@@ -95,8 +95,8 @@ def _executed_shell(block: Block, code: str, tools: Collection[str], constants: 
     programs = [read_block(program, tools) for program in shell.programs]
     effects = list(shell.effects)
     for source, program in zip(shell.programs, programs, strict=True):
-        effects += python_effects(source, program.tree, {})
-    effects += script_effects(shell.scripts)
+        effects += outliving(python_effects(source, program.tree, {}))
+    effects += outliving(script_effects(shell.scripts))
     names = LintBlock(
         is_judged=all(program.is_judged for program in programs),
         binds=frozenset(SHELL_NAME + name for name in shell.binds).union(*(each.binds for each in programs)),

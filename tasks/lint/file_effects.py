@@ -11,7 +11,7 @@ from carryover.tasks.lint.shell import Effect, EffectKind
 _OPENERS = ("", "io", "codecs", "gzip", "bz2", "lzma", "builtins", "zipfile", "tarfile", "h5py")
 _DATABASES = ("sqlite3", "shelve", "dbm")
 """Modules that read a file if there is one, and make it."""
-_NUMPY_SUFFIXES = {"save": ".npy", "savez": ".npz"}
+_NUMPY_SUFFIXES = {"save": ".npy", "savez": ".npz", "savez_compressed": ".npz"}
 """Suffixes that NumPy adds to a path without them."""
 _ON_PATH: dict[str, EffectKind] = {"write_text": "set", "write_bytes": "set", "touch": "set", "mkdir": "set",
                              "read_text": "read", "read_bytes": "read", "unlink": "clear"}  # fmt: skip
@@ -19,7 +19,7 @@ _ON_PATH: dict[str, EffectKind] = {"write_text": "set", "write_bytes": "set", "t
 _WRITING = (
     "to_csv", "to_json", "to_parquet", "to_excel", "to_pickle", "to_feather", "to_html", "to_markdown", "to_netcdf",
     "write_csv", "write_json", "write_parquet", "write_ipc", "write_ndjson", "savefig", "save", "savez", "savetxt",
-    "imwrite", "makedirs", "write_image", "write_html", "tofile", "imsave",
+    "savez_compressed", "imwrite", "makedirs", "write_image", "write_html", "tofile", "imsave",
 )  # fmt: skip
 """Functions whose first argument is a path; of `torch.save`, the second."""
 _MAKING_FOLDERS = ("makedirs", "mkdir")

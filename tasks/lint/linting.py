@@ -13,7 +13,7 @@ from carryover.tasks.readers.reading import read_traces, read_value
 from carryover.tasks.readers.source_code import FoundCode
 from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.text_blocks import code_in_text
-from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
+from carryover.tasks.readers.trace import Block, Trace, contract_name
 from carryover.tasks.services.errors import UserError
 
 _LONGEST_PATH = 4_096
@@ -120,7 +120,7 @@ def _traces_of_text(text: str, tally: Tally) -> Iterator[Trace]:
         if not _is_python(text):
             raise UserError(f"neither a transcript nor Python: {text[:60]!r}; pass a path, text or messages")
         code = FoundCode((Block(text),))
-    reply = Reply(text, code.blocks, unread=code.unread, other_calls=code.other_calls)
+    reply = code.reply(text)
     trace = Trace(trace_id="text", replies=(reply,), layout="a text")
     tally.count(trace)
     yield trace

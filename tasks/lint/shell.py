@@ -198,7 +198,7 @@ class _Reading:
             self.note("packages", "set", package)
 
     def _run_program(self, name: str, operands: list[str]) -> None:
-        if name == "tmux" and operands[:1] != [] and operands[0].startswith("new"):
+        if name == "tmux" and "".join(operands[:1]).startswith("new"):
             self.note("processes", "set", name)
         elif name in (*_JOB_COMMANDS, "tmux") or uses_local_server(" ".join(operands)):
             self.note("processes", "read", name)

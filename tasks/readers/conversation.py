@@ -171,8 +171,8 @@ def _run_by_rule(code: FoundCode, runs: RunRule) -> FoundCode:
     if runs == "all" or len(code.blocks) <= 1:
         return code
     if runs == "first":
-        return code._replace(blocks=code.blocks[:1], not_run_count=len(code.blocks) - 1)
-    return code._replace(blocks=(), not_run_count=len(code.blocks))
+        return code._replace(blocks=code.blocks[:1], not_run_count=code.not_run_count + len(code.blocks) - 1)
+    return code._replace(blocks=(), not_run_count=code.not_run_count + len(code.blocks))
 
 
 def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:

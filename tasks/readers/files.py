@@ -26,6 +26,9 @@ _HEAD_BYTES = 512
 """Bytes of a stream that tell what it holds."""
 _DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile)
 """What damaged content raises."""
+_DAMAGED = "damaged compressed file"
+_ENCRYPTED = 0x1
+"""Flag of a zip's member that asks for a password."""
 _BATCH_ROWS = 256
 _NO_ZSTANDARD = "Zstandard needs pyarrow; install carryover with pyarrow"
 
@@ -70,7 +73,12 @@ def _open_file(file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[
         tally.skip("no permission to read the file", str(file))
         return
     with opened:
-        yield from _read_stream(_rewound(opened), file, tally, is_named=is_named)
+        try:
+            yield from _read_stream(_rewound(opened), file, tally, is_named=is_named)
+        except _DAMAGE as error:
+            if not isinstance(file, Path):  # whoever opened the archive names its members
+                raise
+            tally.skip(_DAMAGED, f"{file}: {error}")
 
 
 def _read_stream(opened: IO[bytes], file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[Record]]:
@@ -88,7 +96,8 @@ def _read_stream(opened: IO[bytes], file: Any, tally: Tally, *, is_named: bool) 
             return
         yield from _read_stream(plain, file, tally, is_named=is_named)
     elif head.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)):
-        yield _with_count(_table_rows(_seekable(stream), head, file, tally), file, tally)
+        rows = _table_rows(_seekable(stream), head, file, tally)
+        yield _with_count(_until_damage(rows, file, tally), file, tally)
     elif head[_TAR_AT:].startswith(_TAR):
         tally.skip("a tar archive; unpack it, or pack its files as zip", str(file))
     elif not head:
@@ -126,7 +135,7 @@ def _until_damage(records: Iterator[Record], file: Any, tally: Tally) -> Iterato
     try:
         yield from records
     except _DAMAGE as error:
-        tally.skip("damaged compressed file", f"{file}: {error}")
+        tally.skip(_DAMAGED, f"{file}: {error}")
 
 
 def _rewound(opened: IO[bytes]) -> IO[bytes]:
@@ -150,15 +159,17 @@ def _zip_members(stream: IO[bytes], file: Any, tally: Tally) -> Iterator[Iterato
         member = zipfile.Path(archive, name)
         if not member.is_file():
             continue
-        is_zstandard = archive.getinfo(name).compress_type == ZIP_METHOD
+        info = archive.getinfo(name)
+        if info.flag_bits & _ENCRYPTED:
+            tally.skip("encrypted zip member", f"{file}/{name}")
+            continue
+        is_zstandard = info.compress_type == ZIP_METHOD
         try:
             yield from _open_file(ZstandardMember(archive, name) if is_zstandard else member, tally, is_named=False)
         except NoZstandardError:
             tally.skip(_NO_ZSTANDARD, f"{file}/{name}")
         except NotImplementedError:
             tally.skip("compressed with a method that Python's zipfile lacks", f"{file}/{name}")
-        except RuntimeError:
-            tally.skip("encrypted zip member", f"{file}/{name}")
         except _DAMAGE as error:
             tally.skip("damaged zip member", f"{file}/{name}: {error}")
 

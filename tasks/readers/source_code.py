@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
-from carryover.tasks.readers.trace import Block, Language
+from carryover.tasks.readers.trace import Block, Language, Reply
 
 PYTHON_TAGS = ("", "python", "py", "py3", "python3", "ipython", "repl", "pycon", "tool_code", "execute", "code")
 SHELL_TAGS = ("bash", "sh", "shell", "zsh", "console", "terminal", "mswea_bash_command")
@@ -64,6 +64,16 @@ class FoundCode(NamedTuple):
     form: Form = "text"
     not_run_count: int = 0
     """Blocks that the agent's framework does not run."""
+
+    def reply(self, text: str) -> Reply:
+        """Return a reply of this code and no observation."""
+        return Reply(
+            text,
+            self.blocks,
+            unread=self.unread,
+            other_calls=self.other_calls,
+            not_run_count=self.not_run_count,
+        )
 
     def without_blocks(self) -> "FoundCode":
         """Return it with all blocks as ones that did not run."""
@@ -146,7 +156,7 @@ def _language_of_call(call: ToolCall, arguments: Mapping[str, Any]) -> Language:
 def _is_other_code(name: str, arguments: Mapping[str, Any]) -> bool:
     """Tell whether a call's code is of a language that the lint does not read."""
     language = _language_of(arguments)
-    is_read = language.startswith("py") or language in (*PYTHON_TAGS, *SHELL_TAGS)
+    is_read = "py" in language or language in (*PYTHON_TAGS, *SHELL_TAGS)
     return not is_read or bool(_OTHER_CODE_TOOL.search(name))
 
 

@@ -58,6 +58,7 @@ _RUNNING_TAG = "execute"
 """Begins the tags whose framework runs no fence."""
 _PROMPTS = {"python": re.compile(r"(?:>>>|\.\.\.)(?: (?P<code>.*))?"), "shell": re.compile(r"\$ (?P<code>.*)")}
 """Lines of an interactive session that are code."""
+_FIRST_PROMPTS = {"python": ">>>", "shell": "$ "}
 
 
 def code_in_text(text: str) -> FoundCode:
@@ -214,11 +215,11 @@ def _language_of_block(found: re.Match[str]) -> str:
 
 def _without_prompts(block: Block) -> Block:
     """Return a block of an interactive session as its code and outputs."""
+    if not block.code.startswith(_FIRST_PROMPTS[block.language]):
+        return block
     prompt = _PROMPTS[block.language]
     lines = block.code.splitlines()
     typed = [prompt.fullmatch(line) for line in lines]
-    if typed[0] is None:
-        return block
     code = "\n".join(found["code"] or "" for found in typed if found is not None)
     printed = "\n".join(line for line, found in zip(lines, typed, strict=True) if found is None)
     outcome = read_outcome(printed)

@@ -11,6 +11,8 @@ from carryover.tasks.readers.tally import Tally
 
 _UNREADABLE = (ValueError, RecursionError)
 """What a text raises that is no JSON; absurd nesting is none either."""
+_BEFORE_JSON = b"\xef\xbb\xbf \t"
+"""Byte order mark and blanks before a line's value."""
 _LOOKED_AT = 20
 """Lines of which one tells JSON lines, where the first is broken."""
 
@@ -36,7 +38,8 @@ def text_records(stream: IO[bytes], file: Any, tally: Tally, *, is_named: bool) 
         tally.skip("neither JSON nor text in UTF-8", str(file))
     except _UNREADABLE:
         lines = text.splitlines(keepends=True)
-        if any(map(_is_line_of_json, lines[1:_LOOKED_AT])):
+        is_of_lines = first.lstrip(_BEFORE_JSON).startswith(b"{")
+        if is_of_lines and any(map(_is_line_of_json, lines[1:_LOOKED_AT])):
             yield from _json_lines(iter(lines), file, stem, tally)
         else:
             yield from _plain_text(text.decode("utf-8-sig"), file, tally, is_named=is_named)
@@ -103,7 +106,7 @@ def _next_sign(text: str, at: int) -> int:
 
 
 def _is_one_json_value(line: bytes) -> bool:
-    if not line.lstrip(b"\xef\xbb\xbf \t").startswith((b"{", b"[")):
+    if not line.lstrip(_BEFORE_JSON).startswith((b"{", b"[")):
         return False
     try:
         json.loads(line.decode("utf-8-sig"), strict=False)

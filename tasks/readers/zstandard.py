@@ -36,11 +36,7 @@ class ZstandardMember:
         return f"{self._archive.filename}/{self.name}"
 
     def open(self, _mode: str = "rb") -> IO[bytes]:
-        """Return the member's decompressed bytes as a stream."""
-        return io.BytesIO(self.read_bytes())
-
-    def read_bytes(self) -> bytes:
-        """Return the member's decompressed bytes.
+        """Return the member's decompressed bytes as a stream.
 
         Raises:
             NoZstandardError: pyarrow is missing.
@@ -55,4 +51,4 @@ class ZstandardMember:
         plain = zstandard_stream(io.BytesIO(file.read(info.compress_size)))
         if plain is None:
             raise NoZstandardError
-        return plain.read()
+        return io.BytesIO(plain.read())

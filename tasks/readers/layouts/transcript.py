@@ -5,7 +5,7 @@ from typing import Any
 
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.text_blocks import code_in_text
-from carryover.tasks.readers.trace import Reply, Trace
+from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "a transcript"
 JOINS_RECORDS = False
@@ -20,5 +20,5 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield the text as one reply."""
     for record in records:
         code = code_in_text(record.content)
-        reply = Reply(record.content, code.blocks, unread=code.unread, other_calls=code.other_calls)
+        reply = code.reply(record.content)
         yield Trace(trace_id=record.name, replies=(reply,))

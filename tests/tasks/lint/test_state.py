@@ -36,6 +36,7 @@ def lint(*blocks, language: Language = "python", **about):
         ("%%writefile run.py\nopen('a', 'w')", "!python run.py", ("run.py",)),
         ("name = 'a.txt'\nopen(name, 'w')", "name = 'a.txt'\n!cat {name}", ("a.txt",)),
         ("import numpy as np\nnp.save('w', x)", "import numpy as np\nnp.load('w.npy')", ("w.npy",)),
+        ("np.savez_compressed('w', x)", "np.load('w.npz')", ("w.npz",)),
         ("import shelve\nshelve.open('s')['a'] = 1", "import shelve\nshelve.open('s')", ("s",)),
         ("from zipfile import ZipFile\nZipFile('z', 'w')", "import zipfile\nzipfile.ZipFile('z')", ("z",)),
         ("import tarfile\ntarfile.open('t', 'w:gz')", "import tarfile\ntarfile.open('t')", ("t",)),
@@ -218,3 +219,10 @@ def test_a_shell_variable_shows_no_runtime():
     ran = (Block("export W=3", output="", language="shell"), Block("echo $W", output="", language="shell"))
     found = lint_trace(Trace(trace_id="trace", replies=(Reply("", ran),)))
     assert (found.carried_names, found.runtime) == (("W",), None)
+
+
+@pytest.mark.parametrize("change", ["os.environ['X'] = '1'", "os.chdir('/tmp')"])
+@pytest.mark.parametrize("ran", ["cat > a.py <<'EOF'\n{}\nEOF\npython a.py", 'python -c "{}"'])
+def test_what_a_child_process_sets_ends_with_it(change, ran):
+    found = lint(ran.format(f"import os; {change}"), "echo $X && ls", language="shell")
+    assert found.is_stateless_safe

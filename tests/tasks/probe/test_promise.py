@@ -18,6 +18,8 @@ from carryover.tasks.services.errors import UserError
         "You do not need to import modules again, since imports persist between calls.",
         "Don't redefine functions; they remain available in later blocks.",
         "Variables persist until you reset the session.",
+        "Variables persist, so you do not need to re-import modules in each block.",
+        "Each code block runs in its own cell of a persistent Python session.",
     ],
 )
 def test_a_promise_of_persistence_is_found(sentence):
@@ -43,6 +45,9 @@ def test_a_promise_of_persistence_is_found(sentence):
         "Do not assume that variables persist.",
         "Previously defined names are no longer available.",
         "The interpreter is restarted for every call.",
+        "You need to re-import modules in each block.",
+        "Every call starts a brand new, isolated Python session.",
+        "Blocks are executed in a new shell.",
     ],
 )
 def test_a_promise_of_nothing_kept_is_found(sentence):
@@ -61,6 +66,11 @@ def test_a_wrapped_sentence_is_one():
         "Do not use names of tools as variables.",
         "Keep your answers short and remember to be polite.",
         "Print the final value of each variable.",
+        "You can run code with the new python tool.",
+        "Write new Python code in a code block to continue.",
+        "You may clean the data in Python.",
+        "Run `python clean.py` in the shell.",
+        "Every independent sub-task must be solved.",
     ],
 )
 def test_advice_on_names_promises_nothing(sentence):

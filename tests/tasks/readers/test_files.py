@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import random
 import sys
 import tarfile
 import zipfile
@@ -171,6 +172,10 @@ def tar_bytes():
     return written.getvalue()
 
 
+NOISE = random.Random(1).randbytes(100_000)
+"""What no compression makes shorter."""
+
+
 def zip_bytes(change):
     """Return a zip of one member, changed."""
     written = io.BytesIO()
@@ -207,6 +212,8 @@ def encrypt(content):
         (b"\x28\xb5\x2f\xfd", "damaged compressed file"),
         (zstandard(LINE.encode())[:-9], "damaged compressed file"),
         (gzip.compress(LINE.encode(), mtime=0)[:-30], "damaged compressed file"),
+        (gzip.compress(b"PK\x03\x04" + NOISE, mtime=0)[:-30], "damaged compressed file"),
+        (gzip.compress(b"PAR1" + NOISE, mtime=0)[:-30], "damaged compressed file"),
         (b'{"messages": [{"role": "assistant", "content": "hi"}, 3]}', "differs from a chat data set"),
     ],
 )
@@ -239,6 +246,13 @@ def test_a_broken_first_line_leaves_the_others(tmp_path):
     path = tmp_path / "chat.jsonl"
     path.write_text(f"{LINE[:30]}\n{LINE}\n{LINE}\n")
     assert read(path) == (["a", "a"], {"a line that is not JSON in UTF-8": 1})
+
+
+def test_a_transcript_may_print_a_line_of_json(tmp_path):
+    path = tmp_path / "transcript.txt"
+    path.write_text('Go.\n```python\nprint(x)\n```\nOutput:\n{"a": 1}\n')
+    ids, unread = read(path)
+    assert (len(ids), unread) == (1, {})
 
 
 def test_blocks_of_texts_that_did_not_run_are_counted(tmp_path):

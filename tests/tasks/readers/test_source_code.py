@@ -59,6 +59,7 @@ def called(name, arguments):
         ({"content": "<code>\n```python\nx = 1\n```\n</code>"}, ["x = 1"]),
         ({"content": "<execute>x = 1</execute> as in\n```python\ny = 2\n```"}, ["x = 1"]),
         ({"content": "```pycon\n>>> if x:\n...     y = 1\n>>> y\n1\n```"}, ["if x:\n    y = 1\ny"]),
+        ({"content": "```python\n...\ndf = load()\n```"}, ["...\ndf = load()"]),
         ({"content": "```console\n$ cd src\n$ ls\na.py\n```"}, ["cd src\nls"]),
         ({"content": "```python\nx = 1\n```\nPut it in an <execute> tag."}, ["x = 1"]),
         ({"content": "Put it in an <execute> tag."}, []),
@@ -119,6 +120,12 @@ def test_a_text_after_several_blocks_is_of_the_last():
     text = "```python\na\n```\n```python\nb\n```"
     (reply,) = replies_of([{"role": "assistant", "content": text}, {"role": "user", "content": "out"}])
     assert [block.output for block in reply.blocks] == [None, "out"]
+
+
+def test_prose_and_later_blocks_are_both_counted_as_not_run():
+    text = "<execute>a</execute> <execute>b</execute>\n```python\nc\n```"
+    (reply,) = replies_of([{"role": "assistant", "content": text}], "first")
+    assert ([block.code for block in reply.blocks], reply.not_run_count) == (["a"], 2)
 
 
 @pytest.mark.parametrize(("runs", "codes"), [("all", ["a", "b"]), ("first", ["a"]), ("single", [])])
