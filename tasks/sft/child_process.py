@@ -17,6 +17,11 @@ ROOM_BYTES = 1 << 20
 """A training that fails with less free space than this is reported as disk full."""
 USER_ERROR_CODE = 2
 """Exit code for a user error, which the last line reports."""
+LARGE_BLOCKS = {"MALLOC_MMAP_THRESHOLD_": str(4 << 20), "MALLOC_TRIM_THRESHOLD_": str(4 << 20)}
+"""Blocks that glibc gives back once they are free, in bytes.
+
+Batches differ in length, and a heap keeps room for each: SmolLM2-135M takes 18 GiB on a CPU without them and 11 with.
+"""
 _LAST_LINES = 5
 """Lines of output that a failure quotes."""
 
@@ -40,9 +45,12 @@ class Child(NamedTuple):
 
 
 def training_environment(cpu_threads: int, variables: Mapping[str, str], gpus: Sequence[str]) -> dict[str, str]:
-    """Return a training's environment: threads, GPUs, and no reports."""
+    """Return a training's environment: threads, GPUs, memory, and no reports.
+
+    The caller's `variables` win over `LARGE_BLOCKS`.
+    """
     own = {"OMP_NUM_THREADS": str(cpu_threads), "CUDA_VISIBLE_DEVICES": ",".join(gpus), "DO_NOT_TRACK": "1"}
-    return {**variables, **own}
+    return {**LARGE_BLOCKS, **variables, **own}
 
 
 def run_child(

@@ -28,11 +28,8 @@ WIDE_HIDDEN_SIZE = 512
 """Hidden size from which on matrices keep a core's vector units busy."""
 WIDE_CORE_FLOPS = {"float32": 6e10, "bfloat16": 1e11}
 """The same from there on, by precision: 88 and 144 tokens of SmolLM2-135M per CPU second, on a core with AVX-512."""
-CPU_ACTIVATIONS = 4.5
-"""Bytes of passes on a CPU per byte that one saves.
-
-The allocator keeps more with every other length: SmolLM2-135M takes 1.9 to 2.5 in two steps and 4.8 in a hundred.
-"""
+CPU_ACTIVATIONS = 2.0
+"""Bytes of the largest pass on a CPU per byte that it saves: 1.9 for SmolLM2-135M, with `LARGE_BLOCKS`."""
 CPU_PROCESS_BYTES = 600_000_000
 """A training's process on a CPU before it holds a model: interpreter and libraries."""
 GPU_GIB = 80
@@ -107,7 +104,7 @@ def _activation_bytes(spec: TrainingSpec, shape: ModelShape) -> int:
     Activations are kept for the backward pass.
     """
     width = _number_width(spec)
-    tokens = spec.batch.tokens_per_pass
+    tokens = spec.batch.largest_pass
     hidden = shape.hidden_size
     inner = shape.intermediate_size
     query = shape.head_count * shape.head_size

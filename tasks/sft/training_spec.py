@@ -111,10 +111,15 @@ class BatchSpec(FrozenModel):
 
     @property
     def tokens_per_pass(self) -> int:
-        """Tokens of a forward pass, at most."""
+        """Tokens of a forward pass, as a rule."""
         if self.packing:
             return self.sequences * self.max_length
         return self.tokens
+
+    @property
+    def largest_pass(self) -> int:
+        """Tokens of a forward pass, at most: a conversation longer than `tokens` has one alone."""
+        return max(self.tokens_per_pass, self.max_length)
 
 
 class TrainingSpec(FrozenModel):

@@ -1,11 +1,14 @@
 """A training's child process, here a few lines of Python."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.child_process import (
+    LARGE_BLOCKS,
     USER_ERROR_CODE,
     Child,
     KilledTrainingError,
@@ -59,4 +62,29 @@ def test_a_child_ends_with_its_interrupted_caller(tmp_path):
 def test_a_training_sees_its_own_gpu_alone():
     assert training_environment(1, {"CUDA_VISIBLE_DEVICES": "2,3"}, ["3"])["CUDA_VISIBLE_DEVICES"] == "3"
     own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "DO_NOT_TRACK": "1"}
-    assert training_environment(1, {}, []) == own
+    assert training_environment(1, {}, []) == LARGE_BLOCKS | own
+
+
+def test_a_caller_sets_its_own_allocator():
+    variables = {"MALLOC_TRIM_THRESHOLD_": "0"}
+    assert training_environment(1, variables, [])["MALLOC_TRIM_THRESHOLD_"] == "0"
+
+
+_FREED = """
+block = b"x" * (24 << 20)
+del block  # from here on glibc takes such blocks from its heap
+blocks = [b"x" * (24 << 20) for _ in range(8)]
+above = b"x" * (100 << 10)
+del blocks
+print(open("/proc/self/statm").read().split()[1])
+"""
+"""Prints the resident pages of a process that freed 192 MiB below a block in use."""
+
+
+def _resident_bytes(variables):
+    output = subprocess.check_output([sys.executable, "-c", _FREED], env={"PATH": os.environ["PATH"], **variables})
+    return int(output) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_training_s_process_gives_large_blocks_back():
+    assert _resident_bytes(training_environment(1, {}, [])) < _resident_bytes({}) - (100 << 20)
