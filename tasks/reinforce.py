@@ -13,13 +13,13 @@ from carryover.tasks.plans.models import reinforcement_name, training_name
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.reinforcement.process import ReinforcementJob, reinforce_in_process
-from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement
+from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement, reinforcement_need
 from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, read_updates
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.limits import check_uninterrupted
 from carryover.tasks.sft.card import ModelCard, read_card
 from carryover.tasks.sft.folder import clear
-from carryover.tasks.sft.machine import MachineNeed, training_need
+from carryover.tasks.sft.machine import MachineNeed
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 from carryover.tasks.stages.progress import shown_progress
 from carryover.tasks.stages.retrying import RETRIES
@@ -36,7 +36,6 @@ class PlannedReinforcement(FrozenModel):
     contract: str
     """Contract of the model's training."""
     need: MachineNeed
-    """As much as the training that it goes on from."""
     job: ReinforcementJob
 
 
@@ -66,7 +65,7 @@ def plan_reinforcement(run: Run, part: StudyPart, contract: str, seed: int) -> P
         plan_digest=run.plan.digest,
         cpu_threads=part.training.cpu_threads,
     )
-    need = training_need(part.training)
+    need = reinforcement_need(part.training)
     return PlannedReinforcement(name=name, identity=identity, contract=contract, need=need, job=job)
 
 

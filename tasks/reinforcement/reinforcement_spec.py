@@ -7,6 +7,11 @@ from pydantic import Field, model_validator
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.services.frozen_model import FrozenModel
+from carryover.tasks.sft.machine import MachineNeed, training_need
+from carryover.tasks.sft.training_spec import TrainingSpec
+
+CACHE_BYTES = 2**30
+"""Keys and values of the episodes of an update."""
 
 
 class ReinforcementSpec(FrozenModel):
@@ -65,3 +70,14 @@ class Reinforcement(FrozenModel):
     own_contracts: tuple[Contract, ...] = ()
     """Its definition, where its name does not describe it."""
     runtime: RuntimeSpec = RuntimeSpec()
+
+
+def reinforcement_need(training: TrainingSpec) -> MachineNeed:
+    """Return a reinforcement's need of a machine.
+
+    It is its training's, and the cache of its episodes.
+    """
+    need = training_need(training)
+    if need.memory_bytes is None:
+        return need
+    return need._replace(memory_bytes=need.memory_bytes + CACHE_BYTES)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from carryover.tasks.environment.block_environment import BlockEnvironment
 from carryover.tasks.environment.for_trl import Generated, TokenEpisode, play_tokens
-from carryover.tasks.reinforcement.reinforcement_spec import ReinforcementSpec
+from carryover.tasks.reinforcement.reinforcement_spec import CACHE_BYTES, ReinforcementSpec
 from carryover.tasks.reinforcement.update_log import PolicyUpdate
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import Contract
@@ -24,9 +24,6 @@ from carryover.tasks.traces.vocabulary import FinishReason
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-CACHE_BYTES = 2**30
-"""Keys and values of the episodes of an update."""
 
 
 class World(NamedTuple):

@@ -72,12 +72,12 @@ def write_bundle(ask: Ask, plan_digest: str, target: Path, where: str) -> Writte
     groups = _episode_groups(ask, episode_ids)
     if may_be_file:
         empty = _file_text(pages, (), has_episodes=True)
-        held, is_whole = _taken(groups, MOST_BYTES - len(empty.encode()))
-        if is_whole:
-            write_whole(target, _file_text(pages, chain.from_iterable(held), has_episodes=True))
+        taken = _take(groups, MOST_BYTES - len(empty.encode()))
+        if taken.fits:
+            write_whole(target, _file_text(pages, chain.from_iterable(taken.groups), has_episodes=True))
             return Written(target, len(episode_ids), is_folder=False)
         _refuse_existing(folder)
-        groups = chain(held, groups)
+        groups = chain(taken.groups, groups)
     _write_folder(folder, pages, groups)
     return Written(folder / "index.html", len(episode_ids), is_folder=True)
 
@@ -122,16 +122,24 @@ def _episode_groups(ask: Ask, episode_ids: Sequence[str]) -> Iterator[list[Part]
         yield [pack(f"episode/{values['episode']['episode_id']}", values) for values in pages]
 
 
-def _taken(groups: Iterator[list[Part]], most_bytes: int) -> tuple[list[list[Part]], bool]:
-    """Take groups up to the one that exceeds a size; tell whether none did."""
+class _Taken(NamedTuple):
+    """The first groups of episodes."""
+
+    groups: list[list[Part]]
+    fits: bool
+    """Whether these are all, within the size."""
+
+
+def _take(groups: Iterator[list[Part]], most_bytes: int) -> _Taken:
+    """Take groups up to the one that exceeds a size."""
     held: list[list[Part]] = []
     size = 0
     for group in groups:
         held.append(group)
         size += sum(len(_element(part).encode()) + 1 for part in group)
         if size > most_bytes:
-            return held, False
-    return held, True
+            return _Taken(held, fits=False)
+    return _Taken(held, fits=True)
 
 
 def _file_text(pages: Iterable[Part], episodes: Iterable[Part], *, has_episodes: bool) -> str:

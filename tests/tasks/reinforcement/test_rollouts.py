@@ -4,10 +4,12 @@ import pytest
 
 from carryover.tasks.environment.for_trl import TokenEpisode
 from carryover.tasks.plans.reinforced import REINFORCEMENT
+from carryover.tasks.reinforcement.reinforcement_spec import CACHE_BYTES, reinforcement_need
 from carryover.tasks.reinforcement.rollouts import Rolled, World, play_update, summary
 from carryover.tasks.runtime.contract import named_contract
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.load import with_template
+from carryover.tasks.sft.machine import training_need
 from carryover.tasks.sft.training_spec import TRAINING
 
 SPEC = REINFORCEMENT["smoke"].model_copy(update={"max_completion_tokens": 8})
@@ -71,3 +73,8 @@ def test_an_update_s_row_holds_shares_and_means():
     assert (row.missed_share, row.unfinished_share) == (0.25, 0.25)
     assert (row.mean_score, row.mean_reward, row.mean_reply_count) == (0.5, 0.25, 3)
     assert (row.mean_completion_tokens, row.mean_tokens) == (4, 31)
+
+
+def test_a_reinforcement_needs_its_cache_beside_its_training():
+    spec = TRAINING["laptop_base"]
+    assert reinforcement_need(spec).memory_bytes == training_need(spec).memory_bytes + CACHE_BYTES
