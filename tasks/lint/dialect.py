@@ -150,8 +150,14 @@ class _Rewriter(ast.NodeTransformer):
         node.arg = self._own(node.arg)
         return self.generic_visit(node)  # type: ignore[return-value]
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> ast.stmt:
         node.name = self._own(node.name)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # noqa: N815 - the visitor's own naming
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:
+        node.name = node.name and self._own(node.name)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> ast.stmt:
@@ -168,6 +174,10 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> ast.stmt:
         modules = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
         self.is_opaque = self.is_opaque or "__main__" in modules
+        for alias in node.names:
+            bound = alias.asname or alias.name
+            if bound in self._shadows:
+                alias.asname = self._own(bound)
         return node
 
     visit_ImportFrom = visit_Import  # noqa: N815 - the visitor's own naming

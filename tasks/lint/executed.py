@@ -31,7 +31,9 @@ class Executed(NamedTuple):
     effects: tuple[Effect, ...]
     language: Language
     missing_name: str | None
-    """Name that was not defined when it ran."""
+    """Name whose absence ended it."""
+    caught_name: str | None
+    """Name whose absence it caught and printed."""
     has_outcome: bool
     """Whether it is known if it raised."""
     has_error: bool
@@ -73,6 +75,7 @@ def _executed(block: Block, names: LintBlock) -> Executed:
         effects=(),
         language="python",
         missing_name=missing_name(block.error),
+        caught_name=missing_name(block.caught),
         has_outcome=block.output is not None or block.error is not None,
         has_error=block.error is not None,
         runs_fresh_python=False,

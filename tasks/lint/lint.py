@@ -306,8 +306,9 @@ class _Following:
 
         A shell reads an unset variable without an error, so its reads show nothing.
         """
-        if block.has_error:
-            is_missed = block.missing_name in carried
+        missing = block.missing_name or block.caught_name
+        if block.has_error or missing is not None:
+            is_missed = missing in carried
             self.observed_count += is_missed
             self.failed_count += is_missed
         elif block.has_outcome:

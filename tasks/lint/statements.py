@@ -12,10 +12,13 @@ from carryover.tasks.traces.walker import BUILTIN_NAMES, NameEvent
 
 DATA_CONSTANTS = 3
 """Constants from which on a literal collection counts as data, not as an initial value."""
-_SHADOWING_LINE = re.compile(
-    r"^(?:(?P<name>[a-z]+)[ \t]*(?::[^=\n]+)?=(?!=)|(?:def|for)[ \t]+(?P<defined>[a-z]+)\b)", re.MULTILINE
+_BINDING = re.compile(
+    r"^[ \t]*\(?(?P<targets>[\w, \t*]+?)\)?[ \t]*(?::[^=\n]+)?=(?!=)"
+    r"|\bimport[ \t]+(?P<imported>\([^)]*\)|[^\n#;]+)"
+    r"|\b(?:def|class|as)[ \t]+(?P<defined>\w+)|\bfor[ \t]+(?P<loop>[\w, \t()*]+?)[ \t]+in\b|\b(?P<walrus>\w+)[ \t]*:=",
+    re.MULTILINE,
 )
-"""A line that may bind a builtin's name at the top of a block."""
+"""Text that may bind names."""
 _WORD = re.compile(r"\w+")
 _LINE_END = re.compile(r"\r\n?|\n")
 """What ends a line of Python; `splitlines` knows more."""
@@ -66,7 +69,10 @@ class LintBlock(NamedTuple):
 
 def shadows_of(codes: Iterable[str]) -> frozenset[str]:
     """Return the names of builtins that blocks bind themselves."""
-    bound = {found["name"] or found["defined"] for code in codes for found in _SHADOWING_LINE.finditer(code)}
+    bound: set[str] = set()
+    for code in codes:
+        for found in _BINDING.finditer(code):
+            bound |= words_of(found[found.lastgroup or 0])
     return frozenset(bound & BUILTIN_NAMES)
 
 
@@ -101,8 +107,8 @@ def read_block(code: str, tools: Collection[str], shadows: frozenset[str] = froz
         binds=_names(events, "bind") - state.deleted,
         deletes=state.deleted,
         reads=_names(events, "read") - frozenset(tools) - state.dead,
-        imports=_imports(plain.tree) if "import" in plain.source else frozenset(),
-        imported_names=frozenset(parsed.imported_names) - state.deleted,
+        imports=_own_imports(plain.tree) if "import" in plain.source else frozenset(),
+        imported_names=frozenset(map(_own_name, parsed.imported_names)) - state.deleted,
         has_star_import=plain.has_star_import,
         dead_reads=state.dead,
         tree=plain.original,
@@ -111,7 +117,15 @@ def read_block(code: str, tools: Collection[str], shadows: frozenset[str] = froz
 
 def _under_own_names(events: Collection[NameEvent]) -> list[NameEvent]:
     """Return events under the names that the code has."""
-    return [event._replace(name=event.name.replace(SHADOWING, "")) for event in events]
+    return [event._replace(name=_own_name(event.name)) for event in events]
+
+
+def _own_imports(tree: ast.AST) -> frozenset[tuple[str, str]]:
+    return frozenset((module, _own_name(name)) for module, name in _imports(tree))
+
+
+def _own_name(name: str) -> str:
+    return name.replace(SHADOWING, "")
 
 
 def before_line(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.readers.outputs import Outcome, read_outcome, text_of_parts
+from carryover.tasks.readers.raised import answered
 from carryover.tasks.readers.source_code import FORMS, FoundCode, ToolCall, code_in_calls
 from carryover.tasks.readers.text_blocks import code_in_text
 from carryover.tasks.readers.trace import Block, OpeningMessage, Reply
@@ -148,13 +149,13 @@ class _Draft:
             self.outcomes[free[0]] = outcome
         elif self.outcomes:
             last = max(self.outcomes)
-            self.outcomes[last] = read_outcome(self.outcomes[last].output + outcome.output)
+            self.outcomes[last] = _joined(self.outcomes[last], outcome)
 
     def _answered(self, index: int, block: Block) -> Block:
         outcome = self.outcomes.get(index)
         if outcome is None:
             return block
-        return block._replace(output=outcome.output, error=outcome.error, result=outcome.result)
+        return answered(block, outcome)
 
 
 def _draft(message: Mapping[str, Any], runs: RunRule) -> _Draft:
@@ -253,12 +254,21 @@ def _is_result(part: Any) -> bool:
 def _deliver(answer: Answer, drafts: Sequence[_Draft]) -> None:
     """Give a result to its call, else to the next one."""
     outcome = read_outcome(answer.content)
-    if answer.is_error and outcome.error is None:
-        outcome = outcome._replace(error=outcome.output or "ToolError")
+    if answer.is_error:
+        outcome = outcome._replace(error=outcome.error or outcome.output or "ToolError", is_declared=True)
     if any(draft.take(answer.call_id, outcome) for draft in reversed(drafts)):
         return
     if drafts and not (answer.call_id and drafts[-1].names_calls):
         drafts[-1].take_next(outcome)
+
+
+def _joined(before: Outcome, after: Outcome) -> Outcome:
+    """Return two outcomes of a block as one; a declared error stays."""
+    joined = read_outcome(before.output + after.output)
+    for each in (after, before):
+        if each.is_declared:
+            return joined._replace(error=each.error, is_declared=True)
+    return joined
 
 
 def tokens_of(message: Mapping[str, Any]) -> dict[str, Any]:

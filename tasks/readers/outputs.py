@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -12,13 +13,15 @@ _ERROR_LINE = re.compile(
     r"(?::\s*(?P<message>.*))?)$",
     re.MULTILINE,
 )
-_TRACEBACK = "Traceback (most recent call last)"
+TRACEBACK = "Traceback (most recent call last)"
 _FAILED_LINE = re.compile(r"^.*\bdue to:\s*(?P<error>[A-Z]\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
 """smolagents: `Code execution failed at line '...' due to: InterpreterError: ...`."""
 _TIMED_OUT = re.compile(
     r"^.*(?:\btimed? ?out\b (?:after|\()|\b(?:execution|command|code|cell|process) timed out).*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_ADDED_LINE = re.compile(r"\s*(?:\[.*\]|<.*>|\(.*\)|[^\w\s]+)\s*")
+"""A line that a harness adds below an output: brackets, tags, rules."""
 _EXIT_CODE = re.compile(r"(?:<returncode>|\bexit(?:ed with)?(?: code| status)?[ :]+)(?P<code>-?\d+)", re.IGNORECASE)
 _MISSING_NAME = re.compile(
     r"name ['`]?(?P<plain>\w+)['`]? is not defined|[Vv]ariable ['`](?P<variable>\w+)['`] is not defined"
@@ -46,6 +49,8 @@ class Outcome(NamedTuple):
     output: str
     error: str | None = None
     result: str | None = None
+    is_declared: bool = False
+    """Whether a field, a flag or a harness's own words say that the block failed."""
 
 
 def read_outcome(content: Any) -> Outcome:
@@ -58,7 +63,7 @@ def read_outcome(content: Any) -> Outcome:
     if isinstance(content, str):
         held = _json_object(content)
         if held is None:
-            return Outcome(content, find_error(content))
+            return Outcome(content, find_error(content), is_declared=_FAILED_LINE.search(content) is not None)
         return _outcome_of(held, content)
     if isinstance(content, Mapping):
         return _outcome_of(content, json.dumps(content))
@@ -87,21 +92,19 @@ def find_error(text: str) -> str | None:
     """Return the error at an output's end or in its traceback."""
     if not text:
         return None
-    plain = _ANSI.sub("", text)
+    plain = plain_text(text)
     found = [match["error"].strip() for match in _ERROR_LINE.finditer(plain)]
-    if found and (_TRACEBACK in plain or _is_at_an_end(found[-1], plain)):
+    if found and (TRACEBACK in plain or _is_at_an_end(found[-1], plain)):
         return found[-1]
-    failed = _FAILED_LINE.search(plain) or _TIMED_OUT.search(plain)
-    if failed is None:
-        return _undefined_name(plain) or _failed_exit(plain)
-    if "error" in failed.groupdict():
+    failed = _FAILED_LINE.search(plain)
+    if failed is not None:
         return failed["error"]
-    return f"TimeoutError: {failed[0].strip()}"
+    return _time_out(plain) or _undefined_name(plain) or _failed_exit(plain)
 
 
 def error_type(error: str) -> str:
     """Return the class name in an error's last line, or `Exception`."""
-    found = [match["type"] for match in _ERROR_LINE.finditer(_ANSI.sub("", error))]
+    found = [match["type"] for match in _ERROR_LINE.finditer(plain_text(error))]
     if found:
         return found[-1]
     return "Exception"
@@ -120,24 +123,56 @@ def error_line(output: str | None, error: str | None) -> int | None:
 
     A harness's own frames come first: of frames in files, the last one of a module counts.
     """
-    text = _ANSI.sub("", f"{output or ''}\n{error or ''}")
-    lines = _BLOCK_LINE.findall(text)[:1] or _MODULE_LINE.findall(text)[-1:]
-    if lines:
-        return int(lines[0])
+    text = plain_text(f"{output or ''}\n{error or ''}")
+    for part in (_last_traceback(text), text):
+        lines = _BLOCK_LINE.findall(part)[:1] or _MODULE_LINE.findall(part)[-1:]
+        if lines:
+            return int(lines[0])
     return None
 
 
+def plain_text(text: str) -> str:
+    """Return a text without a terminal's colours."""
+    return _ANSI.sub("", text)
+
+
+def tells_failed_exit(text: str) -> bool:
+    """Tell whether a text's last exit status is not zero."""
+    return _failed_exit(text) is not None
+
+
+def _last_traceback(text: str) -> str:
+    """Return a text from its last traceback on; all of it where it has none."""
+    return text[max(text.rfind(TRACEBACK), 0) :]
+
+
 def _is_at_an_end(error: str, text: str) -> bool:
+    lines = [*_filled_lines(text)[:1], *last_lines(text)]
+    return any(error.partition("\n")[0] in line for line in lines)
+
+
+def last_lines(text: str) -> list[str]:
+    """Return a text's last line, and what a harness adds below it."""
     lines = _filled_lines(text)
-    return any(error.partition("\n")[0] in line for line in (lines[0], lines[-1]))
+    added = list(takewhile(_ADDED_LINE.fullmatch, reversed(lines)))
+    return lines[-len(added) - 1 :]
+
+
+def _time_out(text: str) -> str | None:
+    """Return the time-out that an output's first or last lines tell."""
+    if _TIMED_OUT.search(text) is None:
+        return None
+    found = [line.strip() for line in (*_filled_lines(text)[:1], *last_lines(text)) if _TIMED_OUT.search(line)]
+    if found:
+        return f"TimeoutError: {found[-1]}"
+    return None
 
 
 def _undefined_name(text: str) -> str | None:
     """Return the `NameError` that an output's first or last line tells."""
     if "is not defined" not in text:
         return None
-    lines = _filled_lines(text)
-    found = [_UNDEFINED.search(line) for line in (*lines[:1], *lines[-1:])]
+    found = [_UNDEFINED.search(line) for line in (*_filled_lines(text)[:1], *last_lines(text))]
     return next((f"NameError: {match[0]}" for match in found if match), None)
 
 
@@ -166,21 +201,34 @@ def _json_object(text: str) -> Mapping[str, Any] | None:
 
 
 def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
+    held = _flat(held)
+    if not _OUTCOME_KEYS & held.keys():
+        failure = _named_error(held) or _flagged_error(held, text)
+        return Outcome(text, find_error(text) or failure, is_declared=failure is not None)
+    stderr = text_of_parts(held.get("stderr"))
+    output = "\n".join(filter(None, [*(text_of_parts(held.get(key)) for key in _OUTPUT_KEYS), stderr]))
+    result = _as_text(held.get("result"))
+    named = _named_error(held)
+    if named is not None:
+        return Outcome(output, named, result, is_declared=True)
+    failure = _exit_error(held, stderr) or _flagged_error(held, output)
+    is_declared = failure is not None or _FAILED_LINE.search(output) is not None
+    return Outcome(output, find_error(output) or failure, result, is_declared)
+
+
+def _flat(held: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an outcome with the fields that it nests."""
     nested = held.get("observation")
     if isinstance(nested, Mapping):
         held = nested
     streams = held.get("logs")
     if isinstance(streams, Mapping):
-        held = {**held, **streams}
-    if not _OUTCOME_KEYS & held.keys():
-        return Outcome(text, find_error(text) or _flagged_error(held, text))
-    stderr = text_of_parts(held.get("stderr"))
-    output = "\n".join(filter(None, [*(text_of_parts(held.get(key)) for key in _OUTPUT_KEYS), stderr]))
-    return Outcome(output, _error_of(held, output, stderr), _as_text(held.get("result")))
+        return {**held, **streams}
+    return held
 
 
-def _error_of(held: Mapping[str, Any], output: str, stderr: str) -> str | None:
-    """Return the error that an outcome names, prints or flags."""
+def _named_error(held: Mapping[str, Any]) -> str | None:
+    """Return the error in an outcome's own fields."""
     if held.get("error_type") and held.get("error_message"):
         return f"{held['error_type']}: {held['error_message']}"
     if held.get("ename"):
@@ -188,7 +236,7 @@ def _error_of(held: Mapping[str, Any], output: str, stderr: str) -> str | None:
     given = next((held[key] for key in _ERROR_KEYS if held.get(key)), None)
     if given is not None:
         return _read_error(given)
-    return find_error(output) or _exit_error(held, stderr) or _flagged_error(held, output)
+    return None
 
 
 def _flagged_error(held: Mapping[str, Any], output: str) -> str | None:

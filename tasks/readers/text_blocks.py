@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from carryover.tasks.readers.outputs import read_outcome
+from carryover.tasks.readers.raised import answered
 from carryover.tasks.readers.source_code import (
     OTHER_CODE,
     PYTHON_TAGS,
@@ -161,8 +162,7 @@ class _Reading:
         if not self._is_after_block:
             return
         self._is_after_block = False
-        outcome = read_outcome(text.strip("\n"))
-        self.blocks[-1] = self.blocks[-1]._replace(output=outcome.output, error=outcome.error, result=outcome.result)
+        self.blocks[-1] = answered(self.blocks[-1], read_outcome(text.strip("\n")))
 
 
 def _is_code(block: Block, tagged: str) -> bool:
@@ -222,5 +222,4 @@ def _without_prompts(block: Block) -> Block:
     typed = [prompt.fullmatch(line) for line in lines]
     code = "\n".join(found["code"] or "" for found in typed if found is not None)
     printed = "\n".join(line for line, found in zip(lines, typed, strict=True) if found is None)
-    outcome = read_outcome(printed)
-    return block._replace(code=code, output=outcome.output, error=outcome.error)
+    return answered(block._replace(code=code), read_outcome(printed))

@@ -24,6 +24,8 @@ class Block(NamedTuple):
     language: Language = "python"
     call_id: str = ""
     """Identifier of the tool call that ran it."""
+    caught: str | None = None
+    """Error that its own code caught and printed."""
 
 
 class Reply(NamedTuple):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.readers.outputs import read_outcome, text_of_parts
+from carryover.tasks.readers.raised import answered
 from carryover.tasks.readers.reader import Record, shared_name
 from carryover.tasks.readers.trace import Block, Reply, Trace
 
@@ -54,5 +55,4 @@ def _reply(iteration: Mapping[str, Any]) -> Reply:
 
 
 def _block(found: Mapping[str, Any]) -> Block:
-    outcome = read_outcome(found.get("result"))
-    return Block(found["code"], output=outcome.output, error=outcome.error)
+    return answered(Block(found["code"]), read_outcome(found.get("result")))

@@ -5,6 +5,7 @@ from typing import Any
 
 from carryover.tasks.readers.conversation import read_call, tokens_of
 from carryover.tasks.readers.outputs import read_outcome, text_of_parts
+from carryover.tasks.readers.raised import answered
 from carryover.tasks.readers.reader import Record, shared_name
 from carryover.tasks.readers.source_code import FoundCode, code_in_calls
 from carryover.tasks.readers.text_blocks import code_in_text
@@ -36,19 +37,18 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 
 def _trace(steps: list[Mapping[str, Any]], name: str, run: Mapping[str, Any]) -> Trace:
     actions = [step for step in steps if "step_number" in step]
-    tasks = [str(step["task"]) for step in [run, *steps] if step.get("task")][:1]
+    opening = tuple(OpeningMessage("user", str(step["task"])) for step in [run, *steps] if step.get("task"))
     is_final = bool(actions) and bool(actions[-1].get("is_final_answer"))
     finish_reason = "answer" if is_final else run.get("state")
-    opening = tuple(OpeningMessage("user", task) for task in tasks)
     replies = tuple(_reply(step) for step in actions)
-    return Trace(trace_id=str(run.get("id") or name), replies=replies, opening=opening, finish_reason=finish_reason)
+    return Trace(trace_id=str(run.get("id") or name), replies=replies, opening=opening[:1], finish_reason=finish_reason)
 
 
 def _reply(step: Mapping[str, Any]) -> Reply:
     text = text_of_parts(step.get("model_output") or step.get("model_output_message"))
     outcome = read_outcome({"output": step.get("observations") or "", "error": step.get("error")})
     found = _code(step, text)
-    ran = tuple(block._replace(output=outcome.output, error=outcome.error) for block in found.blocks)
+    ran = tuple(answered(block, outcome) for block in found.blocks)
     error = None if ran else outcome.error
     return Reply(text, ran, outcome.output, found.unread, found.other_calls, error=error, **tokens_of(step))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from carryover.tasks.readers.conversation import opening_of
 from carryover.tasks.readers.outputs import read_outcome
+from carryover.tasks.readers.raised import answered
 from carryover.tasks.readers.reader import Record
 from carryover.tasks.readers.trace import Block, Reply, Trace
 
@@ -46,6 +47,5 @@ def _reply(step: Mapping[str, Any]) -> Reply:
     name = action.partition(" ")[0].partition("\n")[0]
     if not action or name in _TOOLS:
         return Reply(text, (), observation, other_calls=(name,) if name else ())
-    outcome = read_outcome(observation)
-    block = Block(action, output=outcome.output, error=outcome.error, language="shell")
+    block = answered(Block(action, language="shell"), read_outcome(observation))
     return Reply(text, (block,), observation)

@@ -278,6 +278,23 @@ def test_a_block_leaves_what_it_bound_before_it_raised(error, carried, early):
         (("for id in [1]: pass", "print(id)"), ("id",)),
         (("def filter(x):\n    return x", "print(filter(1))"), ("filter",)),
         (("sum = 3\ndel sum", "print(sum([1]))"), ()),
+        (("from math import pow", "print(pow(2, 3))"), ("pow",)),
+        (("from math import (\n    sqrt,\n    pow as pow,\n)", "print(pow(2, 3))"), ("pow",)),
+        (("import numpy as input", "print(input.pi)"), ("input",)),
+        (
+            ("from requests import ConnectionError", "try:\n    ask()\nexcept ConnectionError:\n    pass"),
+            ("ConnectionError",),
+        ),
+        (("from math import pow\nprint(pow(2, 3))", "from math import pow\nprint(pow(3, 3))"), ()),
+        (("print(pow(2, 3))", "from math import pow", "import math\nprint(math.pi)"), ()),
+        (("low, max = 1, 3", "print(max)"), ("max",)),
+        (("if True:\n    max = 3", "print(max)"), ("max",)),
+        (("for id, row in enumerate('ab'):\n    pass", "print(id)"), ("id",)),
+        (("with open('a') as input:\n    pass", "print(input.closed)"), ("input",)),
+        (("async def next():\n    pass", "print(next())"), ("next",)),
+        (("try:\n    1 / 0\nexcept ArithmeticError as id:\n    print(id)", "print(id(3))"), ()),
+        (("class set:\n    pass", "print(set())"), ("set",)),
+        (("print(max := 3)", "print(max)"), ("max",)),
         (("max = max([1, 2])", "max = 0\nprint(max)"), ()),
         (("print(sum([1]))", "print(sum([2]))", "sum = 3"), ()),
         (("sum = 3", "def add(sum):\n    return sum + 1\nprint(add(1))"), ()),
@@ -306,6 +323,15 @@ def test_failed_reads_show_a_fresh_process():
         "the runtime was a fresh process (1 of 1 reads of earlier names failed, confidence 0.75)"
     )
     assert (found.error_count, found.missing_name_count) == (1, 1)
+
+
+def test_a_failed_read_that_the_block_caught_shows_a_fresh_process():
+    message = "name 'rows' is not defined"
+    reading = "try:\n    print(rows)\nexcept Exception as e:\n    print(e)"
+    blocks = (Block("rows = [1]", output=""), Block(reading, output=message, caught=message))
+    found = lint_trace(Trace(trace_id="trace", replies=(Reply("", blocks),)))
+    assert (found.runtime, found.failed_read_count, found.observed_read_count) == ("stateless", 1, 1)
+    assert (found.error_count, found.missing_name_count) == (0, 0)
 
 
 def test_reads_that_succeed_show_a_persistent_runtime():

@@ -5,9 +5,10 @@ from typing import Any
 
 BLOCKS = (
     ("import math\nwidths = [3, 1, 2]\nlimit = 4", "ok"),
-    ("area = sum(w * w for w in widths)\nprint(area)", "14"),
+    ("area = sum(w * w for w in widths)\ntry:\n    print(area, kept)\nexcept NameError as e:\n    print(area, e)",
+     "14 name 'kept' is not defined"),
     ("print(math.sqrt(area), missing)", "NameError: name 'missing' is not defined"),
-)
+)  # fmt: skip
 COMMANDS = (("export W=3", "ok"), ("echo $W > w.txt", ""), ("cat w.txt && false", "exit code: 1"))
 QUESTION = "Add up the squares."
 ANSWER = "The answer is 14."
