@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from carryover.tasks.probe.looking import reason
+from carryover.tasks.probe.looking import reason, run_block
 from carryover.tasks.probe.protocol import HidingRuntime, ProbedRuntime, offers
 
 _PREFIX = "carryover" + "-hidden-"
@@ -66,7 +66,7 @@ def probe_hostile(runtime: ProbedRuntime) -> dict[str, str]:
 
 
 def _try(runtime: ProbedRuntime, code: str, token: str) -> str:
-    text = runtime.run(code)
+    text = run_block(runtime, code)
     if token in text:
         return "reached"
     return f"denied: {reason(text)}" if text.strip() else "denied"

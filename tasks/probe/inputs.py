@@ -1,6 +1,6 @@
 """Fate of injected inputs: fresh for each block, shared, or overwritten."""
 
-from carryover.tasks.probe.looking import tells
+from carryover.tasks.probe.looking import run_block, tells
 from carryover.tasks.probe.protocol import InjectingRuntime
 
 _NAME = "given_input"
@@ -9,10 +9,10 @@ _NAME = "given_input"
 def probe_inputs(runtime: InjectingRuntime) -> dict[str, str]:
     """Return the fate of an injected list, of its changes and rebinding."""
     runtime.inject({_NAME: [1]})
-    runtime.run(f"{_NAME}.append(2)")
+    run_block(runtime, f"{_NAME}.append(2)")
     change = _told(tells(runtime, f"{_NAME} == [1, 2]"), "kept", "undone: the input is fresh in each block")
     is_shared = runtime.injected().get(_NAME) == [1, 2]
-    runtime.run(f"{_NAME} = 'mine'")
+    run_block(runtime, f"{_NAME} = 'mine'")
     rebinding = _told(tells(runtime, f"{_NAME} == 'mine'"), "kept", "overwritten by the input")
     return {
         "change in place": change,

@@ -1,11 +1,12 @@
 """Looks for planted state, by blocks that print a mark."""
 
 import ast
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.probe.channels import Channel, setup
 from carryover.tasks.probe.protocol import ProbedRuntime
 from carryover.tasks.readers.outputs import missing_name, read_outcome
+from carryover.tasks.services.errors import UserError
 
 Outcome = Literal["kept", "lost", "stale", "unavailable"]
 """`stale`: an older value stands in the state's place."""
@@ -23,9 +24,25 @@ class Look(NamedTuple):
     text: str
 
 
+def run_block(runtime: ProbedRuntime, code: str) -> str:
+    """Run a block and return the text that its caller sees.
+
+    What `run` raises is such a text, as a runtime may let a block's error through.
+    """
+    try:
+        text: Any = runtime.run(code)
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a runtime of others may raise anything
+        return f"run() raised {type(error).__name__}: {error}"
+    if text is None or isinstance(text, str):
+        return text or ""
+    raise UserError(f"run(code) returned {type(text).__name__}; return the text that the block's caller sees")
+
+
 def plant(runtime: ProbedRuntime, channel: Channel, token: int) -> str | None:
     """Write a channel's state; return null, or a failed write's text."""
-    text = runtime.run(setup(channel, token) + _marked(channel.write))
+    text = run_block(runtime, setup(channel, token) + _marked(channel.write))
     if _DONE in text:
         return None
     return text
@@ -48,7 +65,8 @@ def look(runtime: ProbedRuntime, channel: Channel, token: int) -> Look:
     """Run a channel's look; its last line is the expression that tells."""
     *before, expression = channel.probe.splitlines()
     lines = "".join(f"{line}\n" for line in before)
-    text = runtime.run(f"{setup(channel, token)}{lines}print('carryover' + '-found:', bool({expression}))")
+    code = f"{setup(channel, token)}{lines}print('carryover' + '-found:', bool({expression}))"
+    text = run_block(runtime, code)
     if f"{_FOUND}: True" in text:
         return Look(True, text)
     is_missed = bool(channel.binds) and missing_name(text) == channel.binds

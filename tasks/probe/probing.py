@@ -1,14 +1,14 @@
 """Measurement of a runtime: plant state, let something happen, look."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from carryover.tasks.probe.channels import PROBED, TOKENS, Channel, simpler
 from carryover.tasks.probe.hostile import probe_hostile
 from carryover.tasks.probe.inputs import probe_inputs
-from carryover.tasks.probe.looking import Outcome, look, outcome_of, plant, reason, tells
+from carryover.tasks.probe.looking import Outcome, look, outcome_of, plant, reason, run_block, tells
 from carryover.tasks.probe.protocol import (
     InjectingRuntime,
     OfferedEvent,
@@ -18,7 +18,9 @@ from carryover.tasks.probe.protocol import (
     offers,
 )
 from carryover.tasks.readers.outputs import missing_name
+from carryover.tasks.services.errors import UserError
 
+Called = TypeVar("Called")
 Event = Literal["block", "error"] | OfferedEvent
 Read = Literal["loud", "silent"]
 
@@ -51,6 +53,8 @@ class ProbeReport:
     """What becomes of injected inputs; empty where the runtime injects none."""
     hostile: dict[str, str] = field(default_factory=dict)
     """What hostile blocks reached; empty where they did not run."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """By method of the runtime, what it raised."""
 
 
 def probe(
@@ -58,27 +62,43 @@ def probe(
 ) -> ProbeReport:
     """Return what a runtime keeps after each event that it offers.
 
-    Hostile blocks run only where `is_hostile` asks for them.
+    Hostile blocks run only where `is_hostile` asks for them. Raise `UserError` where the runtime does not open.
     """
     report = ProbeReport(name, {channel: {} for channel in channels})
-    runtime.open()
+    _call(report, "open", runtime.open)
+    if "open" in report.failures:
+        _call(report, "close", runtime.close)
+        raise UserError(
+            f"cannot open {name}: open() raised {report.failures['open']}; open() must start an interpreter"
+        )
     try:
         if isinstance(runtime, VersionedRuntime):
-            report.version = runtime.version()
+            report.version = _call(report, "version", runtime.version) or ""
         available = _available(runtime, channels, report)
         _plant_and_look(runtime, available, "block", report)
         _note_live_globals(runtime, "block", report)
         _plant_and_look(runtime, available, "error", report)
         _note_failed_block(runtime, report)
-        for event in offered_events(runtime):
+        for event in _call(report, "offers", lambda: offered_events(runtime)) or []:
             _plant_and_look(runtime, available, event, report)
         if offers(runtime, "inject") and isinstance(runtime, InjectingRuntime):
-            report.inputs = probe_inputs(runtime)
+            report.inputs = _call(report, "inject", lambda: probe_inputs(runtime)) or {}
         if is_hostile:
             report.hostile = probe_hostile(runtime)
     finally:
-        runtime.close()
+        _call(report, "close", runtime.close)
     return report
+
+
+def _call(report: ProbeReport, method: str, call: Callable[[], Called]) -> Called | None:
+    """Return what a method of the runtime returns; note what it raises."""
+    try:
+        return call()
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a runtime of others may raise anything
+        report.failures[method] = f"{type(error).__name__}: {error}"
+        return None
 
 
 def _available(runtime: ProbedRuntime, channels: Mapping[str, Channel], report: ProbeReport) -> dict[str, Channel]:
@@ -100,7 +120,6 @@ def _available(runtime: ProbedRuntime, channels: Mapping[str, Channel], report: 
 
 
 def _plant_and_look(runtime: ProbedRuntime, channels: dict[str, Channel], event: Event, report: ProbeReport) -> None:
-    report.events.append(event)
     token = random.SystemRandom().choice(TOKENS[1:])
     planted = {}
     for name, channel in channels.items():
@@ -110,7 +129,10 @@ def _plant_and_look(runtime: ProbedRuntime, channels: dict[str, Channel], event:
         else:
             report.reasons[name] = reason(refusal)
     _prepare_resumed_function(runtime, event)
-    _happen(runtime, event)
+    _call(report, event, lambda: _happen(runtime, event))
+    if event in report.failures:
+        return
+    report.events.append(event)
     for name, channel in planted.items():
         found = look(runtime, channel, token)
         outcome = outcome_of(runtime, channel, token, found)
@@ -118,7 +140,7 @@ def _plant_and_look(runtime: ProbedRuntime, channels: dict[str, Channel], event:
         if outcome == "unavailable":
             report.reasons[name] = reason(found.text)
         if found.is_there and channel.undo:
-            runtime.run(f"TOKEN = {token}\n{channel.undo}")
+            run_block(runtime, f"TOKEN = {token}\n{channel.undo}")
     if report.channels.get(NAMES, {}).get(event) == "lost":
         report.lost_name_reads[event] = _read_lost_name(runtime)
     if event == "resume":
@@ -126,34 +148,34 @@ def _plant_and_look(runtime: ProbedRuntime, channels: dict[str, Channel], event:
 
 
 def _read_lost_name(runtime: ProbedRuntime) -> Read:
-    text = runtime.run("print(x)")
+    text = run_block(runtime, "print(x)")
     is_loud = "NameError" in text or missing_name(text) == "x"
     return "loud" if is_loud else "silent"
 
 
 def _happen(runtime: ProbedRuntime, event: Event) -> None:
     if event == "error":
-        runtime.run("raise ValueError('carryover probe')")
+        run_block(runtime, "raise ValueError('carryover probe')")
     elif event != "block":
         getattr(runtime, event)()
 
 
 def _note_failed_block(runtime: ProbedRuntime, report: ProbeReport) -> None:
-    runtime.run("bound_before_error = 1\nraise ValueError('carryover probe')")
+    run_block(runtime, "bound_before_error = 1\nraise ValueError('carryover probe')")
     channel = Channel("", "bound_before_error == 1", binds="bound_before_error")
     report.channels[FAILED_BLOCK] = {"error": outcome_of(runtime, channel, 0, look(runtime, channel, 0))}
 
 
 def _prepare_resumed_function(runtime: ProbedRuntime, event: Event) -> None:
     if event == "resume":
-        runtime.run("probed_rate = 1\ndef read_probed_rate():\n    return probed_rate")
+        run_block(runtime, "probed_rate = 1\ndef read_probed_rate():\n    return probed_rate")
 
 
 def _note_live_globals(runtime: ProbedRuntime, event: Event, report: ProbeReport) -> None:
     """Note whether a function reads the newest value of a global name."""
     if event == "block":
-        runtime.run("probed_rate = 1\ndef read_probed_rate():\n    return probed_rate")
-    runtime.run("probed_rate = 2")
+        run_block(runtime, "probed_rate = 1\ndef read_probed_rate():\n    return probed_rate")
+    run_block(runtime, "probed_rate = 2")
     is_live = tells(runtime, "read_probed_rate() == 2")
     if is_live is not None:
         report.live_globals[event] = is_live

@@ -32,7 +32,9 @@ class Verdict(NamedTuple):
         promised = f", promised by {self.promise.sentence!r}" if self.promise.sentence else ""
         if not self.breaches:
             return [f"{report.runtime} is {claim}, as claimed{promised}{unprobed}"]
-        head = f"{report.runtime} claims to be {claim}{promised}, and breaks it in {len(self.breaches)} ways{unprobed}:"
+        count = len(self.breaches)
+        ways = f"{count} way{'s' if count > 1 else ''}"
+        head = f"{report.runtime} claims to be {claim}{promised}, and breaks it in {ways}{unprobed}:"
         return [head, *(f"- {breach}" for breach in self.breaches)]
 
 
@@ -48,7 +50,7 @@ def report_json(report: ProbeReport, verdict: Verdict | None) -> str:
 def read_report(text: str, name: str) -> ProbeReport:
     """Return a report from its JSON."""
     try:
-        held = json.loads(text)
+        held = {"failures": {}, **json.loads(text)}
         fields = {field: held[field] for field in ProbeReport.__dataclass_fields__}
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{name} is no report of `carryover probe --format json`") from error
@@ -108,7 +110,8 @@ def findings(report: ProbeReport) -> list[str]:
     found += [f"after {AFTER[event]} {_GLOBALS[is_live]}" for event, is_live in report.live_globals.items()]
     found += [f"injected input, {what}: {outcome}" for what, outcome in report.inputs.items()]
     found += [f"hostile block, {what}: {outcome}" for what, outcome in report.hostile.items()]
-    missing = [words for event, words in AFTER.items() if event not in report.events]
+    found += [f"{method}() raised {raised}" for method, raised in report.failures.items()]
+    missing = [words for event, words in AFTER.items() if event not in (*report.events, *report.failures)]
     if missing:
         found.append(f"not probed, as the runtime offers none: {', '.join(missing)}")
     found += [f"{channel} cannot be probed: {reason}" for channel, reason in report.reasons.items()]

@@ -34,9 +34,11 @@ def breaches(report: ProbeReport, claim: Claim) -> list[str]:
     if claim not in get_args(Claim):
         raise UserError(f"unknown claim {claim!r}; choose from {', '.join(get_args(Claim))}")
     refuse_unprobed(report)
+    failed = _failed_events(report)
     if claim == "stateless":
-        return _kept(report) + _stale(report) + _silent_reads(report)
-    return _lost(report) + _stale(report) + _kept_by_reset(report) + _silent_reads(report) + _frozen_globals(report)
+        return failed + _kept(report) + _stale(report) + _silent_reads(report)
+    kept = _kept_by_reset(report)
+    return failed + _lost(report) + _stale(report) + kept + _silent_reads(report) + _frozen_globals(report)
 
 
 def refuse_unprobed(report: ProbeReport) -> None:
@@ -51,6 +53,11 @@ def is_promised(channel: str) -> bool:
     if channel == FAILED_BLOCK:
         return True
     return PROBED[channel].is_open_to_persistent and channel not in CONVENIENCES
+
+
+def _failed_events(report: ProbeReport) -> list[str]:
+    failed = [(words, report.failures[event]) for event, words in AFTER.items() if event in report.failures]
+    return [f"{words} raises {raised}" for words, raised in failed]
 
 
 def _kept(report: ProbeReport) -> list[str]:

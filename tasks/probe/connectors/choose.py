@@ -67,9 +67,12 @@ def _own_class(wanted: str) -> ProbedRuntime:
         sys.path.insert(0, folder)
     try:
         found = resolve_name(wanted)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"cannot import {wanted!r}: {error}; name MODULE:CLASS") from error
-    runtime = found()
+    except Exception as error:  # a module of others may raise anything
+        raise UserError(f"cannot import {wanted!r}: {type(error).__name__}: {error}; name MODULE:CLASS") from error
+    try:
+        runtime = found()
+    except Exception as error:  # and so may its class
+        raise UserError(f"cannot make {wanted!r}: {type(error).__name__}: {error}; it takes no arguments") from error
     missing = [name for name in ("open", "run", "close") if not callable(getattr(runtime, name, None))]
     if missing:
         raise UserError(f"{wanted!r} has no method {missing[0]!r}; offer open(), run(code) and close()")

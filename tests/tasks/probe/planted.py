@@ -188,6 +188,43 @@ class LosesInputs(SharesInputs):
             self.names.pop(name, None)
 
 
+class LetsErrorsThrough(Namespace):
+    """Raises what a block raises, as `exec` does."""
+
+    def run(self, code: str) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self.execute(code)
+        return printed.getvalue()
+
+
+class RaisesAtOpening(Namespace):
+    def open(self) -> None:
+        raise ConnectionError("no sandbox here")
+
+
+class RaisesAtResetAndClosing(EventfulNamespace):
+    def reset(self) -> None:
+        raise RuntimeError("the session is gone")
+
+    def close(self) -> None:
+        raise OSError("closed already")
+
+
+class RaisesInOneChannel(Namespace):
+    """Its client fails where a block speaks of the environment."""
+
+    def run(self, code: str) -> str:
+        if "environ" in code:
+            raise RuntimeError("the service refused the block")
+        return super().run(code)
+
+
+class ReturnsObjects(Namespace):
+    def run(self, code: str):
+        return {"text": super().run(code)}
+
+
 class PrintsNothing(Namespace):
     def run(self, code: str) -> str:
         super().run(code)

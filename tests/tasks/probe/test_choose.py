@@ -1,8 +1,11 @@
 """The runtime that a name means."""
 
+import sys
+
 import pytest
 
 from carryover.tasks.probe.connectors.choose import choose_runtime
+from carryover.tasks.services.errors import UserError
 
 
 @pytest.mark.parametrize(("name", "found"), [("persistent", "1"), ("stateless", "name 'kept' is not defined")])
@@ -14,3 +17,24 @@ def test_contract_name_opens_a_session_under_it(name, found):
         assert found in runtime.run("print(kept)")
     finally:
         runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "class Mine:\n    def __init__(self, key): pass",
+            "TypeError: .* missing 1 required positional argument: 'key'",
+        ),
+        ("class Mine: pass", "has no method 'open'; offer open"),
+        ("class Other: pass", "AttributeError: module 'made_runtime' has no attribute 'Mine'"),
+        ("class Mine(", "SyntaxError: '\\(' was never closed"),
+        ("raise LookupError('no key')", "LookupError: no key"),
+    ],
+)
+def test_a_class_that_cannot_be_made_is_refused(tmp_path, monkeypatch, source, message):
+    (tmp_path / "made_runtime.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "made_runtime", raising=False)
+    with pytest.raises(UserError, match=f"'made_runtime:Mine'.*{message}"):
+        choose_runtime("made_runtime:Mine")

@@ -10,6 +10,7 @@ from carryover.tasks.probe.connectors.own import OwnRuntime
 from carryover.tasks.probe.contract import assert_contract
 from carryover.tasks.probe.looking import reason
 from carryover.tasks.probe.probing import FAILED_BLOCK, probe
+from carryover.tasks.probe.report import findings
 from carryover.tasks.probe.verdict import OUTSIDE, breaches, is_promised
 from carryover.tasks.services.errors import UserError
 from tests.tasks.probe.planted import (
@@ -20,14 +21,19 @@ from tests.tasks.probe.planted import (
     EventfulNamespace,
     FreezesGlobals,
     LeaksOne,
+    LetsErrorsThrough,
     LosesInputs,
     LosesOne,
     Namespace,
     PrintsNothing,
+    RaisesAtOpening,
+    RaisesAtResetAndClosing,
+    RaisesInOneChannel,
     ReadsLostNamesAsNone,
     RenewsInputs,
     ResumesAnOldValue,
     ResumesFrozenFunctions,
+    ReturnsObjects,
     SharesInputs,
     StaleAfterKill,
     StaleAfterReset,
@@ -92,6 +98,8 @@ def test_an_unavailable_channel_gives_its_reason():
             DropsNamesAfterError(),
             [*(f"{name}: lost after an error" for name in NAMES), f"{FAILED_BLOCK}: lost after an error"],
         ),
+        (LetsErrorsThrough(), []),
+        (RaisesAtResetAndClosing(), ["a reset raises RuntimeError: the session is gone"]),
         (DropsFailedBlock(), [f"{FAILED_BLOCK}: lost after an error"]),
         (StaleAfterReset(), ["function: kept after a reset"]),
         (ReadsLostNamesAsNone(), ["reading a name that is lost after a reset raises no NameError"]),
@@ -148,6 +156,31 @@ def test_a_runtime_that_prints_nothing_cannot_be_judged():
     report = probe(PrintsNothing(), "silent", NAMES)
     with pytest.raises(UserError, match="cannot probe silent: the runtime printed nothing"):
         breaches(report, "stateless")
+
+
+def test_a_runtime_that_does_not_open_is_refused():
+    message = r"cannot open mine: open\(\) raised ConnectionError: no sandbox here; open\(\) must start an interpreter"
+    with pytest.raises(UserError, match=message):
+        probe(RaisesAtOpening(), "mine", NAMES)
+
+
+def test_what_a_method_raised_is_a_finding():
+    report = probe(RaisesAtResetAndClosing(), "mine", NAMES)
+    assert report.failures == {"reset": "RuntimeError: the session is gone", "close": "OSError: closed already"}
+    assert report.events == ["block", "error", "time_out", "resume", "kill"]
+    assert "reset() raised RuntimeError: the session is gone" in findings(report)
+    assert not any("not probed" in finding for finding in findings(report))
+
+
+def test_a_run_that_raises_makes_its_channel_unavailable():
+    report = probe(RaisesInOneChannel(), "mine", beside_names("environment"))
+    assert report.reasons == {"environment": "run() raised RuntimeError: the service refused the block"}
+    assert report.channels["global"]["block"] == "kept"
+
+
+def test_a_run_that_returns_no_text_is_refused():
+    with pytest.raises(UserError, match=r"run\(code\) returned dict; return the text that the block's caller sees"):
+        probe(ReturnsObjects(), "mine", NAMES)
 
 
 def test_an_unknown_claim_is_refused():
