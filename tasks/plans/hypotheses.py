@@ -4,7 +4,7 @@ import operator
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
@@ -317,17 +317,27 @@ def count_claims(verdicts: Iterable[Verdict]) -> list[str]:
         by_claim.setdefault(verdict.hypothesis, []).append(verdict)
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    for judged in by_claim.values():
+    missed: list[str] = []
+    for claim, judged in by_claim.items():
         outcome = _outcome(judged)
         counts[outcome] += 1
         if outcome == "holds":
             reasons[_fulfilled_by(judged)] += 1
-    held = f"{counts['holds']} hold, {counts['does not hold']} do not, {counts['no verdict']} without a verdict"
+        if outcome == "does not hold":
+            missed.append(claim)
+    held = f"{counts['holds']} hold, {_count_missed(missed)}, {counts['no verdict']} without a verdict"
     lines = [f"{len(by_claim)} distinct claims in {sum(map(len, by_claim.values()))} verdicts: {held}"]
     if reasons:
         shares = [f"{reasons[words]} {words}" for words in FULFILLED_BY if reasons[words]]
         lines.append(f"of those that hold: {', '.join(shares)}")
     return lines
+
+
+def _count_missed(claims: Sequence[str]) -> str:
+    """Return the count of claims that do not hold, with their names."""
+    verb = "does" if len(claims) == 1 else "do"
+    names = f" ({', '.join(claims)})" if claims else ""
+    return f"{len(claims)} {verb} not{names}"
 
 
 def _outcome(verdicts: list[Verdict]) -> str:

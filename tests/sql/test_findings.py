@@ -88,6 +88,10 @@ def test_bootstrap_intervals_in_the_prose():
     for base in ("scratch", "common"):
         effect = "{:.2f} [{:.2f}, {:.2f}]".format(*_bootstrapped("interaction_ratio", "total_tokens", base=base))
         assert f"{effect} on `{base}`" in README
+        rows = evaluated().filter(**{**MAIN, "base": base}).group_by("condition").agg(pl.col("total_tokens").mean())
+        means = dict(rows.rows())
+        factors = (means["P->S"] / means["P->P"], means["S->S"] / means["S->P"])
+        assert "{:.2f} and {:.2f}, a ratio of {}".format(*factors, effect) in README
     control = _bootstrapped("interaction", "total_tokens", variant="shuffled-labels")
     assert "do not interact: {:,.0f} [{:,.0f}, {:,.0f}], where".format(*control) in FINDINGS
     end_to_end = {"comparison_group": "end_to_end", "base": "common", "bucket": "small_large"}
@@ -112,7 +116,7 @@ def test_episodes_without_end_of_both_bases_on_the_mismatched_runtime():
         for base in ("common", "scratch")
     )
     of_each = evaluated().filter(condition="P->S", **MAIN).height
-    assert f"{common} of {of_each} P→S episodes do not end, on `scratch` {scratch}." in README
+    assert f"{common} of {of_each} P→S episodes on `common` and {scratch} on `scratch`" in README
 
 
 def test_token_ratios_of_pairs_that_ended():

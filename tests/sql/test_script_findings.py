@@ -58,9 +58,20 @@ def test_ratios_of_models_and_scripts_stand_side_by_side():
     rows = _table("laptop", "script_control").filter(metric="total_tokens", base="scratch")
     columns = ("condition", "trained_ratio_to_p_on_p", "script_ratio_to_p_on_p")
     ratios = {condition: (trained, script) for condition, trained, script in rows.select(columns).rows()}
-    (mismatched, script_mismatched), (stateless, script_stateless) = ratios["P->S"], ratios["S->S"]
-    assert f"P→S costs {mismatched:.2f} times P→P's tokens, S→S {stateless:.2f} times." in README
-    assert f"give {script_mismatched:.2f} and {script_stateless:.2f} without any model" in README
+    others = ("P->S", "S->S", "S->P")
+    trained, scripts = ([f"{ratios[condition][played]:.2f}" for condition in others] for played in (0, 1))
+    told = f"P→S costs {trained[0]} times P→P's tokens, S→S {trained[1]} times, and S→P {trained[2]} times"
+    assert told in README
+    medians = dict(
+        _evaluated("laptop")
+        .filter(base="scratch", **MAIN)
+        .group_by("condition")
+        .agg(pl.col("total_tokens").median())
+        .rows()
+    )
+    middle = [f"{medians[condition] / medians['P->P']:.2f}" for condition in others]
+    assert "In the median they are {}, {} and {}".format(*middle) in README
+    assert "give {}, {} and {} without any model".format(*scripts) in README
     mechanism = _table("laptop", "mechanism").row(0, named=True)
     missed = _table("laptop", "script_control").filter(metric="missing_name_count", condition="P->S")
     both = {f"{value:.2f}" for value in missed.select("trained", "script").row(0)}
@@ -128,7 +139,7 @@ def test_three_directions_differ_from_the_papers():
             theirs.append(f"{values['persistent']:.2f} against {values['stateless']:.2f} on {split}")
         line = f"| {words}, P→P against S→P | {', '.join(theirs)} | {here[0]:.2f} against {here[1]:.2f} |"
         assert line in PAGE
-    assert "Three directions differ from the paper's" in README
+    assert "Three contrasts go another way than the paper's" in README
 
 
 def test_mismatched_cell_costs_about_what_statelessness_does():

@@ -239,7 +239,7 @@ def test_claims_are_counted_once_and_by_what_fulfils_them():
     verdicts = judge([forced, copied, learnt, missed], rows)
     assert {one.note for one in verdicts if one.hypothesis == "forced"} == {"forced: a stateless runtime keeps no name"}
     assert count_claims(verdicts) == [
-        "4 distinct claims in 8 verdicts: 3 hold, 1 do not, 0 without a verdict",
+        "4 distinct claims in 8 verdicts: 3 hold, 1 does not (missed), 0 without a verdict",
         "of those that hold: 1 forced by the contract, 1 fulfilled by the scripts alone, "
         "1 by the models and not by the scripts",
     ]
