@@ -41,11 +41,11 @@ def describe_stale(stale: Iterable[StalePlan]) -> str | None:
     first = plans[0]
     here = "this checkout has no such plan"
     if first.digest_here:
-        here = f"this checkout's is {first.digest_here}"
+        here = f"a run here is of plan {first.digest_here} and may give others"
     more = ""
     if len(plans) > 1:
-        more = f" ({len(plans) - 1} more plans of these results differ likewise)"
-    return f"kept rows of {first.plan_name} are of plan {first.kept_digest}; {here}{more}"
+        more = f" (and {len(plans) - 1} more plans of these results)"
+    return f"these rows of {first.plan_name} were measured with plan {first.kept_digest}; {here}{more}"
 
 
 def _plan_here(kept: KeptPlan) -> StudyPlan | None:

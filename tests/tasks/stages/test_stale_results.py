@@ -47,11 +47,11 @@ def test_rows_of_another_plan_name_both_digests(tmp_path):
     gone = SMOKE.model_copy(update={"name": "gone"})
     folder = keep(tmp_path, (SMOKE, "0123456789abcdef"), (gone, "fedcba9876543210"))
     first, second = stale_plans(folder)
-    told = "kept rows of smoke are of plan 0123456789abcdef; this checkout's is "
-    assert describe_stale([first]) == told + SMOKE.digest
-    assert describe_stale([second]) == "kept rows of gone are of plan fedcba9876543210; this checkout has no such plan"
-    both = describe_stale([first, second])
-    assert both == f"{told}{SMOKE.digest} (1 more plans of these results differ likewise)"
+    told = f"these rows of smoke were measured with plan 0123456789abcdef; a run here is of plan {SMOKE.digest}"
+    assert describe_stale([first]) == f"{told} and may give others"
+    without = "these rows of gone were measured with plan fedcba9876543210; this checkout has no such plan"
+    assert describe_stale([second]) == without
+    assert describe_stale([first, second]) == f"{told} and may give others (and 1 more plans of these results)"
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
