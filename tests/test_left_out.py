@@ -44,7 +44,7 @@ def test_anything():
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_what_the_machine_cannot_run_is_left_out_and_named(pytester, monkeypatch, workers):
     pytester.makeini("[pytest]\nmarkers =\n    gpu: g\n    browser: b\n")
     pytester.makeconftest(CONFTEST)

@@ -15,7 +15,6 @@ import yaml
 from prefect import Flow
 from prefect.exceptions import ParameterTypeError
 from prefect.settings import PREFECT_API_URL
-from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
 from carryover.flows.cli.errors import OneLineCommand, StoppedError, one_line
@@ -99,7 +98,7 @@ def flow_options(flow: Flow[..., Any]) -> tuple[list[inspect.Parameter], dict[st
 
     An option may be a field of one parameter.
     """
-    schema = parameter_schema(flow.fn)
+    schema = flow.parameters
     groups: dict[str, list[str]] = {}
     options: list[inspect.Parameter] = []
     for parameter, field in schema.properties.items():

@@ -117,6 +117,7 @@ def _assert_trained(load: Load, adapter: TrainedModel) -> None:
     assert last.loss < first.loss
 
 
+@pytest.mark.slow
 def test_a_small_shape_trains_on_cpu_by_the_same_code(tmp_path, capsys):
     adapter = _train_adapter(ON_A_CPU, tmp_path)
     with capsys.disabled():

@@ -58,7 +58,11 @@ def _claims(results: str) -> tuple[list[dict[str, str]], re.Match[str], str]:
 
 
 @pytest.mark.parametrize(
-    ("results", "pages"), [("laptop_full", (README, FINDINGS)), ("laptop_injected", (FOUR_CONTRACTS,))]
+    ("results", "pages"),
+    [
+        pytest.param("laptop_full", (README, FINDINGS), marks=pytest.mark.slow),
+        ("laptop_injected", (FOUR_CONTRACTS,)),
+    ],
 )
 def test_the_findings_count_the_claims_as_the_command_does(results, pages):
     _, counted, _ = _claims(results)
@@ -79,6 +83,7 @@ def test_findings_count_what_the_scripts_and_the_contract_fulfil():
     assert forced == "6"
 
 
+@pytest.mark.slow
 def test_findings_count_verdicts_as_trained_and_on_common_base():
     verdicts, _, _ = _claims("laptop_full")
     held = [one for one in verdicts if one["verdict"] == "holds"]

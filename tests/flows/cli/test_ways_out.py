@@ -3,7 +3,9 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,16 +38,20 @@ TARGET = re.compile(r"`make ([a-z-]+)`|(?<![\w`])make (demo|install|deploy|up|do
 FILE = re.compile(r"\b(?:deployments|sql|tests)/[\w./-]+\.\w+")
 
 
-def messages() -> Iterator[tuple[str, str]]:
-    """Yield the sentences of the source that are no docstrings, each with its place."""
-    for folder in ("flows", "storage", "tasks"):
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(file.read_text())
-            docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-            for node in ast.walk(tree):
-                text = sentence(node)
-                if id(node) not in docstrings and " " in text:
-                    yield f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", text
+@cache
+def messages() -> list[tuple[str, str]]:
+    """Return the sentences of the source that are no docstrings, each with its place."""
+    files = [file for folder in ("flows", "storage", "tasks") for file in sorted((ROOT / folder).rglob("*.py"))]
+    return [found for file in files for found in sentences(file)]
+
+
+def sentences(file: Path) -> Iterator[tuple[str, str]]:
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        text = sentence(node)
+        if " " in text and id(node) not in docstrings:
+            yield f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", text
 
 
 def sentence(node: ast.AST) -> str:
@@ -67,7 +73,6 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))
-MESSAGES = list(messages())
 
 
 def known_options() -> set[str]:
@@ -80,25 +85,25 @@ def known_options() -> set[str]:
 
 def test_options_that_messages_name_exist():
     known = known_options() | set().union(*OF_OTHERS.values())
-    named = {option: place for place, text in MESSAGES for option in OPTION.findall(text)}
+    named = {option: place for place, text in messages() for option in OPTION.findall(text)}
     assert {"--refresh", "--train-on", "--endpoint-url", "--plan"} <= named.keys()
     assert {option: place for option, place in named.items() if option not in known} == {}
 
 
 def test_commands_that_messages_name_exist():
-    named = {tuple(words.split()): place for place, text in MESSAGES for words in COMMAND.findall(text)}
+    named = {tuple(words.split()): place for place, text in messages() for words in COMMAND.findall(text)}
     assert {("merge",), ("stage", "train-models")} <= named.keys()
     assert {path: place for path, place in named.items() if path not in COMMANDS} == {}
 
 
 def test_targets_that_messages_name_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = {target for _, text in MESSAGES for match in TARGET.findall(text) for target in match if target}
+    named = {target for _, text in messages() for match in TARGET.findall(text) for target in match if target}
     assert {"demo", "deploy"} <= named <= targets
 
 
 def test_files_that_messages_name_exist():
-    named = {name: place for place, text in MESSAGES for name in FILE.findall(text)}
+    named = {name: place for place, text in messages() for name in FILE.findall(text)}
     assert "deployments/install_vllm.sh" in named
     assert {name: place for name, place in named.items() if not (ROOT / name).exists()} == {}
 
