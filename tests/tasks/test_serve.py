@@ -1,14 +1,21 @@
-"""Which models an evaluation asks for."""
+"""Which models an evaluation asks for, and the endpoint that serves them."""
 
+import json
+import sys
 from pathlib import Path
 
-from carryover.tasks.plans.models import served_models
+import pytest
+
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.models import ChosenCells, StudyModel, served_models
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.serve import find_models
+from carryover.tasks.serve import find_models, serve_models
+from carryover.tasks.sft.card import ContractMismatchError, write_card
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TokenizerSpec
-from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.runs import SERVER_KEY, start_run
+from tests.tasks.cards import make_card
 
 
 def test_served_base_has_the_commit_of_the_plan(tmp_path, monkeypatch):
@@ -40,3 +47,89 @@ def test_an_untrained_base_is_saved_once(tmp_path, monkeypatch):
     (other,) = find_models.fn(run, other_seed, tokenizer)
     assert other.path != first.path
     assert other.identity != first.identity
+
+
+STUB_SERVER = """#!{python}
+import http.server, json, sys
+
+MODELS = {{"data": [{{"id": name}} for name in ("base", "persistent-0")], "version": "stub 1"}}
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(MODELS).encode())
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of the smoke plan, whose CPU server is a stub."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    program = tmp_path / "python"
+    program.write_text(STUB_SERVER.format(python=sys.executable))
+    program.chmod(0o755)
+    with start_run("toy", resolve_plan("smoke"), Limits()) as opened:
+        monkeypatch.setattr(sys, "executable", str(program))
+        yield opened
+
+
+@pytest.fixture
+def models(tmp_path):
+    """The base and a model of the persistent contract."""
+    folder = tmp_path / "persistent-0"
+    folder.mkdir()
+    write_card(folder, make_card())
+    base = StudyModel(name="base", kind="base", path=str(tmp_path / "base"), identity="base")
+    trained = {"train_contract": "persistent", "training_seed": 0, "identity": "trained"}
+    return [base, StudyModel(name="persistent-0", kind="checkpoint", path=str(folder), **trained)]
+
+
+def serve(run, models, **chosen):
+    """Serve models of the plan's part; return the server, what was told, and the log's warnings."""
+    told = []
+    (part,) = run.plan.parts
+    with serve_models(run, part, models, told.append, **chosen) as server:
+        log = run.folders.logs / f"serving-{run.run_id}-{part.variant}.log"
+        warnings = [line for line in log.read_text().splitlines() if line.startswith("warning: ")]
+        return server, told, warnings
+
+
+MISMATCH = "model persistent-0 was trained on the persistent contract, the runtime is stateless"
+
+
+def test_a_study_warns_of_each_mismatch_by_name(run, models):
+    server, told, warnings = serve(run, models)
+    assert server.model_names == ("base", "persistent-0")
+    assert told == [f"cross-evaluation: {MISMATCH}"]
+    assert warnings == [f"warning: {MISMATCH}"]
+
+
+def test_one_chosen_cell_of_another_contract_is_refused(run, models):
+    stateless = ChosenCells(runtime_contract="stateless")
+    with pytest.raises(ContractMismatchError, match=MISMATCH):
+        serve(run, models, cells=stateless)
+    crossing = stateless.model_copy(update={"is_cross_evaluation": True})
+    assert serve(run, models, cells=crossing)[1] == [f"cross-evaluation: {MISMATCH}"]
+
+
+def test_only_the_chosen_contract_is_compared(run, models):
+    _, told, warnings = serve(run, models, cells=ChosenCells(runtime_contract="persistent"))
+    assert (told, warnings) == ([], [])
+
+
+def test_a_server_is_a_run_that_joins_the_one_it_serves(run, models):
+    (part,) = run.plan.parts
+    with serve_models(run, part, models, lambda _: None) as server:
+        external = run.plan.serving.elsewhere(server.base_url, None)
+        serve(run, models, serving=external)
+    rows = LandingZone(run.folders.landing).read("runs").to_pylist()
+    own, other = [json.loads(row["environment_json"]) for row in rows if row["flow"] == "serve_models"]
+    assert own["joined_run"] == other["joined_run"] == run.run_id
+    place = server.command.index("--port")
+    command = [*server.command[:place], *server.command[place + 2 :]]  # another start, another port
+    assert own[SERVER_KEY] == {"engine": "cpu", "url": None, "version": "stub 1", "command": command}
+    assert other[SERVER_KEY] == {"engine": "external", "url": server.base_url, "version": "stub 1", "command": []}

@@ -2,7 +2,6 @@
 
 import hashlib
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 import pytest
 
@@ -11,7 +10,7 @@ from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import tokenizer_identity
-from carryover.tasks.sft.card import ModelCard, write_card
+from carryover.tasks.sft.card import write_card
 from carryover.tasks.sft.train import read_trained
 from carryover.tasks.sft.training_log import TrainingMetric
 from carryover.tasks.sft.training_spec import TRAINING
@@ -19,6 +18,7 @@ from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.stages.training_data import TrainingData
 from carryover.tasks.train import TrainedFolder, describe, plan_training, train_model, unknown_sizes
+from tests.tasks.cards import make_card
 
 DATA = b'{"messages": []}\n'
 
@@ -47,13 +47,7 @@ def finish_training(run, part, data):
     training = plan_training(run, part, "persistent", 0, None)
     folder = training.job.output
     folder.mkdir(parents=True)
-    card = ModelCard(
-        contract="persistent", kind="checkpoint", base_model="untrained", spec=part.training, seed=0,
-        plan_digest=run.plan.digest, dataset_digest=hashlib.sha256(data).hexdigest(), example_count=1,
-        model_digest="f" * 64, parameter_count=1, trained_parameter_count=1, token_count=1, step_count=1,
-        final_loss=1.0, validation_loss=None, device="cpu", attention="sdpa",
-        wall_seconds=1.0, started_at=datetime.now(UTC), metrics=(),
-    )  # fmt: skip
+    card = make_card(spec=part.training, plan_digest=run.plan.digest, dataset_digest=hashlib.sha256(data).hexdigest())
     write_card(folder, card)
     return folder
 
