@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from carryover.tasks.analysis.alignment import align, arm_table
+from carryover.tasks.analysis.alignment import align, arm_table, average_replicates
 
 
 def arm(*rows):
@@ -63,3 +63,9 @@ def test_arms_without_common_seeds_have_no_pairs():
 def test_two_episodes_of_one_draw_are_refused():
     with pytest.raises(ValueError, match=r"\(0, 0, 'i1'\)"):
         arm((0, 0, "i1", 0.1), (0, 0, "i1", 0.2))
+
+
+def test_replicates_are_averaged_by_seed_in_the_order_of_seeds():
+    values = np.array([[0.4], [0.1], [0.3], [0.7]])
+    assert average_replicates(values, [1, None, None, 0]).tolist() == [[0.2], [0.7], [0.4]]
+    assert average_replicates(np.empty((0, 3)), []).shape == (0, 3)

@@ -169,3 +169,13 @@ def test_intervals_are_those_of_scipy(statistic):
             rng=np.random.default_rng(SPEC.seed),
         ).confidence_interval
         assert (interval.low, interval.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "side"),
+    [(0.1, 0.4, "above 0"), (-0.4, -0.1, "below 0"), (-0.1, 0.1, "includes 0"), (0.0, 0.4, "includes 0"),
+     (None, 0.4, None), (0.1, None, None)],
+)  # fmt: skip
+def test_an_interval_lies_on_a_side_of_no_effect(low, high, side):
+    plain = seed_interval(aligned([[0.1], [0.2]], seeds=(0, 1)), mean, 0.95)
+    assert plain._replace(low=low, high=high).side(0.0) == side

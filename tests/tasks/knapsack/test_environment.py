@@ -128,6 +128,7 @@ def test_a_disallowed_class_costs_capacity_where_the_bucket_says_so():
     with pytest.raises(ToolRuntimeException, match=r"Item c exceeds capacity: load 4 \+ weight 3 > capacity 6"):
         environment.take_item("c")
     assert environment.outcome().score == 40 / 70
+    assert environment.known()["room"] == 10 - 4 - 4  # the capacity, the refusal's cost, the load
 
 
 def test_the_same_items_under_a_costly_rule_are_another_instance():

@@ -313,6 +313,13 @@ def test_a_block_that_python_refused_ran_nothing(error):
     assert (found.idiom, found.unjudged_count, found.error_count) == ("stateless_safe", 0, 1)
 
 
+def test_a_block_that_met_a_syntax_error_at_work_bound_its_names():
+    error = "SyntaxError: '(' was never closed"
+    blocks = (Block("x = 1\neval('(')", output=error, error=error), Block("print(x)", output="1"))
+    found = lint_trace(Trace(trace_id="trace", replies=(Reply("", blocks),)))
+    assert (found.carried_names, found.error_count) == (("x",), 1)
+
+
 def test_failed_reads_show_a_fresh_process():
     missing = "NameError: name 'rows' is not defined"
     found = lint_outcomes(("rows = [1]", None), ("print(rows)", missing), ("rows = [1]\nprint(rows)", None))

@@ -127,3 +127,27 @@ def test_parts_of_one_name_are_refused():
     plan = resolve_plan("laptop")
     with pytest.raises(ValueError, match="parts of plan 'laptop' share a name: main, main"):
         StudyPlan.model_validate(plan.model_dump() | {"parts": (plan.parts[0], plan.parts[0])})
+
+
+DIGESTS = {
+    "smoke": "79c4b62dc611ace6",
+    "smoke_injected": "8572205274cb9526",
+    "laptop": "8fa5189af9800340",
+    "laptop_full": "d7d782ce1add9114",
+    "laptop_injected": "7c1e3f3b9955b4d3",
+    "laptop_injected_control": "f3d69efce517b210",
+    "laptop_batches": "b8063e7d192a3100",
+    "laptop_mixture": "a6a97758fe027fb6",
+    "laptop_lifetimes": "00b8d2d7e15cbc13",
+    "laptop_rl": "0d2356a69c4a282b",
+    "smoke_rl": "230ea75becd66423",
+    "pretrained": "3d8032383b84d703",
+    "paper": "fbf97b9fe245f0c3",
+    "paper_injected": "e7935a6bbfe372dd",
+}
+"""Digests of the presets without a source: rows that were kept name what these hold."""
+
+
+def test_a_preset_is_the_plan_that_rows_were_kept_of():
+    """A new setting stays out of the dump at its default; another value is another plan, and its digest stands here."""
+    assert {name: plan("").digest for name, plan in PLANS.items()} == DIGESTS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.probe.channels import CHANNELS, PROBED
+from carryover.tasks.probe.channels import CHANNELS, PROBED, simpler
 from carryover.tasks.probe.connectors.own import OwnRuntime
 from carryover.tasks.probe.contract import assert_contract
 from carryover.tasks.probe.looking import reason
@@ -170,6 +170,31 @@ def test_what_a_method_raised_is_a_finding():
     assert report.events == ["block", "error", "time_out", "resume", "kill"]
     assert "reset() raised RuntimeError: the session is gone" in findings(report)
     assert not any("not probed" in finding for finding in findings(report))
+
+
+def test_events_that_a_runtime_lacks_are_not_probed():
+    offered = "not probed, as the runtime offers none: "
+    of = {kind: findings(probe(kind(), "x", NAMES)) for kind in (Namespace, RaisesAtResetAndClosing, EventfulNamespace)}
+    told = {kind: [line for line in found if line.startswith(offered)] for kind, found in of.items()}
+    assert told[Namespace] == [f"{offered}a time-out, a resume, a kill"]
+    assert told[RaisesAtResetAndClosing] == told[EventfulNamespace] == []
+
+
+@pytest.mark.parametrize("name", sorted(name for name, channel in CHANNELS.items() if channel.plain))
+def test_a_simpler_look_finds_what_was_written(name):
+    """It serves an interpreter that hides `globals` and `__import__`."""
+    look = simpler(CHANNELS[name])
+    assert "globals" not in look.probe
+    assert "__import__" not in look.probe
+    names = {"TOKEN": 12}
+    with pytest.raises(NameError):
+        eval(look.probe, dict(names))
+    exec(look.write, names)
+    assert eval(look.probe, names)
+
+
+def test_names_have_a_look_without_globals():
+    assert {name for name, channel in CHANNELS.items() if channel.plain} >= {"global", "import", "function", "class"}
 
 
 def test_a_run_that_raises_makes_its_channel_unavailable():

@@ -1,14 +1,22 @@
 """A reinforcement updates a model by its episodes, ends when names are kept, and survives a kill."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from carryover.tasks.environment.for_trl import TokenEpisode
 from carryover.tasks.plans.reinforced import REINFORCEMENT
-from carryover.tasks.reinforcement.grpo import has_adapted
-from carryover.tasks.reinforcement.process import LOG_NAME, ReinforcementJob, reinforce_in_process
+from carryover.tasks.reinforcement.grpo import ending, has_adapted, open_grpo
+from carryover.tasks.reinforcement.process import LOG_NAME, ReinforcementJob, reinforce_in_process, run_job
 from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement
+from carryover.tasks.reinforcement.rollouts import World
 from carryover.tasks.reinforcement.update_log import PolicyUpdate, UpdateLog, read_updates
-from carryover.tasks.sft.card import read_card
+from carryover.tasks.runtime.contract import named_contract
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.hub import load_tokenizer
+from carryover.tasks.sft.card import read_card, write_card
 from carryover.tasks.sft.folder import CHECKPOINTS, digest_of_tensors
+from tests.tasks.cards import make_card
 
 
 def update(number, missed):
@@ -71,3 +79,88 @@ def test_a_killed_reinforcement_goes_on_to_the_same_updates(start, tmp_path):
     plain, again = ([each.model_copy(update={"wall_seconds": 0}) for each in updates] for updates in of_both)
     assert plain == again
     assert read_card(broken.output).step_count == 3
+
+
+def test_a_log_is_whole_after_each_update(tmp_path):
+    assert read_updates(tmp_path / "log.jsonl") == []
+    log = UpdateLog(tmp_path / "log.jsonl")
+    for number in (1, 2):
+        log.add(update(number, 0.5))
+        assert read_updates(tmp_path / "log.jsonl") == log.updates
+    assert UpdateLog(tmp_path / "log.jsonl").updates == log.updates
+
+
+@pytest.fixture
+def opened(start, runtime, tmp_path, monkeypatch):
+    """A trainer of the smoke settings, but for what tests tell apart, and its log."""
+    from transformers import AutoModelForCausalLM
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")  # as in a reinforcement's process
+    changes = {"most_updates": 3, "instances_per_update": 2, "sequences_per_pass": 2, "first_seed": 7, "beta2": 0.9}
+    spec = REINFORCEMENT["smoke"].model_copy(update={**changes, "save_updates": 2, "max_completion_tokens": 8})
+    world = World(family="knapsack", bucket="small", contract=named_contract("stateless"), runtime=runtime)
+    tokenizer = load_tokenizer(start)
+    log = UpdateLog(tmp_path / "log.jsonl")
+    model = AutoModelForCausalLM.from_pretrained(start)
+    trainer = open_grpo(model, tokenizer, spec, world, checkpoints=tmp_path / "checkpoints", seed=5, log=log)
+    return trainer, spec, log
+
+
+def test_the_trainer_has_the_settings_of_the_spec(opened, tmp_path):
+    trainer, spec, _ = opened
+    asked = trainer.args
+    assert (asked.output_dir, asked.seed, asked.max_steps) == (str(tmp_path / "checkpoints"), 5, 3)
+    assert (asked.per_device_train_batch_size, asked.gradient_accumulation_steps) == (2, 2)  # 4 episodes an update
+    assert (asked.num_generations, asked.temperature) == (spec.episodes_per_instance, spec.temperature)
+    assert asked.max_completion_length == spec.max_episode_tokens
+    assert (asked.learning_rate, asked.adam_beta2) == (spec.learning_rate, 0.9)
+    assert (asked.lr_scheduler_type, asked.weight_decay) == ("constant", 0.0)
+    assert (asked.save_steps, asked.save_total_limit, asked.logging_steps) == (2, 2, 1)
+    assert asked.use_cpu
+    assert not asked.bf16
+    assert not asked.gradient_checkpointing
+    assert asked.report_to == []
+
+
+def test_each_instance_is_used_once_from_the_first_seed(opened):
+    trainer, *_ = opened
+    assert [row["prompt"] for row in trainer.train_dataset] == [str(seed) for seed in range(7, 13)]
+
+
+def test_an_update_is_played_logged_and_handed_to_the_trainer(opened):
+    trainer, spec, log = opened
+    trainer.state.global_step = 1
+    handed = trainer.rollout_func(["7", "7"], trainer)
+    (row,) = log.updates
+    assert (row.policy_update, row.episode_count) == (2, 2)
+    assert set(handed) == set(TokenEpisode._fields)
+    assert [sum(mask) for mask in handed["env_mask"]] == [spec.max_turns * 8] * 2
+    assert row.mean_reward == pytest.approx(sum(handed["reward"]) / 2)
+
+
+def test_training_stops_once_names_are_kept(tmp_path):
+    spec = REINFORCEMENT["laptop"].model_copy(update={"least_updates": 1, "judged_updates": 1})
+    log = UpdateLog(tmp_path / "log.jsonl")
+    callback = ending(spec, log)
+    for number, missed in ((1, 0.9), (2, 0.0), (3, 0.0)):
+        log.add(update(number, missed))
+    callback.on_train_begin(None, SimpleNamespace(global_step=1), None)
+    assert [each.policy_update for each in log.updates] == [1]
+    control = SimpleNamespace(should_training_stop=False)
+    callback.on_step_end(None, None, control)
+    assert not control.should_training_stop
+    log.add(update(2, 0.0))
+    callback.on_step_end(None, None, control)
+    assert control.should_training_stop
+
+
+def test_a_finished_reinforcement_is_returned_as_it_is(start, tmp_path):
+    job = job_of(start, tmp_path / "model")
+    job.output.mkdir()
+    assert not job.is_finished
+    write_card(job.output, make_card(step_count=3))
+    run_job(job)
+    assert job.is_finished
+    assert read_card(job.output).step_count == 3
+    with pytest.raises(UserError, match="another"):
+        run_job(job.model_copy(update={"seed": 1}))

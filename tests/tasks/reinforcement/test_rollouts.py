@@ -2,10 +2,10 @@
 
 import pytest
 
-from carryover.tasks.environment.for_trl import TokenEpisode
+from carryover.tasks.environment.for_trl import Generated, TokenEpisode
 from carryover.tasks.plans.reinforced import REINFORCEMENT
 from carryover.tasks.reinforcement.reinforcement_spec import CACHE_BYTES, reinforcement_need
-from carryover.tasks.reinforcement.rollouts import Rolled, World, play_update, summary
+from carryover.tasks.reinforcement.rollouts import Rolled, World, _play, play_update, summary
 from carryover.tasks.runtime.contract import named_contract
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.load import with_template
@@ -78,3 +78,22 @@ def test_an_update_s_row_holds_shares_and_means():
 def test_a_reinforcement_needs_its_cache_beside_its_training():
     spec = TRAINING["laptop_base"]
     assert reinforcement_need(spec).memory_bytes == training_need(spec).memory_bytes + CACHE_BYTES
+
+
+def scripted(tokenizer, *replies):
+    """Return a sampler that writes replies in turn, token by token."""
+    left = [tokenizer.encode(reply, add_special_tokens=False) for reply in replies]
+    return lambda _ids: Generated(left.pop(0), [])
+
+
+def test_an_episode_tells_missed_names_and_its_end(start, runtime):
+    tokenizer = with_template(TRAINING["smoke"], load_tokenizer(start))
+    world = World(family="knapsack", bucket="small", contract=named_contract("stateless"), runtime=runtime)
+    spec = SPEC.model_copy(update={"max_turns": 3, "turn_price": 0.25})
+    keeps = scripted(tokenizer, "```python\nx = 1\n```", "```python\nprint(x)\n```", "```python\nfinish()\n```")
+    kept = _play(world, spec, 5, tokenizer, keeps)
+    assert (kept.has_missed, kept.is_finished, kept.turn_count) == (True, True, 3)
+    assert kept.tokens.reward == kept.score - 3 * 0.25
+    one_turn = spec.model_copy(update={"max_turns": 1})
+    ended = _play(world, one_turn, 5, tokenizer, scripted(tokenizer, "```python\nx = 1\n```"))
+    assert (ended.has_missed, ended.is_finished, ended.turn_count) == (False, False, 1)
