@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -50,9 +51,17 @@ def room_of(parts: tuple[str, ...]) -> str | None:
             return None
 
 
-def imports(file: Path, *, is_module_level: bool = False) -> Iterator[str]:
+@cache
+def import_statements(file: Path) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Return a file's imports, and those of them that stand at module level."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in tree.body if is_module_level else ast.walk(tree):
+    everywhere = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return everywhere, [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def imports(file: Path, *, is_module_level: bool = False) -> Iterator[str]:
+    everywhere, at_module_level = import_statements(file)
+    for node in at_module_level if is_module_level else everywhere:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

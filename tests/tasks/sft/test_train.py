@@ -1,5 +1,7 @@
 """A training from data to a loadable model, on a CPU, at a size of seconds."""
 
+import shutil
+from functools import cache
 from typing import Any
 
 import pytest
@@ -98,6 +100,21 @@ def _name_spec(base, name):
     return small_paper(base).model_copy(update=small) if name == "paper" else specs[name]
 
 
+def _start(world, base, name):
+    return {"tokenizer": world / "tokenizer", "base_model": None if name == "paper" else base}
+
+
+@pytest.fixture(scope="module")
+def unbroken(world, base):
+    """A training by name that nothing interrupted; its folder is to be copied by who changes it."""
+
+    @cache
+    def train_whole(name):
+        return run_training(_name_spec(base, name), world, world / f"unbroken-{name}", **_start(world, base, name))
+
+    return train_whole
+
+
 def _check_equal(resumed, unbroken):
     """Equal to the bit on a CPU; on a GPU, whose kernels may add in another order, equal losses to three digits."""
     assert (resumed.step_count, resumed.token_count) == (unbroken.step_count, unbroken.token_count)
@@ -111,15 +128,14 @@ def _check_equal(resumed, unbroken):
 
 
 @pytest.mark.parametrize("name", BROKEN_OFF)
-def test_an_interrupted_training_resumes_to_the_same_weights(name, world, base, tmp_path):
+def test_an_interrupted_training_resumes_to_the_same_weights(name, world, base, unbroken, tmp_path):
     spec = _name_spec(base, name)
 
     def break_off(metric):
         if metric.optimizer_step == 4:
             raise KeyboardInterrupt
 
-    start = {"tokenizer": world / "tokenizer", "base_model": None if name == "paper" else base}
-    unbroken = run_training(spec, world, tmp_path / "unbroken", **start)
+    start = _start(world, base, name)
     with pytest.raises(KeyboardInterrupt):
         run_training(spec, world, tmp_path / "broken", **start, on_log=break_off)
     assert not (tmp_path / "broken" / "carryover.json").exists()
@@ -127,18 +143,16 @@ def test_an_interrupted_training_resumes_to_the_same_weights(name, world, base, 
     torn.mkdir(exist_ok=True)
     (torn / "trainer_state.json").write_text('{"global_step": 4, ')  # killed in the middle of writing it
     resumed = run_training(spec, world, tmp_path / "broken", **start)
-    _check_equal(resumed, unbroken)
+    _check_equal(resumed, unbroken(name))
 
 
 @pytest.mark.parametrize("name", BROKEN_OFF)
-def test_training_interrupted_after_its_last_step_takes_no_more(name, world, base, tmp_path):
-    spec = _name_spec(base, name)
-    start = {"tokenizer": world / "tokenizer", "base_model": None if name == "paper" else base}
-    unbroken = run_training(spec, world, tmp_path / "model", **start)
+def test_training_interrupted_after_its_last_step_takes_no_more(name, world, base, unbroken, tmp_path):
+    shutil.copytree(unbroken(name).path, tmp_path / "model")
     for path in [tmp_path / "model" / "carryover.json", *(tmp_path / "model").glob("*.safetensors")]:
         path.unlink()
-    resumed = run_training(spec, world, tmp_path / "model", **start)
-    _check_equal(resumed, unbroken)
+    resumed = run_training(_name_spec(base, name), world, tmp_path / "model", **_start(world, base, name))
+    _check_equal(resumed, unbroken(name))
 
 
 def test_a_diverged_training_is_one_line_and_nothing_finished(world, tmp_path):

@@ -103,3 +103,27 @@ def test_a_missing_base_is_one_line():
     finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[4])
     assert finished.returncode == 1
     assert finished.stderr == "carryover: /no/where is not a folder; name one that a training or a download has saved\n"
+
+
+STARTING = """
+import sys
+from carryover.flows.cli.machine.serve import start_server
+program, base, adapter = sys.argv[1:]
+sys.executable = program
+start_server(
+    base, [f"a={adapter}"], engine="cpu", name="mine", revision=None, host="127.0.0.2", port=8123,
+    context_tokens=512, max_concurrent=3, threads=2,
+)
+"""
+
+
+def test_the_server_takes_over_after_a_line_on_its_address(tmp_path):
+    folders = [tmp_path / name for name in ("base", "adapter")]
+    for folder in folders:
+        folder.mkdir()
+    command = [sys.executable, "-c", STARTING, "/bin/echo", *map(str, folders)]
+    told, started = subprocess.check_output(command, text=True).splitlines()
+    assert told == "serving mine, a at http://127.0.0.2:8123/v1"
+    assert started.startswith(f"-m carryover.tasks.serving.cpu_server --model {folders[0]} ")
+    for words in ("mine", "127.0.0.2", "8123", "512", "3", f"a={folders[1]}", "--threads 2"):
+        assert f" {words} " in f"{started} ", words
