@@ -12,7 +12,10 @@ two of them as `.tar.gz`. `scripts/main_table.py` takes a spec with one entry pe
   out.
 - Differences of scores are rounded to nine decimals here before they are ranked, and are taken as they come there.
 - The interval of `main_table.py` resamples in the order in which the file system lists the files, with another random
-  generator: it is ours up to the resampling.
+  generator: half of it differs from ours by less than 0.1 points on 4,000 episodes.
+
+With a checkout, `CARRYOVER_AUTHORS=CHECKOUT pytest -m slow tests/tasks/interchange/test_authors_own_scripts.py` runs
+them.
 """
 
 import json
