@@ -1,9 +1,8 @@
 """The agent for library users (arXiv 2601.01569, section 3)."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +17,15 @@ from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.allowance import Allowance
 from carryover.tasks.cave.connecting import Connection
 from carryover.tasks.cave.conversation import SemanticStream
-from carryover.tasks.cave.prompting import fill
-from carryover.tasks.cave.returns import Expected
+from carryover.tasks.cave.opening import open_interpreter
+from carryover.tasks.cave.returns import Expected, expect
 from carryover.tasks.cave.saved import Restored, SavedAgent, SaveFile, bring_about
 from carryover.tasks.cave.skills import Skill, find_skills, use_skill_of
 from carryover.tasks.cave.speaker import CaveSpeaker, LoopState, question_limits
 from carryover.tasks.runtime.backend import Runtime
-from carryover.tasks.runtime.contract import Contract, as_contract
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.runtime.engine import BusyError
 from carryover.tasks.runtime.gate import By, RunsIn
-from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.results import Display
 from carryover.tasks.runtime.state import Progress
 from carryover.tasks.services import background
@@ -93,9 +91,7 @@ class Agent:
                 `Contract` of your own says more, e.g. about files.
             tells_surroundings: Tell the model which files, network, time and libraries its blocks have.
         """
-        if backend is not None:
-            spec = spec.model_copy(update={"runtime": spec.runtime.model_copy(update={"backend": backend})})
-        self.spec = spec
+        self.spec = spec.with_backend(backend)
         self.instructions = instructions
         self.tells_surroundings = tells_surroundings
         connection = Connection(
@@ -116,22 +112,12 @@ class Agent:
         self._save_file = None
         if save_to is not None:
             self._save_file = SaveFile(Path(save_to))
-        self.worker = runtime or open_runtime(spec.runtime.with_folder())
-        salt = secrets.token_hex(8) if name is None else ""
-        opened = self.worker.open_interpreter(
-            as_contract(contract),
-            {},
-            instance_id=self.loop_state.name,
-            salt=salt,
-            tool_call_cap=None,
-            rules=spec.runtime,
-        )
-        self.runtime = RuntimeStream(opened)
+        opened = open_interpreter(self.spec.runtime, contract, name, runtime)
+        self.worker = opened.worker
+        self.runtime = RuntimeStream(opened.interpreter)
+        self._ends = opened.ends
         self._branch_count = 0
         self._is_answering = False
-        self._closers: list[Callable[[], None]] = [opened.close]
-        if runtime is None:
-            self._closers.append(self.worker.close)
         if skills is not None:
             self.skills = find_skills(Path(skills))
             self.inject("use_skill", use_skill_of(self.skills))
@@ -220,7 +206,7 @@ class Agent:
             BusyError: The agent is answering another question.
             ValueError: Nothing can be validated as `returns`.
         """
-        expected = self._expect(returns, result_name, attempts)
+        expected = expect(returns, result_name, attempts, self.runtime)
         return background.wait_for(self.answer(question, watch, expected, on_text))
 
     async def ask_async(
@@ -237,7 +223,7 @@ class Agent:
 
         Cancelling it leaves a running block to its end; `go_on` continues the question with what the block showed.
         """
-        expected = self._expect(returns, result_name, attempts)
+        expected = expect(returns, result_name, attempts, self.runtime)
         work = self.answer(question, watch, expected, on_text)
         return await asyncio.wrap_future(background.submit(work))
 
@@ -363,8 +349,6 @@ class Agent:
             raise
         agent.text = saved.text()
         agent.loop_state = saved.loop_state.resumed(agent.restored.notes())
-        if saved.loop_state.is_running:
-            agent.text.add("observation", fill("interrupted"))
         return agent
 
     def close(self) -> None:
@@ -372,9 +356,8 @@ class Agent:
 
         A peer's interpreter stays.
         """
-        while self._closers:
-            with suppress(*RUNTIME_FAULTS):  # a sandbox that has died needs no end
-                self._closers.pop(0)()
+        with suppress(*RUNTIME_FAULTS):  # a sandbox that has died needs no end
+            self._ends.close()
 
     def __enter__(self) -> Self:
         """Return the agent itself."""
@@ -384,20 +367,13 @@ class Agent:
         """Close it."""
         self.close()
 
-    def _expect(self, returns: Any, name: str, attempts: int) -> Expected | None:
-        if returns is None:
-            return None
-        expected = Expected(returns, name, attempts)
-        expected.inject_classes(self.runtime)
-        return expected
-
     def _branch(self) -> "Agent":
         interpreter = self.runtime.idle.branch()
         other = self._derived(f"{self.loop_state.name}/{self._branch_count}", RuntimeStream(interpreter))
         self._branch_count += 1
         other.text = self.text.copy()
         other.loop_state = self.loop_state.copy(other.loop_state.name)
-        other._closers = [interpreter.close]
+        other._ends.callback(interpreter.close)
         return other
 
     def _derived(self, name: str, runtime: RuntimeStream) -> "Agent":
@@ -407,7 +383,7 @@ class Agent:
         other.text = SemanticStream()
         other.loop_state = LoopState(name)
         other.restored = None
-        other._closers = []
+        other._ends = ExitStack()
         other._save_file = None
         other._branch_count = 0
         other._is_answering = False

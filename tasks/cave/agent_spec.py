@@ -1,10 +1,13 @@
 """The rules and budgets of an agent."""
 
+from typing import Self
+
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from carryover.tasks.runtime.policy import StaticPolicy
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.shaping import SizeError
+from carryover.tasks.traces.vocabulary import Backend
 
 POLICY = StaticPolicy(
     denied_imports=("ctypes", "multiprocessing", "socket", "subprocess"),
@@ -38,6 +41,12 @@ class AgentSpec(BaseModel):
     """Tokens that one reply may have; None leaves it to the endpoint."""
     runtime: RuntimeSpec = RuntimeSpec(shaping=SizeError(), policy=POLICY)
     """Backend, sandbox, limits, static policy and output limit of the interpreter; an agent's own where not given."""
+
+    def with_backend(self, backend: Backend | None) -> Self:
+        """Return these settings with another backend, if one is given."""
+        if backend is None:
+            return self
+        return self.model_copy(update={"runtime": self.runtime.model_copy(update={"backend": backend})})
 
     @field_validator("runtime")
     @classmethod

@@ -25,6 +25,20 @@ _SCALARS = ("int", "float", "bool", "str", "datetime")
 """What a column of a frame may be asked to hold."""
 
 
+def expect(returns: Any, name: str, attempts: int, runtime: RuntimeStream) -> "Expected | None":
+    """Return the result that a question asks for, its classes injected.
+
+    Raises:
+        ValueError: Nothing can be validated as `returns`.
+        BusyError: A block is running.
+    """
+    if returns is None:
+        return None
+    expected = Expected(returns, name, attempts)
+    expected.inject_classes(runtime)
+    return expected
+
+
 class WrongResultError(ValueError):
     """The value is not what was asked for."""
 

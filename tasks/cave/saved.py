@@ -60,8 +60,14 @@ class SavedAgent:
         )
 
     def text(self) -> SemanticStream:
-        """Return the saved conversation, which the next question continues."""
-        return SemanticStream(self.entries, self.question)
+        """Return the saved conversation, which the next question continues.
+
+        A block that ran when the agent was killed is told as interrupted.
+        """
+        text = SemanticStream(self.entries, self.question)
+        if self.loop_state.is_running:
+            text.add("observation", fill("interrupted"))
+        return text
 
     @classmethod
     def read(cls, path: Path) -> Self:

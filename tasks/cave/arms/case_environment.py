@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from itertools import chain
 from typing import Any
 
 from carryover.tasks.cave.arms.arm import Arm
@@ -50,7 +51,7 @@ class CaseEnvironment:
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """Return the first turn's functions, with a store for variables if needed."""
-        later = {name for turn in self.case.turns[1:] for name in turn.added}
+        later = set(chain.from_iterable(turn.added for turn in self.case.turns[1:]))
         first = {name: function for name, function in self.world.functions.items() if name not in later}
         has_store = self.world.variables and not self.arm.keeps_variables and not self.arm.has_files
         if has_store:

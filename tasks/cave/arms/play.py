@@ -143,9 +143,8 @@ class _Player:
             done = [call for call, ran in zip(made, calls, strict=True) if ran.error_type is None]
             missing = self.environment.missing_calls(expected, done)
         else:  # refused calls are among the reference actions too
-            reference = [call for stage in expected.stages for call in stage]
-            missing = missing_actions(reference, made)
-            are_reference = made == reference
+            missing = missing_actions(expected.calls, made)
+            are_reference = made == expected.calls
             untold = dialogue.untold(answer.text)
         is_passed = not wrong and not untold and (dialogue is not None or not missing)
         first = self._replies + 1

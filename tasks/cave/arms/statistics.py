@@ -32,7 +32,10 @@ def arm_statistics(turns: pl.DataFrame, run_id: str) -> list[StatisticRow]:
         reply_count=pl.col("reply_count").mean(),
     )
     groups = cases.partition_by("plan_digest", "model_name", "suite", "instruction", as_dict=True)
-    return [row for key, frame in groups.items() for row in _group_rows(key, frame, run_id)]
+    rows = []
+    for key, frame in groups.items():
+        rows += _group_rows(key, frame, run_id)
+    return rows
 
 
 def _group_rows(key: tuple[object, ...], cases: pl.DataFrame, run_id: str) -> Iterator[StatisticRow]:

@@ -10,6 +10,7 @@ import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from carryover.tasks.cave.importers.bfcl_rule import OMITTED, Accepted, wrong_calls
@@ -73,7 +74,8 @@ def escaped(name: str) -> str:
 def _case(category: str, number: int, task: Mapping[str, Any], answer: list[Mapping[str, Any]]) -> Case:
     log = Log()
     functions = {function["name"]: function for function in task["function"]}
-    wanted = [Accepted(name, values) for one in answer for name, values in one.items()]
+    named = chain.from_iterable(call.items() for call in answer)
+    wanted = [Accepted(name, values) for name, values in named]
     golden = "\n".join(f"{escaped(one.function)}(**{_gold(functions[one.function], one)!r})" for one in wanted)
     question = "\n".join(message["content"] for message in task["question"][0])
     schemas = {name: function["parameters"] for name, function in functions.items()}

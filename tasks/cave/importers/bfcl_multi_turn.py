@@ -129,7 +129,9 @@ def _case(
 ) -> Case:
     involved = {name: classes[name] for name in task["involved_classes"]}
     simulators = Simulators(involved, task["initial_config"], is_long=category == "long_context")
-    functions = {name: one for kind in involved for name, one in documented[kind].items()}
+    functions: dict[str, Any] = {}
+    for kind in involved:
+        functions.update(documented[kind])
     world = World(
         functions={name: Method(one, simulators) for name, one in functions.items()},
         schemas={

@@ -127,7 +127,10 @@ def tau2_cases(data: str | None) -> list[Case]:
         UserError: There is no download, or it is another wheel.
     """
     download = open_download(data, "tau2", WHEEL, " (PyPI's package `tau2` is not tau2-bench)")
-    return [case for name in DOMAINS for case in _domain_cases(download, name)]
+    cases = []
+    for name in DOMAINS:
+        cases += _domain_cases(download, name)
+    return cases
 
 
 def _domain_cases(download: Download, name: str) -> list[Case]:
@@ -186,8 +189,11 @@ def _differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tupl
 
 
 def _records(store: Any) -> dict[str, str]:
-    tables = {table: getattr(store.db, table) for table in type(store.db).model_fields}
-    return {f"{table} {key}": one.model_dump_json() for table, rows in tables.items() for key, one in rows.items()}
+    records = {}
+    for table in type(store.db).model_fields:
+        for key, row in getattr(store.db, table).items():
+            records[f"{table} {key}"] = row.model_dump_json()
+    return records
 
 
 def _schema(function: Callable[..., Any]) -> dict[str, Json]:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -130,10 +131,14 @@ class Expected(NamedTuple):
     stages: tuple[tuple[Call, ...], ...]
     """Its function calls, in the stages of its source."""
 
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of all stages, in their order."""
+        return list(itertools.chain.from_iterable(self.stages))
+
     def required(self, acting: frozenset[str]) -> list[Call]:
         """Return the calls that an agent must have made as well."""
-        calls = [call for stage in self.stages for call in stage]
-        return [call for call in calls if call.function in acting]
+        return [call for call in self.calls if call.function in acting]
 
 
 class GoldenRun:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from carryover.tasks.cave.suites.chart_data import ChartError, data_of_series
@@ -65,8 +66,8 @@ def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) ->
         return (f"chart: {error}",)
     if [one.kind for one in wanted] != [one.kind for one in found]:
         return (f"chart: series {[one.kind for one in found]}, expected {[one.kind for one in wanted]}",)
-    pairs = zip(wanted, found, strict=True)
-    return tuple(wrong for place, pair in enumerate(pairs) for wrong in _wrong_series(place, *pair))
+    wrong = map(_wrong_series, range(len(wanted)), wanted, found)
+    return tuple(chain.from_iterable(wrong))
 
 
 def _wrong_series(place: int, wanted: Drawn, found: Drawn) -> Iterator[str]:

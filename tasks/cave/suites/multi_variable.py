@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from carryover.tasks.cave.suites.case import Case, Draw, Turn, World, grow_turns
@@ -12,13 +13,14 @@ CASES_PER_TIER = 5
 TURN_COUNT = 3
 _NUMBERS = ("stock", "limit")
 _THINGS = (*_NUMBERS, "share", "open", "label", "flags", "scores")
-NAMES = tuple(f"{owner}_{thing}" for owner in WORDS for thing in _THINGS)
+NAMES = tuple(f"{owner}_{thing}" for owner, thing in product(WORDS, _THINGS))
 """Every name that a variable may have."""
 
 
 def multi_variable_cases(seed: int, turn_count: int = TURN_COUNT, tiers: Sequence[int] = TIERS) -> list[Case]:
     """Return 15 turns per tier, each on at least half of the variables."""
-    return [_case(count, number, seed, turn_count) for count in tiers for number in range(CASES_PER_TIER)]
+    numbered = product(tiers, range(CASES_PER_TIER))
+    return [_case(count, number, seed, turn_count) for count, number in numbered]
 
 
 def _case(count: int, number: int, seed: int, turn_count: int) -> Case:
@@ -37,7 +39,7 @@ def _names(random_source: random.Random, owners: Sequence[str], count: int) -> l
     """
     things = _THINGS if count >= len(_THINGS) else _NUMBERS
     needed = {f"{owners[0]}_{thing}" for thing in things}
-    every = [f"{owner}_{thing}" for owner in owners for thing in _THINGS]
+    every = [f"{owner}_{thing}" for owner, thing in product(owners, _THINGS)]
     others = [name for name in every if name not in needed]
     chosen = needed | set(random_source.sample(others, count - len(needed)))
     return [name for name in every if name in chosen]

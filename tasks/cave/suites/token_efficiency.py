@@ -2,6 +2,7 @@
 
 import random
 from functools import partial
+from itertools import product
 
 from carryover.tasks.cave.suites.case import Case, grow_turns
 from carryover.tasks.cave.suites.templates import read_draws
@@ -24,7 +25,8 @@ _DOMAINS = {"iot": (Building, ROOMS), "finance": (Brokerage, ACCOUNTS), "shop": 
 
 def token_efficiency_cases(seed: int) -> list[Case]:
     """Return two conversations per domain, judged by calls and final state."""
-    return [_case(domain, number, seed) for domain in _DOMAINS for number in range(CASES_PER_DOMAIN)]
+    numbered = product(_DOMAINS, range(CASES_PER_DOMAIN))
+    return [_case(domain, number, seed) for domain, number in numbered]
 
 
 def _case(domain: str, number: int, seed: int) -> Case:

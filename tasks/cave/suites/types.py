@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 from carryover.tasks.cave.suites.case import Case, World, grow_turns
@@ -42,7 +43,7 @@ def _sales(random_source: random.Random) -> Any:
     """Return the amounts of three regions, some with two rows a quarter."""
     import pandas
 
-    quarters = [(region, quarter) for region in _REGIONS for quarter in ("q1", "q2")]
+    quarters = list(product(_REGIONS, ("q1", "q2")))
     rows = quarters + random_source.sample(quarters, 2)
     return pandas.DataFrame(
         {
@@ -103,7 +104,9 @@ def type_cases(seed: int) -> list[Case]:
     """Return 36 turns on values, 36 on objects, 42 on arrays."""
     cases = []
     for tier, kinds in {"simple": _SIMPLE, "object": _OBJECT, "scientific": _SCIENTIFIC}.items():
-        listed = [kind for kind in kinds for _ in range(_CASES.get(kind, 2))]
+        listed = []
+        for kind in kinds:
+            listed += [kind] * _CASES.get(kind, 2)
         for number, kind in enumerate(listed):
             cases.append(_case(tier, number, kind, kinds[kind], seed))
     return cases

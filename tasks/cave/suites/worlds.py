@@ -5,6 +5,7 @@ The token study of arXiv 2601.01569, in own words.
 
 import random
 from copy import deepcopy
+from itertools import product
 from typing import Any
 
 from carryover.tasks.cave.suites.case import World
@@ -38,8 +39,7 @@ class Building(Host):
         kinds = ("lamp", "lamp", "lamp", "heater", "sensor", "sensor")
         self.devices = {
             f"{room}-{number}": {"room": room, "kind": kind, "value": random_source.randrange(5, 95)}
-            for room in ROOMS
-            for number, kind in enumerate(kinds)
+            for room, (number, kind) in product(ROOMS, enumerate(kinds))
         }
         self.alerts: list[str] = []
 
@@ -127,8 +127,7 @@ class Shop(Host):
                 "price": random_source.randrange(4, 90),
                 "stock": random_source.randrange(0, 30),
             }
-            for category in CATEGORIES
-            for number in range(6)
+            for category, number in product(CATEGORIES, range(6))
         }
         self.carts: dict[str, dict[str, int]] = {name: {} for name in CUSTOMERS}
         self.orders: list[list] = []
