@@ -1,5 +1,7 @@
 """CaveAgent's studies as a flow (arXiv 2601.01569, section 4)."""
 
+from itertools import product
+
 from prefect.futures import wait
 
 from carryover.flows.cli.messages import say
@@ -27,7 +29,8 @@ def compare_arms(plan: SuitePlan = SuitePlan()) -> None:  # noqa: B008 - frozen
     else:
         plan.open_client()  # refuses a model without an endpoint before anything is played
     with open_comparison(plan) as run_id, served_plans(plan, trained) as plans:
-        played = [play_suite.submit(plans[arm], suite, arm, run_id) for suite in plan.suites for arm in plan.arms]
+        pairs = product(plan.suites, plan.arms)
+        played = [play_suite.submit(plans[arm], suite, arm, run_id) for suite, arm in pairs]
         wait(played)
         counts = [future.result() for future in played]
     merge_comparison(run_id)

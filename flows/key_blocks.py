@@ -1,6 +1,7 @@
 """Endpoint keys from Prefect's Secret blocks, named `secret/NAME` in a plan."""
 
 import re
+from itertools import chain
 
 from prefect.blocks.system import Secret
 from pydantic import BaseModel
@@ -18,7 +19,8 @@ def load_keys(*specs: object) -> None:
     Raise `UserError` without server or block.
     """
     dumps = [spec.model_dump_json() for spec in specs if isinstance(spec, BaseModel)]
-    for name in sorted({name for dump in dumps for name in _NAMED_BLOCK.findall(dump)}):
+    named = chain.from_iterable(map(_NAMED_BLOCK.findall, dumps))
+    for name in sorted(set(named)):
         if lack := unavailable_server():
             raise UserError(f"the endpoint requires the Secret block {name}; {lack}")
         try:

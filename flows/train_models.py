@@ -1,6 +1,7 @@
 """Stage 4 as a flow: one model per contract and training seed."""
 
 from collections.abc import Sequence
+from itertools import product
 
 from carryover.flows.cli.messages import say
 from carryover.flows.stage_flows import interruptible, stage_flow
@@ -28,8 +29,8 @@ def train_models(run: Run) -> None:
         tokenizer = open_tokenizer(run, part)
         if part.own_base is not None:
             _train(run, [plan_training(run, part, None, part.own_base.seed, tokenizer)])
-        arms = [(contract, seed) for seed in part.training_seeds for contract in part.teacher.contracts]
-        _train(run, [plan_training(run, part, contract, seed, tokenizer) for contract, seed in arms])
+        arms = product(part.training_seeds, part.teacher.contracts)
+        _train(run, [plan_training(run, part, contract, seed, tokenizer) for seed, contract in arms])
 
 
 def _train(run: Run, trainings: Sequence[PlannedTraining]) -> None:

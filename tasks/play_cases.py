@@ -1,6 +1,7 @@
 """The arms of CaveAgent's studies: one suite under one arm."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from prefect import task
@@ -44,15 +45,20 @@ def play_suite(plan: SuitePlan, suite: SuiteName, arm: ArmName, run_id: str) -> 
         with progress_bar(f"{suite}, {arm}", len(episodes), "episodes") as advance:
             for start in range(0, len(episodes), BATCH):
                 played = background.wait_for(_play_all(plan, episodes[start : start + BATCH], setting))
-                rows: dict[str, list[Row]] = {}
-                for table, content in (entry for one in played for entry in one.rows.items()):
-                    rows.setdefault(table, []).extend(content)
-                zone.write(rows, run_id)
+                zone.write(_rows_by_table(played), run_id)
                 failed += sum(one.recorded.episode.finish_reason == FinishReason.ERROR for one in played)
                 advance(len(played))
     finally:
         runtime.close()
     return PlayedCount(len(episodes), failed)
+
+
+def _rows_by_table(played: Sequence[Played]) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for episode in played:
+        for table, of_episode in episode.rows.items():
+            rows.setdefault(table, []).extend(of_episode)
+    return rows
 
 
 async def _play_all(plan: SuitePlan, episodes: list[CaseEpisode], setting: Setting) -> list[Played]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
@@ -87,7 +87,7 @@ def serve_models(
     spec = serving or run.plan.serving
     log = run.folders.logs / f"serving-{run.run_id}-{part.variant}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    contracts = dict.fromkeys(contract for each in part.evaluations for contract in each.runtime_contracts)
+    contracts = dict.fromkeys(chain.from_iterable(each.runtime_contracts for each in part.evaluations))
     if cells.runtime_contract is not None:
         contracts = dict.fromkeys((cells.runtime_contract,))
     with catch_warnings(record=True) as caught:

@@ -5,6 +5,7 @@ Table and column names in the statements come from the row models, never from da
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import chain
 
 from duckdb import DuckDBPyConnection
 
@@ -30,7 +31,8 @@ def insert_bundles(
 
     Return the number of rows by table, tables without new rows left out. `open_bar` shows the rows, a table at a time.
     """
-    landed = [episode.episode_id for manifest in bundles for episode in manifest.episodes]
+    episodes = chain.from_iterable(manifest.episodes for manifest in bundles)
+    landed = [episode.episode_id for episode in episodes]
     present = "select episode_id from main.episodes where episode_id in (select unnest($landed::varchar[]))"
     held = connection.execute(present, {"landed": landed}).fetchall()
     shares = share_episodes(bundles, {episode_id for (episode_id,) in held})

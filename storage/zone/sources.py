@@ -46,7 +46,9 @@ qualify row_number() over (partition by {", ".join(model.KEY)} order by bundle_i
 
 def lost_episodes(shares: Sequence[Share]) -> pa.Table:
     """Return the bundles' episodes whose rows come from another bundle."""
-    lost = [(share.manifest.bundle_id, episode_id) for share in shares for episode_id in share.lost_episode_ids]
+    lost = []
+    for share in shares:
+        lost += [(share.manifest.bundle_id, episode_id) for episode_id in share.lost_episode_ids]
     return _text_table(("bundle_id", "episode_id"), lost)
 
 

@@ -1,6 +1,7 @@
 """Episodes of several arms on the same training seeds and instances."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +110,8 @@ class Arms:
         """Arms with episodes, in a fixed order, without the scripts."""
         self.played = [*self.present, *(arm for arm in self._frames if arm not in own)]
         """Arms with episodes, the scripts last."""
-        self.metrics = sorted({name for names in METRICS.values() for name in names}.intersection(episodes.columns))
+        known = set(chain.from_iterable(METRICS.values()))
+        self.metrics = sorted(known.intersection(episodes.columns))
         """Metrics of the statistics that the episodes have."""
         self.planned = planned.arms | own.keys()
         """Arms that the plan plays, whether they have episodes or not."""

@@ -53,7 +53,7 @@ def numbers_taken_as_printed() -> Iterator[tuple[Cell, str]]:
 
     No claim of a reader is about them either.
     """
-    verified = {cell for recomputation in recomputations() for cell in recomputation.cells}.union(READ)
+    verified = set(READ).union(*(recomputation.cells for recomputation in recomputations()))
     return ((cell, printed) for cell, printed in printed_numbers().items() if cell not in verified)
 
 

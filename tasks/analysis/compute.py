@@ -43,7 +43,10 @@ _STATISTICS = {
 
 
 def _named(*analyses: str) -> list[tuple[str, str]]:
-    return [(analysis, metric) for analysis in analyses for metric in METRICS[analysis]]
+    named = []
+    for analysis in analyses:
+        named += [(analysis, metric) for metric in METRICS[analysis]]
+    return named
 
 
 _PAIRED = _named("difference", "ratio")

@@ -80,9 +80,8 @@ def draw_mixture(rows: pl.DataFrame) -> list[Drawing]:
     if rows.is_empty():
         return []
     missed = tuple(_missed(rows, is_declared=is_declared) for is_declared in (True, False))
-    at_home = tuple(
-        _at_home(rows, contract, is_declared=is_declared) for contract in ("P", "S") for is_declared in (True, False)
-    )
+    lines = itertools.product(("P", "S"), (True, False))
+    at_home = tuple(_at_home(rows, contract, is_declared=is_declared) for contract, is_declared in lines)
     panels = (Panel("P->S episodes that miss a name (%)", None, missed), Panel("tokens at home (ratio)", 1.0, at_home))
     places = rows["other_share"].unique(maintain_order=True).to_list()
     svg = _draw(panels, "other_share", places, "share of the other contract's episodes")

@@ -1,6 +1,7 @@
 """The 2x2 of the study as a picture, in text and SVG."""
 
 from collections.abc import Mapping
+from itertools import product
 from textwrap import wrap
 from typing import Any
 
@@ -32,7 +33,7 @@ Cells = Mapping[str, Mapping[str, Any]]
 
 def cells_of(rows: pl.DataFrame) -> Cells:
     """Return a group's rows of the table `cells`, by condition."""
-    shown = {f"{train}->{runtime}" for train, _ in ROWS for runtime, _ in COLUMNS}
+    shown = {f"{train}->{runtime}" for (train, _), (runtime, _) in product(ROWS, COLUMNS)}
     return {row["condition"]: row for row in rows.iter_rows(named=True) if row["condition"] in shown}
 
 

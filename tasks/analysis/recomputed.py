@@ -61,7 +61,7 @@ def _study_scores() -> Iterator[Recomputation]:
 
 def _study_turns() -> Iterator[Recomputation]:
     """Yield Table 2's ratios and steps, and Tables 9 and 10's turns."""
-    turns = {cell_label(row): row["total_turns"] for file in ("table_9", "table_10") for row in _rows(file)}
+    turns = {cell_label(row): row["total_turns"] for row in [*_rows("table_9"), *_rows("table_10")]}
     cells = {cell_label(row): row for row in _rows("table_2")}
     for label, row in cells.items():
         computed = row["score_pct"] / (row["mean_total_tokens"] / 1000)

@@ -2,6 +2,7 @@
 
 import json
 from hashlib import sha256
+from itertools import chain
 from typing import Any, NamedTuple
 
 from carryover.tasks.analysis.statistics_spec import ComparedArm, Comparison
@@ -30,7 +31,7 @@ class StatisticGroup(NamedTuple):
         again replaces the one before.
         """
         names = ("analysis", "comparison_group", "metric", "train_a", "runtime_a", "train_b", "runtime_b")
-        contracts = [contract for arm in arms for contract in arm] + [None] * 4
+        contracts = [*chain.from_iterable(arms)] + [None] * 4
         identity = self._asdict() | dict(zip(names, (analysis, comparison_group, metric, *contracts), strict=False))
         run_id = identity.pop("run_id")
         named = {**identity, "method": values["method"].partition(",")[0]}

@@ -1,7 +1,7 @@
 """Settings of the statistics: margins, levels, resamples, comparisons and metrics."""
 
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from carryover.tasks.services.frozen_model import FrozenModel
@@ -114,8 +114,7 @@ LIFETIMES = (ContractName.STATELESS, "recent-1", "recent-3", ContractName.PERSIS
 LIFETIME_COMPARISONS: tuple[Comparison, ...] = (
     *(
         Comparison("next_lifetime", ComparedArm(train, shorter), ComparedArm(train, longer))
-        for train in LIFETIMES
-        for shorter, longer in pairwise(LIFETIMES)
+        for train, (shorter, longer) in product(LIFETIMES, pairwise(LIFETIMES))
     ),
     *(
         Comparison("next_lifetime_at_home", ComparedArm(shorter, shorter), ComparedArm(longer, longer))

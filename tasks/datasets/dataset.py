@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,7 +169,7 @@ def _give_text(
         found = {each.episode_id: extractions.get(each.episode_id) for each in some}
         # the tokenizer is fastest on many messages at once, so they are measured before any trace is fitted
         extracted = filter(None, found.values())
-        costs.measure(message for extraction in extracted for message in extraction.messages)
+        costs.measure(chain.from_iterable(extraction.messages for extraction in extracted))
         for candidate in some:
             _fit_extraction(candidate, found[candidate.episode_id], budget, costs, placeholder)
         advance(sum(candidate.truncation is not None for candidate in some))

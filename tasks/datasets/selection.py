@@ -10,7 +10,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 import polars as pl
 
@@ -147,7 +147,7 @@ def _keep(groups: list[list[Candidate]], limit: int, prepare: Prepare) -> None:
             return
         if _is_good(group) and group[0].truncation is None:  # it is not prepared yet
             hopeful = islice(filter(_is_good, groups[start:]), limit - kept)
-            prepare([candidate for each in hopeful for candidate in each])
+            prepare(list(chain.from_iterable(hopeful)))
         is_kept = _is_good(group)
         kept += is_kept
         for candidate in group:

@@ -8,6 +8,7 @@ instead of a read.
 import ast
 import re
 from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from carryover.tasks.services.syntax import UNPARSABLE, parse_python
@@ -197,7 +198,9 @@ class _Rewriter(ast.NodeTransformer):
         others: list[ast.expr] = [target for target in node.targets if not isinstance(target, ast.Name)]
         if not deleted:
             return node
-        reads: list[ast.expr] = [ast.Name(name, ast.Load()) for each in deleted for name in (each, DELETED + each)]
+        reads: list[ast.expr] = []
+        for name in deleted:
+            reads += [ast.Name(name, ast.Load()), ast.Name(DELETED + name, ast.Load())]
         read = ast.Expr(ast.Tuple(reads, ast.Load()))
         return _together([read, ast.Delete(others)] if others else [read])
 
@@ -221,7 +224,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
         types = [handler.type for handler in node.handlers if handler.type]
-        caught = (each for caught_type in types for each in ast.walk(caught_type))
+        caught = chain.from_iterable(map(ast.walk, types))
         if any(isinstance(each, ast.Name) and each.id in _NAME_ERRORS for each in caught):
             node.body = self._guard(None, node.body)
             for part in (node.handlers, node.orelse, node.finalbody):

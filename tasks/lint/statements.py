@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Collection, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from carryover.tasks.lint.dialect import DELETED, GUARDED, SHADOWING, plain_block
@@ -215,7 +216,7 @@ def _statement(lines: _Lines, group: list[tuple[ast.stmt, ast.stmt]]) -> Stateme
     nodes, plain = zip(*group, strict=True)
     source = "\n".join(lines.sources[_first_line(nodes[0]) - 1 : _last_line(nodes[-1])])
     spanned = range(_first_line(plain[0]), _last_line(plain[-1]) + 1)
-    inside = [event for line in spanned for event in lines.events.get(line, ())]
+    inside = list(chain.from_iterable(lines.events.get(line, ()) for line in spanned))
     return Statement(
         source=source,
         binds=_names(inside, "bind"),

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +76,8 @@ def judge_night(episodes: pl.DataFrame, night: Night) -> list[NightVerdictRow]:
     played = _newest(episodes.filter(pl.col("run_id") == night.run_id)).sort(*CELL, *PAIR)
     cells = [_compare(frame, episodes, night) for frame in played.partition_by(CELL, maintain_order=True)]
     # One family, both tests of every cell: a night alarms where any of them rejects.
-    corrected = iter(holm([cell[name] for cell in cells for name in ("score_p_value", "token_p_value")]))
+    p_values = chain.from_iterable((cell["score_p_value"], cell["token_p_value"]) for cell in cells)
+    corrected = iter(holm(list(p_values)))
     shared = dict.fromkeys(NightVerdictRow.model_fields) | {
         "run_id": night.run_id,
         "plan_digest": night.plan_digest,
@@ -310,7 +311,7 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
     is_identical = set(counts) == {"identical"}
     if is_identical:
         summary = f"all {len(verdicts)} cells equal their baseline to the token"
-    differing = sorted({name for row in verdicts for name in row.differing})
+    differing = sorted(set(chain.from_iterable(row.differing for row in verdicts)))
     if differing:
         return f"{summary}; not as for the baseline: {', '.join(differing)}"
     if is_identical:

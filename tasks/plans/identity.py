@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
+from itertools import chain
 
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.services.environment import package_versions
@@ -99,7 +100,7 @@ def minor_versions(stage: Stage, installed: Mapping[str, str] | None = None) -> 
 def current_source() -> str:
     """Return the digest of the row-producing source, as first seen."""
     stages = [stage for stage in Stage if stage is not Stage.ANALYSIS]
-    producing = [entry for stage in stages for entry in SOURCES[stage]]
+    producing = chain.from_iterable(SOURCES[stage] for stage in stages)
     return source_digest(tuple(dict.fromkeys(producing)))[:16]
 
 

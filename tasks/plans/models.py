@@ -127,7 +127,7 @@ def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[str | None,
     """Return an evaluation's (train, runtime) contracts; the base trains None."""
     trained: list[str | None] = [*part.teacher.contracts * evaluation.has_trained_rows]
     trained += [None] * evaluation.has_base_rows
-    return [(train, runtime) for train in trained for runtime in evaluation.runtime_contracts]
+    return list(product(trained, evaluation.runtime_contracts))
 
 
 def planned_groups(plan: StudyPlan) -> dict[tuple[str, ...], PlannedGroup]:

@@ -1,5 +1,6 @@
 """The fields of a plan that a caller may change."""
 
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
@@ -17,7 +18,8 @@ from carryover.tasks.traces.vocabulary import Backend, Matching, Retention, Text
 
 
 def _name_known_parts(schema: dict[str, Any]) -> None:
-    names = dict.fromkeys(part.name for plan in PLANS.values() for part in plan("").parts)
+    parts = chain.from_iterable(plan("").parts for plan in PLANS.values())
+    names = dict.fromkeys(part.name for part in parts)
     schema["anyOf"][0]["items"] = {"enum": list(names)}
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -58,7 +59,8 @@ def check_needs(
         _lack_of_room(plan, name_folders().home, find_free or free_bytes),
     ]
     needs = [lack for lack in lacks if lack is not None]
-    needs += [need for part in plan.parts for need in _missing(plan, part, hub_url)]
+    for part in plan.parts:
+        needs += _missing(plan, part, hub_url)
     _refuse(plan, needs)
 
 
@@ -142,7 +144,7 @@ def check_teachers(plan: StudyPlan) -> None:
 
     It must answer and take its key.
     """
-    _refuse(plan, (need for part in plan.parts for need in _missing_teacher(part)))
+    _refuse(plan, chain.from_iterable(map(_missing_teacher, plan.parts)))
 
 
 def _refuse(plan: StudyPlan, needs: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, ScriptedClientSpec
@@ -133,20 +134,23 @@ def script_shards(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Sha
     It needs no model: the scripts play every evaluation.
     """
     scripted = scripted_identity(part.teacher), tokenizer_identity(part, tokenizer)
-    return [
-        ShardSpec(
-            stage=Stage.TRACES,
-            stage_digest=_digest(Stage.TRACES, run, evaluation.instances, evaluation.episode, *scripted),
-            condition=condition,
-            instances=evaluation.instances,
-            episode=evaluation.episode,
-            client=scripted_client(part),
-            tokenizer=tokenizer,
-            replicates=evaluation.replicates,
-        )
-        for evaluation in part.evaluations
-        for condition in script_conditions(part, evaluation)
-    ]
+    shards = []
+    for evaluation in part.evaluations:
+        stage_digest = _digest(Stage.TRACES, run, evaluation.instances, evaluation.episode, *scripted)
+        shards += [
+            ShardSpec(
+                stage=Stage.TRACES,
+                stage_digest=stage_digest,
+                condition=condition,
+                instances=evaluation.instances,
+                episode=evaluation.episode,
+                client=scripted_client(part),
+                tokenizer=tokenizer,
+                replicates=evaluation.replicates,
+            )
+            for condition in script_conditions(part, evaluation)
+        ]
+    return shards
 
 
 def scripted_client(part: StudyPart) -> ScriptedClientSpec:
@@ -172,7 +176,8 @@ def tokenizer_identity(part: StudyPart, tokenizer: Path | None) -> str:
     if folder is None:
         return "none"
     digest = hashlib.sha256()
-    for file in sorted(file for pattern in IDENTIFYING_FILES for file in folder.glob(pattern)):
+    files = chain.from_iterable(map(folder.glob, IDENTIFYING_FILES))
+    for file in sorted(files):
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()
 

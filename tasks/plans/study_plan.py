@@ -301,7 +301,8 @@ class StudyPlan(FrozenModel):
         Of a base's corpus there is none.
         """
         sets = [part.train_instances for part in self.parts]
-        sets += [evaluation.instances for part in self.parts for evaluation in part.evaluations]
+        for part in self.parts:
+            sets += [evaluation.instances for evaluation in part.evaluations]
         return list(dict.fromkeys(sets))
 
 

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import get_args
 
@@ -60,7 +61,7 @@ def _yes(is_live: bool) -> str:
 
 def _channels(reports: Sequence[ProbeReport], event: Event) -> str:
     shown = [report for report in reports if event in report.events]
-    channels = dict.fromkeys(channel for report in shown for channel in report.channels)
+    channels = dict.fromkeys(chain.from_iterable(report.channels for report in shown))
     channels.pop(FAILED_BLOCK, None)
     rows = [(channel, *(_sign(report, channel, event) for report in shown)) for channel in channels]
     return _table((f"after {AFTER[event]}", *(report.runtime for report in shown)), rows)

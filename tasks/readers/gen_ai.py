@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from carryover.tasks.readers.spans import (
@@ -21,9 +22,9 @@ _CALL = "gen_ai.tool.call"
 
 def conversation_of(held: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the conversation in spans: messages, else executed tools."""
-    spoken = join_turns([turn for each in held for turn in _turns(each)])
+    spoken = join_turns(list(chain.from_iterable(map(_turns, held))))
     tools = [each for each in held if _TOOL in each]
-    executed = [message for tool in tools for message in _executed(tool)]
+    executed = list(chain.from_iterable(map(_executed, tools)))
     return with_code(spoken, executed)
 
 

@@ -10,7 +10,10 @@ _BOOKKEEPING = ("agent_state_changed", "null", "recall")
 
 def messages_of_events(events: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return the messages that events are, oldest first."""
-    return [message for event in events for message in (_typed(event) if "kind" in event else _named(event))]
+    messages: list[Message] = []
+    for event in events:
+        messages += _typed(event) if "kind" in event else _named(event)
+    return messages
 
 
 def _named(event: Mapping[str, Any]) -> Iterator[Message]:

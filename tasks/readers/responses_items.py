@@ -1,6 +1,7 @@
 """Messages in the items of OpenAI's Responses API."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from carryover.tasks.readers.outputs import text_of_parts
@@ -21,7 +22,7 @@ ITEM_KINDS = (*_CODE_CALLS, *(f"{kind}_output" for kind in _CODE_CALLS))
 
 def messages_of_items(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages that items are, oldest first."""
-    return [message for item in items for message in _messages_of(item)]
+    return list(chain.from_iterable(map(_messages_of, items)))
 
 
 def _messages_of(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

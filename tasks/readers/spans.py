@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from carryover.tasks.readers.conversation import AGENT_ROLES, replies_of, role_of
@@ -31,7 +32,7 @@ class Spans(NamedTuple):
 
 def traces_of_spans(records: Iterable[Any]) -> Spans:
     """Return the spans of records: bare, under `spans`, or OTLP's."""
-    return Spans([span for record in records for span in _spans_of(record)])
+    return Spans(list(chain.from_iterable(map(_spans_of, records))))
 
 
 def has_attribute(record: Any, beginning: str) -> bool:

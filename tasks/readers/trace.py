@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.traces.vocabulary import ContractName
@@ -106,7 +107,7 @@ class Trace:
     @property
     def blocks(self) -> tuple[Block, ...]:
         """Blocks of all replies, oldest first."""
-        return tuple(block for reply in self.replies for block in reply.blocks)
+        return tuple(chain.from_iterable(reply.blocks for reply in self.replies))
 
 
 def known_contract(declared: Any) -> str | None:

@@ -10,6 +10,7 @@ import contextlib
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
@@ -97,7 +98,7 @@ def _names_in_fields(tree: ast.AST) -> set[str]:
     """Return the names in annotations of fields, texts included."""
     found: set[str] = set()
     fields = [node.annotation for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
-    for node in [one for field in fields for one in ast.walk(field)]:
+    for node in chain.from_iterable(map(ast.walk, fields)):
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):

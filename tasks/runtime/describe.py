@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime.references import shape_of
@@ -32,7 +33,8 @@ def describe_live(name: str, value: Any, description: str, allowed: frozenset[st
         texts += [f"    {line}" for line in documentation.splitlines()]
     properties = _properties_of(type(value), allowed)
     texts += [f"{member}: {documentation}".rstrip(": ") for member, documentation in properties]
-    lines += [f"    {line}".rstrip() for text in texts for line in text.splitlines()]
+    indented = chain.from_iterable(map(str.splitlines, texts))
+    lines += [f"    {line}".rstrip() for line in indented]
     return Injected(name, "variable", description, "\n".join(lines))
 
 

@@ -9,6 +9,7 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from carryover.tasks.runtime import notices
@@ -228,7 +229,7 @@ class Engine(ABC):
         Raise `RetrievalError` for a malformed answer.
         """
         answer = self.ask((kind,), (), FRAME_LIMIT_BYTES)
-        if type(answer) is dict and all(type(text) is str for item in answer.items() for text in item):
+        if type(answer) is dict and all(type(text) is str for text in chain(answer.keys(), answer.values())):
             return {encodable(name): encodable(text[:_MARK_LIMIT]) for name, text in answer.items()}
         raise RetrievalError(f"malformed answer to a question for the {kind} of variables")
 

@@ -5,6 +5,7 @@ It is not the wall. Code can reach anything by names built at run time; the sand
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 from pydantic import Field
 
@@ -41,7 +42,7 @@ class StaticPolicy(FrozenModel):
         """Return a block's violations by line, if it parses."""
         if self == _NO_POLICY:
             return ()
-        found = {violation for node in nodes_of(code) for violation in self._violations_of(node)}
+        found = set(chain.from_iterable(map(self._violations_of, nodes_of(code))))
         return tuple(sorted(found, key=lambda violation: (violation.line, violation.rule, violation.name)))
 
     def _violations_of(self, node: ast.AST) -> Iterator[Violation]:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def start_digests(source: str) -> dict[str, str]:
     folder = Path(source)
     if not folder.is_dir():
         return {"hub": source}
-    files = sorted(path for pattern in (*START_FILES, *WEIGHTS) for path in folder.glob(pattern))
+    files = sorted(chain.from_iterable(map(folder.glob, (*START_FILES, *WEIGHTS))))
     return {path.name: digest_of_file(path) for path in files}
 
 
@@ -118,7 +119,7 @@ def last_checkpoint(folder: Path) -> str | None:
             json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))  # what is written last
         except (FileNotFoundError, json.JSONDecodeError):
             continue
-        has_weights = any(path for pattern in WEIGHTS for path in checkpoint.glob(pattern))
+        has_weights = any(any(checkpoint.glob(pattern)) for pattern in WEIGHTS)
         if has_weights and all(any(checkpoint.glob(pattern)) for pattern in STATE_FILES):
             whole.append(checkpoint)
     for torn in set(checkpoints).difference(whole):

@@ -47,7 +47,10 @@ def missing_episodes(run: Run, zone: LandingZone, shard: ShardSpec, *, plays_aga
 
 def landed_episode_ids(run: Run, zone: LandingZone, shard: ShardSpec) -> list[str]:
     """Return a shard's landed episode ids, every attempt, of any plan."""
-    return [name for _, _, attempts in _landed_attempts(run, zone, shard) for name in attempts]
+    names = []
+    for _, _, attempts in _landed_attempts(run, zone, shard):
+        names += attempts
+    return names
 
 
 def unheard_attempts(zone: LandingZone) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from itertools import chain
 
 import polars as pl
 
@@ -37,9 +38,13 @@ def has_these_versions(packages: Mapping[str, str]) -> bool:
 
     Packages that are not installed here are not compared.
     """
-    producing = [stage for stage in Stage if stage is not Stage.ANALYSIS]
-    here = {name: version for stage in producing for name, version in minor_versions(stage).items()}
-    there = {name: version for stage in producing for name, version in minor_versions(stage, packages).items()}
+    here: dict[str, str] = {}
+    there: dict[str, str] = {}
+    for stage in Stage:
+        if stage is Stage.ANALYSIS:
+            continue
+        here |= minor_versions(stage)
+        there |= minor_versions(stage, packages)
     return all(here[name] == there[name] for name in here.keys() & there.keys())
 
 
@@ -62,10 +67,10 @@ def count_failed_episodes(zone: LandingZone, plan: StudyPlan) -> int:
     variant that the study does not play. A teacher's episode that has had all the attempts that the plan allows is
     given up; one that met an endpoint that was down is no such attempt.
     """
-    variants = sorted({name for part in plan.parts for name in part.episode_variants()})
+    variants = set(chain.from_iterable(part.episode_variants() for part in plan.parts))
     reused = zone.scan("reused_episodes").filter(pl.col("plan_digest") == plan.digest).select("episode_id").collect()
     ids = {*zone.landed_episodes(plan.digest), *reused["episode_id"]}
-    is_own = pl.col("episode_id").is_in(sorted(ids)) & pl.col("variant").is_in(variants)
+    is_own = pl.col("episode_id").is_in(sorted(ids)) & pl.col("variant").is_in(sorted(variants))
     episodes = zone.scan("episodes").filter(is_own).with_columns(plan_digest=pl.lit(plan.digest))
     limited = [part for part in plan.parts if part.teacher.maximum_attempts is not None]
     given_up = pl.lit(value=False)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, product
 
 import polars as pl
 from pydantic import ValidationError
@@ -47,7 +47,7 @@ def miscounted_conditions(plans: pl.DataFrame, played: pl.DataFrame) -> pl.DataF
             plan = StudyPlan.model_validate_json(plan_json)
         except ValidationError:
             continue
-        for condition, instances, replicate in (each for part in plan.parts for each in _planned(part)):
+        for condition, instances, replicate in chain.from_iterable(map(_planned, plan.parts)):
             place = (getattr(condition, column) for column in _CONDITION)
             wanted[plan_digest, *place, replicate].update(instances.seeds)
     counts = [(*place, len(seeds)) for place, seeds in wanted.items()]

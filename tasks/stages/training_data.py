@@ -4,6 +4,7 @@ And read back for training.
 """
 
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -68,7 +69,8 @@ def trace_ids(run: Run, part: StudyPart, tokenizer: Path) -> list[str]:
     Any plan may have played them.
     """
     zone = LandingZone(run.landing)
-    return sorted(name for each in teacher_shards(run, part, tokenizer) for name in landed_episode_ids(run, zone, each))
+    shards = teacher_shards(run, part, tokenizer)
+    return sorted(chain.from_iterable(landed_episode_ids(run, zone, shard) for shard in shards))
 
 
 def gate_and_land(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
@@ -128,7 +130,9 @@ def _refuse_missing_traces(run: Run, part: StudyPart, tokenizer: Path, zone: Lan
 
     A model belongs to its traces: one of half of them could not give way to that of all.
     """
-    missing = [place for shard in teacher_shards(run, part, tokenizer) for place in missing_episodes(run, zone, shard)]
+    missing = []
+    for shard in teacher_shards(run, part, tokenizer):
+        missing += missing_episodes(run, zone, shard)
     total = part.train_instances.count * len(part.teacher.contracts)
     failed = sum(place.attempt > 0 for place in missing)
     plan = f"plan {run.plan.name}"

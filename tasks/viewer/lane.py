@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from carryover.tasks.readers.outputs import missing_name
@@ -114,8 +115,9 @@ class _Block:
 
     def names(self) -> list[str]:
         """Return the names that the step holds or touches, in order."""
-        groups = (self.step["active_globals_before"], self.touched, self.missed, self.step["last_step_globals"])
-        return list(dict.fromkeys(name for group in groups for name in group))
+        before = self.step["active_globals_before"]
+        after = self.step["last_step_globals"]
+        return list(dict.fromkeys(chain(before, self.touched, self.missed, after)))
 
     def cell(self, name: str, before: Sequence[LaneCell]) -> LaneCell:
         """Return a name's cell; `before` are its cells in earlier steps."""

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -76,7 +77,7 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
 
 def _unmeasured(plan: StudyPlan) -> Iterator[str]:
     """Yield a note per assumption that no measurement supports."""
-    contracts = dict.fromkeys(name for part in plan.parts for name in part.contract_names())
+    contracts = dict.fromkeys(chain.from_iterable(part.contract_names() for part in plan.parts))
     unmeasured = [name for name in contracts if name not in PAPER_CONTRACTS]
     if unmeasured:
         names = ", ".join(unmeasured)
@@ -102,7 +103,7 @@ def _gpu_notes(plan: StudyPlan, on_gpu: list[StageEstimate]) -> Iterator[str]:
     sizes = [max(of_rows) / GIB for of_rows in zip(*memories, strict=True)]
     if sizes and sizes[0] > GPU_GIB:
         yield f"Warning: a training takes more than the {GPU_GIB} GiB of the paper's GPU; lower batch.max_length."
-    hours = [each for row in on_gpu for each in row.trainings]
+    hours = list(chain.from_iterable(row.trainings for row in on_gpu))
     if hours:
         yield from _hours_on_gpus(hours, sizes)
         kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,7 +48,8 @@ def lint_files(files: list[Path], contract: str | None, tally: Tally) -> Iterato
     missing = [file for file in files if not file.exists()]
     if missing:
         raise UserError(f"no file {missing[0]}; name a trace file or a folder")
-    size = sum(file.stat().st_size for path in files for file in list_files(path))
+    found = chain.from_iterable(map(list_files, files))
+    size = sum(file.stat().st_size for file in found)
     open_bar = progress_bar if size > QUICK_BYTES else no_bar
     with open_bar("lint", size, "bytes") as advance:
         tally.show_bytes = advance

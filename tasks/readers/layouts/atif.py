@@ -24,8 +24,7 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield a trajectory, then its subagents', at any depth."""
     for record in records:
         yield _trace(record.content, record.name)
-        subagents = record.content.get("subagent_trajectories") or ()
-        for number, inner in enumerate(subagents, start=1):
+        for number, inner in enumerate(record.content.get("subagent_trajectories") or (), start=1):
             yield from read([record._replace(content=inner, name=f"{record.name}-subagent-{number}")])
 
 
@@ -33,7 +32,7 @@ def _trace(document: Mapping[str, Any], name: str) -> Trace:
     extra = document.get("extra") or {}
     totals = document.get("final_metrics") or {}
     agent = document.get("agent") or {}
-    messages = [message for step in document["steps"] for message in _messages(step)]
+    messages = list(_messages(document["steps"]))
     trace_id = str(document.get("trajectory_id") or document.get("session_id") or name)
     return Trace(
         trace_id=trace_id,
@@ -52,9 +51,10 @@ def _trace(document: Mapping[str, Any], name: str) -> Trace:
     )
 
 
-def _messages(step: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a step's message and results, matched by `source_call_id`."""
-    role = "assistant" if step["source"] == "agent" else step["source"]
-    results = (step.get("observation") or {}).get("results") or ()
-    answers = [{**result, "role": "tool", "tool_call_id": result.get("source_call_id")} for result in results]
-    return [{**step, "role": role, "content": step.get("message")}, *answers]
+def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the steps' messages, each before its results."""
+    for step in steps:
+        role = "assistant" if step["source"] == "agent" else step["source"]
+        yield {**step, "role": role, "content": step.get("message")}
+        for result in (step.get("observation") or {}).get("results") or ():
+            yield {**result, "role": "tool", "tool_call_id": result.get("source_call_id")}

@@ -1,6 +1,7 @@
 """ChatGPT's data export: trees of messages, read to `current_node`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
@@ -13,9 +14,7 @@ JOINS_RECORDS = False
 
 def detect(record: Any) -> bool:
     """Tell whether a record is a conversation with a tree of messages."""
-    mapping = None
-    if isinstance(record, Mapping):
-        mapping = record.get("mapping")
+    mapping = record.get("mapping") if isinstance(record, Mapping) else None
     if not isinstance(mapping, Mapping) or not mapping:
         return False
     return all(isinstance(node, Mapping) and ("parent" in node or "children" in node) for node in mapping.values())
@@ -24,7 +23,7 @@ def detect(record: Any) -> bool:
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield one trace per conversation."""
     for record in records:
-        messages = [message for node in _branch(record.content) for message in _messages(node)]
+        messages = list(chain.from_iterable(map(_messages, _branch(record.content))))
         yield chat_trace(record.content, messages, record.name)
 
 

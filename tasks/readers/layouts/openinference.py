@@ -1,6 +1,7 @@
 """Spans under OpenInference's conventions, of models and tools."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
@@ -42,7 +43,8 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
 def _conversation(held: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     spoken = join_turns(_turn(each) for each in held if each.get(_KIND) == "LLM")
     tools = [each for each in held if each.get(_KIND) == "TOOL"]
-    return with_code(spoken, [message for each in tools for message in _executed(each)])
+    executed = list(chain.from_iterable(map(_executed, tools)))
+    return with_code(spoken, executed)
 
 
 def _turn(attributes: Mapping[str, Any]) -> Turn:

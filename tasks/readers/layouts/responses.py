@@ -1,6 +1,7 @@
 """Items of OpenAI's Responses API: calls and their outputs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
@@ -10,14 +11,15 @@ from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "items of the Responses API"
 JOINS_RECORDS = True
-_LISTS = ("output", "items", "input", "messages")
+_LISTS = ("messages", "input", "items", "output")
+"""Keys of a record's lists of items, oldest first."""
 
 
 def detect(record: Any) -> bool:
     """Tell whether a record is a call's item or holds items."""
     if not isinstance(record, Mapping):
         return False
-    return _is_item(record) or any(item.get("type") in ITEM_KINDS for items in _lists(record) for item in items)
+    return _is_item(record) or any(item.get("type") in ITEM_KINDS for item in _items(record))
 
 
 def _is_item(record: Mapping[str, Any]) -> bool:
@@ -31,14 +33,13 @@ def _is_item(record: Mapping[str, Any]) -> bool:
 
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield a trace of bare items, or one per chain of responses."""
-    if not _lists(records[0].content):
+    if not any(isinstance(records[0].content.get(key), list) for key in _LISTS):
         items = [item.get("payload") or item for item in (record.content for record in records)]
         yield chat_trace({}, messages_of_items(items), shared_name(records))
         return
-    for chain in _chains(records):
-        lists = [listed for record in chain for listed in reversed(_lists(record.content))]
-        items = [item for listed in lists for item in listed]
-        yield chat_trace(chain[0].content, messages_of_items(items), chain[0].name)
+    for linked in _chains(records):
+        items = list(chain.from_iterable(_items(record.content) for record in linked))
+        yield chat_trace(linked[0].content, messages_of_items(items), linked[0].name)
 
 
 def _chains(records: Sequence[Record]) -> Iterator[list[Record]]:
@@ -50,6 +51,7 @@ def _chains(records: Sequence[Record]) -> Iterator[list[Record]]:
     yield from chains.values()
 
 
-def _lists(record: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
-    held = [record.get(key) for key in _LISTS]
-    return [[item for item in items if isinstance(item, Mapping)] for items in held if isinstance(items, list)]
+def _items(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for key in _LISTS:
+        if isinstance(held := record.get(key), list):
+            yield from (item for item in held if isinstance(item, Mapping))

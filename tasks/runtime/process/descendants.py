@@ -1,5 +1,6 @@
 """Descendants and parent of a process."""
 
+from itertools import chain
 from pathlib import Path
 
 
@@ -9,8 +10,8 @@ def descendants(process: int) -> list[int]:
         threads = list(Path(f"/proc/{process}/task").iterdir())
     except OSError:
         return []
-    forked = {child for thread in threads for child in children(thread)}
-    return [*forked, *(other for child in forked for other in descendants(child))]
+    forked = set(chain.from_iterable(map(children, threads)))
+    return [*forked, *chain.from_iterable(map(descendants, forked))]
 
 
 def parent(process: int) -> int:
@@ -32,7 +33,9 @@ def children(thread: Path) -> set[int]:
     The kernel counts its way through the list, and misses one process where another before it ends during that: what
     both of two readings miss is not there.
     """
-    return {int(word) for _ in range(2) for word in _read(thread / "children").split()}
+    first = _read(thread / "children")
+    second = _read(thread / "children")
+    return {int(word) for word in [*first.split(), *second.split()]}
 
 
 def _read(path: Path) -> str:

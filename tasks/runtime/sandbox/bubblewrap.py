@@ -61,7 +61,8 @@ def own_traces() -> tuple[Path, ...]:
     A block must not find the sampler.
     """
     globs = itertools.product(package_directories(), ("carryover*", "_*carryover*"))
-    return tuple(path for directory, pattern in globs for path in sorted(directory.glob(pattern)))
+    found = (sorted(directory.glob(pattern)) for directory, pattern in globs)
+    return tuple(itertools.chain.from_iterable(found))
 
 
 def command(*, keeps_root: bool) -> list[str]:
@@ -100,7 +101,8 @@ def _directories() -> list[str]:
     """Return the options that make mount points, readable to every user."""
     words = []
     targets = [*map(Path, (*SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
-    for parent in sorted({parent for target in targets for parent in target.parents[:-1]}):
+    parents = itertools.chain.from_iterable(target.parents[:-1] for target in targets)
+    for parent in sorted(set(parents)):
         words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone
     words += ["--perms", "0755", "--dir", SCRATCH_MOUNT, "--perms", "0755", "--dir", scratch_mount()]
     return [*words, "--symlink", scratch_mount(), "/dev/shm"]

@@ -145,7 +145,9 @@ def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
     command = [bubblewrap.INTERPRETER, "-s", "-P", "-S", "-B", "-c", "; ".join(words)]
     if level != "bwrap+seccomp":
         return command
-    environment = [word for name, value in _ENVIRONMENT.items() for word in ("--setenv", name, value)]
+    environment = []
+    for name, value in _ENVIRONMENT.items():
+        environment += ["--setenv", name, value]
     return [*bubblewrap.command(keeps_root=os.geteuid() == 0), *environment, *command]
 
 

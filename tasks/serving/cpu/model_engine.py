@@ -175,8 +175,11 @@ class ModelEngine:
         The rest of a prompt that is too long comes with the next pass.
         """
         logits = self.loaded.forward([row for _, row in batch])  # (wanted tokens of all rows, vocabulary)
-        parameters = [request.parameters for request, row in batch for _ in range(row.logit_count)]
-        uniforms = [number for request, row in batch for number in request.uniforms(row.logit_count)]
+        parameters = []
+        uniforms = []
+        for request, row in batch:
+            parameters += [request.parameters] * row.logit_count
+            uniforms += request.uniforms(row.logit_count)
         choice = choose_tokens(logits, parameters, uniforms)
         drawn = iter(map(DrawnToken, choice.tokens, choice.is_close, uniforms))
         for request, row in batch:

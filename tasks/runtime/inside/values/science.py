@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import math
 import sys
+from itertools import product
 from typing import Any
 
 from .portable import Codec, NotPortableError
@@ -13,6 +14,7 @@ LIBRARIES = ("networkx", "scipy", "torch")
 _DIRECT = ("csr", "csc", "bsr")
 """Sparse formats that are three arrays."""
 _OTHERS = ("coo", "dia", "dok", "lil")
+_SPARSE_KINDS = ("matrix", "array")
 
 
 def _torch() -> Any:
@@ -137,8 +139,8 @@ CODECS: dict[str, Codec] = {
     "torch.dtype": Codec(lambda dtype: [_name_of(dtype)], lambda _kind, name: _dtype_of(name)),
     "torch.device": Codec(lambda device: [str(device)]),
     **dict.fromkeys((f"networkx.{name}" for name in ("Graph", "DiGraph", "MultiGraph", "MultiDiGraph")), _GRAPH),
-    **{f"scipy.sparse.{name}_{kind}": _COMPRESSED for name in _DIRECT for kind in ("matrix", "array")},
-    **{f"scipy.sparse.{name}_{kind}": _COORDINATES for name in _OTHERS for kind in ("matrix", "array")},
+    **{f"scipy.sparse.{name}_{kind}": _COMPRESSED for name, kind in product(_DIRECT, _SPARSE_KINDS)},
+    **{f"scipy.sparse.{name}_{kind}": _COORDINATES for name, kind in product(_OTHERS, _SPARSE_KINDS)},
     "numpy.ma.MaskedArray": Codec(_split_masked, _make_masked),
     "numpy.ma.masked": Codec(lambda _value: [], lambda kind: kind),
     **{

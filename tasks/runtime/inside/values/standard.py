@@ -2,7 +2,7 @@
 
 import builtins
 import importlib
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 from .instances import is_users
@@ -69,7 +69,7 @@ def _make_type(_kind: Any, name: str) -> type:
 
 _EXCEPTION = Codec(_split_exception, _make_exception)
 _TEXT = Codec(lambda value: [str(value)])
-_ADDRESSES = [f"IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Network", "Interface")]
+_ADDRESSES = [f"IPv{version}{kind}" for version, kind in product((4, 6), ("Address", "Network", "Interface"))]
 
 CODECS: dict[str, Codec] = {
     **{
