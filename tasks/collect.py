@@ -1,7 +1,7 @@
 """Stages 2 and 5: the episodes of one condition."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
 from prefect import task
@@ -16,6 +16,7 @@ from carryover.tasks.agent.shard import run_shard
 from carryover.tasks.families.choose import choose_family
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
+from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
@@ -115,6 +116,10 @@ class _Keeper:
         check_uninterrupted(self._run_id)
         self._meter.check(is_billed=self._is_billed)
 
+    async def land_regularly(self) -> None:
+        """Land what has ended every few seconds, until cancelled."""
+        await self._batch.land_regularly()
+
     def keep(self, recorded: RecordedEpisode) -> None:
         """Land an episode and its cost; raise `UserError` after many endpoint failures."""
         row = recorded.episode
@@ -143,41 +148,49 @@ def _spent(recorded: RecordedEpisode) -> Spent:
 def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[EpisodePlace]) -> _Keeper:
     """Play episodes and land them, batch after batch."""
     condition = shard.condition
-    family = choose_family(shard.instances.family)
-    meter = share_meter(run, zone)
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
-
-    async def play() -> None:
-        count_tokens = None if shard.tokenizer is None else TokenCounter(load_tokenizer(shard.tokenizer))
-        instances = read_instances(zone, family, [place.instance_id for place in missing])
-        planned = (PlannedEpisode(each, *place[1:]) for each, place in zip(instances, missing, strict=True))
-        async with open_client(shard.client, condition, family, count_tokens) as client:
-            context = EpisodeContext(
-                family=family,
-                condition=condition,
-                client=client,
-                runtime=runtime,
-                spec=shard.episode,
-                run_id=run.run_id,
-                plan_digest=run.plan.digest,
-                stage_digest=shard.stage_digest,
-                scale=run.plan.scale,
-                count_tokens=count_tokens,
-            )
-            landing = asyncio.create_task(batch.land_regularly())
-            try:
-                await run_shard(
-                    planned, context, slots=shard.client.slots(), check=keeper.check, on_recorded=keeper.keep
-                )
-            finally:
-                landing.cancel()
-
+    spec = run.plan.runtime_under(condition.defined(condition.runtime_contract))
+    meter = share_meter(run, zone)
     with shown_progress(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
         keeper = _Keeper(run, shard, meter, batch, advance)
-        with closing(open_runtime(run.plan.runtime_under(condition.defined(condition.runtime_contract)))) as runtime:
+        with closing(open_runtime(spec)) as runtime:
             try:
-                asyncio.run(play())
+                asyncio.run(_play_all(run, shard, _planned(zone, shard, missing), runtime, keeper))
             except Exception as error:
                 meter.stop(error)
                 raise
     return keeper
+
+
+def _planned(zone: LandingZone, shard: ShardSpec, missing: Sequence[EpisodePlace]) -> Iterator[PlannedEpisode]:
+    family = choose_family(shard.instances.family)
+    instances = read_instances(zone, family, [place.instance_id for place in missing])
+    for instance, place in zip(instances, missing, strict=True):
+        yield PlannedEpisode(instance, place.replicate, place.attempt)
+
+
+async def _play_all(
+    run: Run, shard: ShardSpec, planned: Iterable[PlannedEpisode], runtime: Runtime, keeper: _Keeper
+) -> None:
+    family = choose_family(shard.instances.family)
+    count_tokens = None
+    if shard.tokenizer is not None:
+        count_tokens = TokenCounter(load_tokenizer(shard.tokenizer))
+    async with open_client(shard.client, shard.condition, family, count_tokens) as client:
+        context = EpisodeContext(
+            family=family,
+            condition=shard.condition,
+            client=client,
+            runtime=runtime,
+            spec=shard.episode,
+            run_id=run.run_id,
+            plan_digest=run.plan.digest,
+            stage_digest=shard.stage_digest,
+            scale=run.plan.scale,
+            count_tokens=count_tokens,
+        )
+        landing = asyncio.create_task(keeper.land_regularly())
+        try:
+            await run_shard(planned, context, slots=shard.client.slots(), check=keeper.check, on_recorded=keeper.keep)
+        finally:
+            landing.cancel()

@@ -11,7 +11,7 @@ class ExclusiveUse:
     """Present user of an interpreter, and whether it is closed."""
 
     def __init__(self, stop: Callable[[], None], end: Callable[[], None]) -> None:
-        """Guard what `stop` interrupts, from any thread, and `end` frees, once."""
+        """Guard an interpreter: `stop` interrupts its block, `end` frees it once."""
         self._stop = stop
         self._end = end
         self._turn = threading.Lock()

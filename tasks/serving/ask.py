@@ -33,7 +33,9 @@ def ask(url: str, key: str | None = None, *, timeout_seconds: float = 5.0) -> Ht
     No key follows a redirect to another origin, and no proxy stands between us and this machine.
     """
     # Some providers turn away the name that a library gives itself, with the status of a refused key.
-    headers = {"User-Agent": "carryover"} | ({} if key is None else {"Authorization": f"Bearer {key}"})
+    headers = {"User-Agent": "carryover"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
     body = b""
     try:
         is_local = httpx.URL(url).host in LOOPBACK_HOSTS

@@ -165,30 +165,36 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
     )
     insert_training(connection, folder)
+    for rows in ([_run_of(folder.name, plans)], [_end_of(folder.name, plans)], claims):
+        if rows:
+            connection.register("arrived", to_arrow(rows))
+            connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
+    shut_files_out(connection)
+    return Warehouse(connection, folder / EPISODES)
+
+
+def _run_of(name: str, plans: Sequence[KeptPlan]) -> RunRow:
     first = plans[0]
-    run = RunRow(
-        run_id=folder.name,
+    return RunRow(
+        run_id=name,
         flow="reproduce_study",
         plan_name=first.plan_name,
-        plan_digest=folder.name,
+        plan_digest=name,
         scale=first.scale,  # type: ignore[arg-type]
         plan_json=json.dumps([plan.plan for plan in plans]),
         environment_json=json.dumps(first.environment),
         source=first.environment.get("source"),
         started_at=min(plan.started_at for plan in plans),
     )
-    end = RunEndRow(
-        run_id=folder.name,
+
+
+def _end_of(name: str, plans: Sequence[KeptPlan]) -> RunEndRow:
+    return RunEndRow(
+        run_id=name,
         status="finished",
         message=f"kept from plans {', '.join(plan.plan_digest for plan in plans)}",
         finished_at=max(plan.finished_at or plan.started_at for plan in plans),
     )
-    for rows in ([run], [end], claims):
-        if rows:
-            connection.register("arrived", to_arrow(rows))
-            connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
-    shut_files_out(connection)
-    return Warehouse(connection, folder / EPISODES)
 
 
 def _add_missing_columns(connection: DuckDBPyConnection, columns: Sequence[tuple[str, str]]) -> None:

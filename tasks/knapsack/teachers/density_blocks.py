@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import NamedTuple
 
-from carryover.tasks.knapsack.teachers.habits import FIXED_ON_EASY, LISTING, Habits, rename
+from carryover.tasks.knapsack.teachers.habits import FIXED_ON_EASY, LISTING, Habits, TeacherBlocks
 from carryover.tasks.knapsack.teachers.small_blocks import FINISH
-from carryover.tasks.traces.vocabulary import ContractName
 
 NAMES: dict[str, dict[str, str]] = {
     "usual": {},
@@ -112,10 +111,10 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DensityBlocks:
+class DensityBlocks(TeacherBlocks):
     """Blocks of one contract in one set of habits."""
 
-    contract: str
+    identifiers = NAMES
     habits: Habits = FIXED_ON_EASY
 
     def inspect(self, known: Known, count: int, *, defines: bool) -> str:
@@ -151,19 +150,8 @@ class DensityBlocks:
         return self._named(f"{IMPORT}\n{state}{loop}{self._end('is_done')}")
 
     @property
-    def _keeps_names(self) -> bool:
-        return self.contract == ContractName.PERSISTENT
-
-    @property
-    def _uses_functions(self) -> bool:
-        return self.habits.uses_functions(self.contract)
-
-    @property
     def _shows_table(self) -> bool:
         return self.habits.shown == "table"
-
-    def _named(self, code: str) -> str:
-        return rename(code, NAMES[self.habits.names])
 
     def _inspect_by_names(self, known: Known, count: int, *, defines: bool) -> str:
         """Return the block that reads ids, table and budget from names."""

@@ -7,7 +7,8 @@ order of exploration alone. Both contracts draw the same habits on the same inst
 import random
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -90,7 +91,28 @@ def draw_habits(levels: Mapping[str, tuple[str | int, ...]], instance_id: str, f
     return Habits.model_validate({**fixed.model_dump(), **chosen})
 
 
-def rename(code: str, names: Mapping[str, str]) -> str:
+@dataclass(frozen=True)
+class TeacherBlocks:
+    """The blocks of one contract in one set of habits."""
+
+    identifiers: ClassVar[Mapping[str, Mapping[str, str]]]
+    """Replacements of the usual identifiers, by the habit `names`."""
+    contract: str
+    habits: Habits
+
+    @property
+    def _keeps_names(self) -> bool:
+        return self.contract == ContractName.PERSISTENT
+
+    @property
+    def _uses_functions(self) -> bool:
+        return self.habits.uses_functions(self.contract)
+
+    def _named(self, code: str) -> str:
+        return _rename(code, self.identifiers[self.habits.names])
+
+
+def _rename(code: str, names: Mapping[str, str]) -> str:
     """Return code with whole identifiers replaced."""
     if not names:
         return code

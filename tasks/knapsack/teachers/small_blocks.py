@@ -13,8 +13,7 @@ last one printed. `None` stands for a block that is not careful.
 from dataclasses import dataclass
 from textwrap import indent
 
-from carryover.tasks.knapsack.teachers.habits import FIXED, LISTING, Count, Habits, rename
-from carryover.tasks.traces.vocabulary import ContractName
+from carryover.tasks.knapsack.teachers.habits import FIXED, LISTING, Count, Habits, TeacherBlocks
 
 NAMES: dict[str, dict[str, str]] = {
     "usual": {},
@@ -78,13 +77,13 @@ _STOP = """    if n == 0:
 
 
 @dataclass(frozen=True)
-class SmallBlocks:
+class SmallBlocks(TeacherBlocks):
     """Blocks of one contract in one set of habits.
 
     `refused` is what a careful block carries, else None.
     """
 
-    contract: str
+    identifiers = NAMES
     habits: Habits = FIXED
 
     def look(self, part: int) -> str:
@@ -141,14 +140,6 @@ class SmallBlocks:
         return "take_item" in code or f"{self._named('grab')}(" in code
 
     @property
-    def _keeps_names(self) -> bool:
-        return self.contract == ContractName.PERSISTENT
-
-    @property
-    def _uses_functions(self) -> bool:
-        return self.habits.uses_functions(self.contract)
-
-    @property
     def _looks_at_all(self) -> bool:
         return self.habits.inspected_per_turn == "all"
 
@@ -160,9 +151,6 @@ class SmallBlocks:
         if self._keeps_names:
             return "size"
         return "table"
-
-    def _named(self, code: str) -> str:
-        return rename(code, NAMES[self.habits.names])
 
     def _setup(self) -> str:
         """Return the lines that list the ids, with any inspecting function."""
