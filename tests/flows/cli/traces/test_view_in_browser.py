@@ -6,70 +6,31 @@ import pytest
 
 from tests.flows.cli.axe_core import AXE
 from tests.flows.cli.calling import run
-from tests.flows.cli.chromium import open_page
+from tests.flows.cli.viewer_pages import WIDE, count, show, text
 from tests.flows.cli.viewer_server import served
 from tests.tasks.viewer.viewer_home import (
-    comparison_rows,
-    hostile_rows,
     make_viewer_home,
     played,
     scripted_rows,
-    training_rows,
-    unread_rows,
 )
 
 pytestmark = pytest.mark.browser
-WIDE = 1280
 NARROW = 390
 ERRORS = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
 PLACES = ("#/", "#/episode/ps1?turn=2", "#/compare/ps1/pp1", "#/tables", "#/figures", "#/training", "#/suites", "#/run")
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return make_viewer_home(
-        tmp_path_factory.mktemp("view"), more=[*hostile_rows(), *comparison_rows(), *training_rows()]
-    )
-
-
-@pytest.fixture(scope="module")
-def address(home):
-    with served(home / "warehouse.duckdb") as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def bundles(home, tmp_path_factory):
+def bundles(viewer_home, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bundles")
-    run("view", "--home", home, "--plan", "plan", "--out", folder / "study.html")
-    run("view", "--home", home, "--plan", "plan", "--out", folder / "study")
+    run("view", "--home", viewer_home, "--plan", "plan", "--out", folder / "study.html")
+    run("view", "--home", viewer_home, "--plan", "plan", "--out", folder / "study")
     return {"file": f"file://{folder}/study.html", "folder": f"file://{folder}/study/index.html"}
-
-
-@pytest.fixture(scope="module")
-def page():
-    with open_page() as page:
-        yield page
 
 
 @pytest.fixture(scope="module")
 def axe():
     return AXE.read_text(encoding="utf-8")
-
-
-def show(page, url, width=WIDE):
-    """Load a page anew, since a new fragment alone loads nothing, and wait until it is whole."""
-    page.show("about:blank", width)
-    page.show(url, width)
-    page.wait("!document.querySelector('.waiting') && document.querySelector('h1') !== null")
-
-
-def text(page, selector):
-    return page.ask(f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.textContent)")
-
-
-def count(page, selector):
-    return page.ask(f"document.querySelectorAll({json.dumps(selector)}).length")
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -132,76 +93,6 @@ def test_a_brush_over_a_distribution_selects(page, address):
     page.wait("document.querySelector('#episodes').textContent.startsWith('2 episodes')")
 
 
-def test_a_deep_link_opens_the_turn(page, address):
-    show(page, f"{address}#/episode/ps1?turn=2")
-    assert page.ask("document.querySelector('.turn.current').id") == "turn-2"
-    assert text(page, ".turn.current p.missing") == ["items is missing: lost at the end of step 1."]
-    page.wait("document.querySelector('h1').textContent === 'P→S · instance instance-1'")
-
-
-def test_every_step_and_every_turn_of_a_pair_has_a_url(page, address):
-    show(page, f"{address}#/episode/ps1?step=3")
-    assert page.ask("document.querySelector('.turn.current').id") == "turn-3"
-    page.ask("document.querySelectorAll('.lane thead button')[1].click()")
-    page.wait("location.hash === '#/episode/ps1?step=2'")
-    show(page, f"{address}#/compare/ps1/pp1?turn=2")
-    assert page.ask("document.querySelector('.turn.current').id") == "left-turn-2"
-
-
-def test_each_turn_tells_the_budget_that_is_left(page, address):
-    show(page, f"{address}#/episode/ps1")
-    left = [fact for fact in text(page, ".turn > header div") if "left" in fact]
-    assert left == [fact for turn in (1, 2, 3) for fact in (f"turns left{10 - turn}", "inspections left4")]
-
-
-def test_the_state_lane_shows_what_became_of_the_name(page, address):
-    show(page, f"{address}#/episode/ps1")
-    assert text(page, ".lane tbody th") == ["items"]
-    assert page.ask("document.querySelectorAll('.lane td')[1].title") == (
-        "step 2: read, but missing; lost at the end of step 1"
-    )
-    assert count(page, ".lane td.missing") == 1
-
-
-def test_keys_move_through_an_episode(page, address):
-    show(page, f"{address}#/episode/ps1")
-    page.press("j")
-    page.press("j")
-    page.wait("document.querySelector('.turn.current')?.id === 'turn-2'")
-    page.press("k")
-    page.wait("document.querySelector('.turn.current')?.id === 'turn-1'")
-    page.press("m")
-    page.wait("document.querySelector('.turn.current')?.id === 'turn-2'")
-    page.press("?")
-    page.wait("document.querySelector('dialog')?.open === true")
-    page.press("Escape")
-    page.wait("document.querySelector('dialog')?.open !== true")
-    page.press("/")
-    page.wait("document.activeElement.type === 'search'")
-    page.ask("document.activeElement.blur()")
-    page.press("r")
-    page.wait("document.querySelectorAll('pre.raw').length === 4")
-    assert '"runtime_events"' in text(page, "pre.raw")[-1]
-    page.press("c")
-    page.wait("location.hash === '#/compare/ps1/pp1'")
-
-
-def search(page, words):
-    field = "document.querySelector('.find input')"
-    page.ask(f"{field}.value = {json.dumps(words)}; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
-    page.wait("document.querySelector('[role=status]') !== null")
-    return text(page, "[role=status]")[0]
-
-
-def test_a_search_finds_what_is_written_and_no_key(page, tmp_path):
-    rows = played("quoted", "persistent", "persistent", "instance-1", ['d = {"a": 1}\nd["a"]'])
-    with served(make_viewer_home(tmp_path, 1, more=rows) / "warehouse.duckdb") as address:
-        show(page, f"{address}#/episode/quoted")
-        assert search(page, 'd["a"]') == "1 of 1 turns"
-        show(page, f"{address}#/episode/quoted")
-        assert search(page, "prompt_tokens") == "0 of 1 turns"
-
-
 def test_an_episode_opens_from_the_list_by_keys(page, address):
     show(page, f"{address}#/?condition=P-%3ES")
     page.wait("document.querySelector('#episodes').textContent.startsWith('2 episodes')")
@@ -215,29 +106,6 @@ def test_an_episode_opens_from_the_list_by_keys(page, address):
     page.wait("location.hash === '#/episode/ps1'")
 
 
-def test_an_aligned_cell_of_four_contracts_is_compared_within_the_2x2(page, tmp_path):
-    more = played("a", "persistent", "injected", "instance-1")
-    with served(make_viewer_home(tmp_path, 1, more=more) / "warehouse.duckdb") as address:
-        show(page, f"{address}#/episode/pp1")
-        page.wait("document.querySelector('.actions a.button') !== null")
-        assert text(page, ".actions a.button") == ["Compare with P→S"]
-
-
-def test_letter_keys_can_be_turned_off(page, address):
-    show(page, f"{address}#/episode/ps1")
-    page.press("?")
-    page.ask("document.querySelector('dialog input[type=checkbox]').click()")
-    page.press("Escape")
-    page.press("r")
-    page.press("?")
-    assert count(page, "pre.raw") == 0
-    assert page.ask("document.querySelector('dialog').open") is False
-    page.ask("document.querySelector('dialog input[type=checkbox]').click()")
-    page.press("r")
-    page.wait("document.querySelectorAll('pre.raw').length === 4")
-    page.ask("localStorage.clear()")
-
-
 def test_a_tab_is_named_after_its_page(page, address):
     show(page, f"{address}#/episode/ps1")
     page.wait("document.title === 'P→S · instance instance-1 · Carryover'")
@@ -245,25 +113,19 @@ def test_a_tab_is_named_after_its_page(page, address):
     page.wait("document.title === 'Training · Carryover'")
 
 
-def test_unread_code_is_said_to_be_not_judged(page, tmp_path):
-    with served(make_viewer_home(tmp_path, 1, more=unread_rows()) / "warehouse.duckdb") as address:
-        show(page, f"{address}#/episode/unread")
-        assert text(page, "p.lint") == ["not judged: the lint cannot read this code"]
-
-
 def test_losses_of_a_training_are_drawn(page, address):
     show(page, f"{address}#/training")
     page.wait("document.querySelector('.charts canvas') !== null")
 
 
-def test_a_bundle_links_only_to_episodes_that_it_holds(page, home, address, tmp_path):
+def test_a_bundle_links_only_to_episodes_that_it_holds(page, viewer_home, address, tmp_path):
     linked = "[...document.querySelectorAll('td.ids a')].map(each => each.textContent)"
     show(page, f"{address}#/training")
     assert page.ask(linked) == ["pp1", "pp2"]
     run(
         "view",
         "--home",
-        home,
+        viewer_home,
         "--plan",
         "plan",
         "--where",
@@ -275,18 +137,6 @@ def test_a_bundle_links_only_to_episodes_that_it_holds(page, home, address, tmp_
     page.wait("document.querySelector('td.ids a') !== null")
     assert page.ask(linked) == ["pp1"]
     assert text(page, "td.ids span") == ["pp2"]
-
-
-def test_two_episodes_part_at_the_first_difference(page, address):
-    show(page, f"{address}#/compare/ps1/pp1")
-    page.wait("document.querySelector('nav.pairs') !== null")
-    assert text(page, "h1") == ["P→S beside P→P · instance instance-1"]
-    assert text(page, ".fold") == ["1 equal turn before"]
-    assert page.ask("document.querySelector('.pair.parting').id") == "row-1"
-    assert "1.45 times the tokens" in text(page, "p.lead")[0]
-    assert text(page, ".ended") == ["P→P has ended."]
-    page.press("n")
-    page.wait("location.hash === '#/compare/ps2/pp2'")
 
 
 def test_foreign_traces_stand_beside_no_published_table(page, tmp_path):
@@ -376,14 +226,6 @@ def test_a_chart_s_colours_change_with_the_theme(page, address):
     page.ask("document.querySelector('button.theme').click()")
     page.wait(f"{stroke} !== {json.dumps(light)}")
     page.ask("localStorage.clear()")
-
-
-def test_a_pair_tells_tokens_and_lines_of_each_turn(page, address):
-    show(page, f"{address}#/compare/ps1/pp1")
-    assert text(page, ".actions button")[0] == "First difference: step 2"
-    assert text(page, "#row-1 .difference span") == ["tokens 110 and 110", "the error differs", "code equal"]
-    show(page, f"{address}#/compare/ps1/ss1")
-    assert text(page, "#row-0 .difference span") == ["tokens 110 and 110", "code 1 line differs"]
 
 
 def test_a_dark_page_is_printed_light_and_without_controls(page, address):
