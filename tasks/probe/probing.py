@@ -65,12 +65,7 @@ def probe(
     Hostile blocks run only where `is_hostile` asks for them. Raise `UserError` where the runtime does not open.
     """
     report = ProbeReport(name, {channel: {} for channel in channels})
-    _call(report, "open", runtime.open)
-    if "open" in report.failures:
-        _call(report, "close", runtime.close)
-        raise UserError(
-            f"cannot open {name}: open() raised {report.failures['open']}; open() must start an interpreter"
-        )
+    _open(runtime, report)
     try:
         if isinstance(runtime, VersionedRuntime):
             report.version = _call(report, "version", runtime.version) or ""
@@ -88,6 +83,16 @@ def probe(
     finally:
         _call(report, "close", runtime.close)
     return report
+
+
+def _open(runtime: ProbedRuntime, report: ProbeReport) -> None:
+    _call(report, "open", runtime.open)
+    if "open" not in report.failures:
+        return
+    _call(report, "close", runtime.close)
+    raise UserError(
+        f"cannot open {report.runtime}: open() raised {report.failures['open']}; open() must start an interpreter"
+    )
 
 
 def _call(report: ProbeReport, method: str, call: Callable[[], Called]) -> Called | None:

@@ -105,17 +105,24 @@ def _page_row(row: tuple[str, ...]) -> str:
 
 def findings(report: ProbeReport) -> list[str]:
     """Return what a report says beside its channels, a sentence each."""
-    found = [f"version: {report.version}"] if report.version else []
+    found = []
+    if report.version:
+        found.append(f"version: {report.version}")
     found += [f"a read of a name lost after {AFTER[event]} is {read}" for event, read in report.lost_name_reads.items()]
     found += [f"after {AFTER[event]} {_GLOBALS[is_live]}" for event, is_live in report.live_globals.items()]
     found += [f"injected input, {what}: {outcome}" for what, outcome in report.inputs.items()]
     found += [f"hostile block, {what}: {outcome}" for what, outcome in report.hostile.items()]
     found += [f"{method}() raised {raised}" for method, raised in report.failures.items()]
-    missing = [words for event, words in AFTER.items() if event not in (*report.events, *report.failures)]
-    if missing:
-        found.append(f"not probed, as the runtime offers none: {', '.join(missing)}")
+    found += _not_offered(report)
     found += [f"{channel} cannot be probed: {reason}" for channel, reason in report.reasons.items()]
     return found
+
+
+def _not_offered(report: ProbeReport) -> list[str]:
+    missing = [words for event, words in AFTER.items() if event not in (*report.events, *report.failures)]
+    if not missing:
+        return []
+    return [f"not probed, as the runtime offers none: {', '.join(missing)}"]
 
 
 def _heads(report: ProbeReport) -> tuple[str, ...]:

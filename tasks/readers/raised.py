@@ -4,6 +4,7 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from carryover.tasks.readers.outputs import (
@@ -197,11 +198,11 @@ def _is_read_outside(tree: ast.Module, bodies: list[list[ast.stmt]], name: str) 
     if is_bound:
         return False
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    harmless = [use for body in (*bodies, functions) for use in _uses(body, name)]
-    return len(set(uses) - set(harmless)) > 0
+    harmless = set(chain.from_iterable(_uses(body, name) for body in (*bodies, functions)))
+    return len(set(uses) - harmless) > 0
 
 
 def _uses(nodes: Sequence[ast.AST], name: str) -> list[ast.Name]:
     """Return the places where statements name a variable."""
-    inside = [inner for node in nodes for inner in ast.walk(node)]
+    inside = chain.from_iterable(map(ast.walk, nodes))
     return [inner for inner in inside if isinstance(inner, ast.Name) and inner.id == name]
