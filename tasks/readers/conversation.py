@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from carryover.tasks.readers.message_parts import parts_of, unread_parts
 from carryover.tasks.readers.outputs import Outcome, read_outcome, text_of_parts
 from carryover.tasks.readers.raised import answered
 from carryover.tasks.readers.source_code import FORMS, FoundCode, ToolCall, code_in_calls
@@ -16,6 +17,8 @@ _SYSTEM_ROLES = ("system", "developer")
 _ROLE_KEYS = ("role", "from", "source", "author", "type")
 _TEXT_KEYS = ("content", "value", "text", "message")
 _CALL_PARTS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call")
+_EVERYONE = ("", "all", "user")
+"""Recipients of a message that calls nothing."""
 _RESULT_PARTS = ("tool_call_response",)
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
 _ANSWERING_ROLES = ("tool", "function", "ipython", "computer", "observation")
@@ -162,8 +165,10 @@ def _draft(message: Mapping[str, Any], runs: RunRule) -> _Draft:
     text = text_of(message)
     calls = calls_of(message)
     tokens = tokens_of(message)
-    if calls:
-        return _Draft(text, code_in_calls(calls), is_by_call=True, tokens=tokens)
+    unread = unread_parts(parts_of(message))
+    if calls or unread:
+        code = code_in_calls(calls)
+        return _Draft(text, code._replace(unread=code.unread + unread), is_by_call=True, tokens=tokens)
     return _Draft(text, _run_by_rule(code_in_text(text), runs), is_by_call=False, tokens=tokens)
 
 
@@ -181,10 +186,7 @@ def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
 
     `tool_calls`, `function_call`, and parts that are calls.
     """
-    content = message.get("content") if isinstance(message.get("content"), list) else message.get("parts")
-    listed = []
-    if isinstance(content, list):
-        listed = [part for part in content if _is_of(part, *_CALL_PARTS)]
+    listed: list[Any] = [part for part in parts_of(message) if _is_of(part, *_CALL_PARTS)]
     for held in (message.get("tool_calls"), message.get("function_call"), _called_in_text(message)):
         if held:
             listed += held if isinstance(held, list | tuple) else [held]
@@ -192,10 +194,14 @@ def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
 
 
 def _called_in_text(message: Mapping[str, Any]) -> Any:
-    """Return the calls of a message whose role says that its text is calls."""
-    if role_of(message) != _CALLING_ROLE:
-        return None
-    return json_or_none(text_of(message)) or text_of(message)
+    """Return the calls in a text: one to a recipient (Harmony), or of a role that calls."""
+    text = text_of(message)
+    recipient = message.get("recipient")
+    if isinstance(recipient, str) and recipient not in _EVERYONE and role_of(message) in AGENT_ROLES:
+        return {"name": recipient, "arguments": text}
+    if role_of(message) == _CALLING_ROLE:
+        return json_or_none(text) or text
+    return None
 
 
 def read_call(call: Any) -> ToolCall:
@@ -204,7 +210,7 @@ def read_call(call: Any) -> ToolCall:
         call = json_or_none(call)
     if not isinstance(call, Mapping):
         return ToolCall("", None)
-    named = call.get("function")
+    named = call.get("function") or call.get("custom")
     held = named if isinstance(named, Mapping) else call
     name = held.get("name") or held.get("function_name") or named
     return ToolCall(name if isinstance(name, str) else "", _first(held, _ARGUMENT_KEYS), _identifier(call))
@@ -229,10 +235,9 @@ def _first(held: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 def _answers(message: Mapping[str, Any]) -> list[Answer]:
     """Return the results in a message: parts, or a tool's whole."""
     content = message.get("content")
-    parts = content if isinstance(content, list) else message.get("parts") or ()
     answers = [
         Answer(_identifier(part), _first(part, _RESULT_KEYS), bool(part.get("is_error")))
-        for part in parts
+        for part in parts_of(message)
         if _is_result(part)
     ]
     if answers or role_of(message) not in _ANSWERING_ROLES:

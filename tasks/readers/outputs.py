@@ -22,7 +22,7 @@ _TIMED_OUT = re.compile(
 )
 _ADDED_LINE = re.compile(r"\s*(?:\[.*\]|<.*>|\(.*\)|[^\w\s]+)\s*")
 """A line that a harness adds below an output: brackets, tags, rules."""
-_EXIT_CODE = re.compile(r"(?:<returncode>|\bexit(?:ed with)?(?: code| status)?[ :]+)(?P<code>-?\d+)", re.IGNORECASE)
+_EXIT_CODE = re.compile(r"(?:<returncode>|\bexit(?:ed with)?(?: ?code| status)?[ :]+)(?P<code>-?\d+)", re.IGNORECASE)
 _MISSING_NAME = re.compile(
     r"name ['`]?(?P<plain>\w+)['`]? is not defined|[Vv]ariable ['`](?P<variable>\w+)['`] is not defined"
     r"|(?:local|free) variable ['`](?P<local>\w+)['`]"

@@ -39,6 +39,10 @@ _QUERY_TOOL = re.compile(r"sql|quer(?:y|ies)", re.IGNORECASE)
 _OTHER_CODE_TOOL = re.compile(
     r"javascript|typescript|applescript|powershell|(?:\b|_)(?:js|node)(?:\b|_)", re.IGNORECASE
 )
+WHOLE_FENCE = re.compile(
+    r"\s*(?P<fence>```+|~~~+)[^\n`]*\n(?P<fenced>.*?)^[ \t]*(?P=fence)\s*", re.DOTALL | re.MULTILINE
+)
+"""A text that is one fence."""
 _ENDING_TOOLS = ("final_answer", "submit", "finish", "complete", "attempt_completion", "task_complete", "done")
 
 
@@ -164,6 +168,9 @@ def _bare_source(call: ToolCall, text: str) -> Block | None:
     """Return text as source where the tool's name says so."""
     if _QUERY_TOOL.search(call.name) or _OTHER_CODE_TOOL.search(call.name):
         return None
+    fenced = WHOLE_FENCE.fullmatch(text)
+    if fenced is not None:
+        text = fenced["fenced"]
     if _SHELL_TOOL.search(call.name):
         return Block(text, language="shell", call_id=call.call_id)
     if _PYTHON_TOOL.search(call.name):

@@ -10,11 +10,13 @@ from carryover.tasks.readers.source_code import (
     OTHER_CODE,
     PYTHON_TAGS,
     SHELL_TAGS,
+    WHOLE_FENCE,
     FoundCode,
     ToolCall,
     code_in_calls,
     outdent,
 )
+from carryover.tasks.readers.token_calls import calls_in_tokens
 from carryover.tasks.readers.trace import Block
 from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 
@@ -31,9 +33,6 @@ _CUT_BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """A block without an end: stop sequences cut the end of a tag, limits of tokens cut a fence."""
-_WHOLE_FENCE = re.compile(
-    r"\s*(?P<fence>```+|~~~+)[^\n`]*\n(?P<fenced>.*?)^[ \t]*(?P=fence)\s*", re.DOTALL | re.MULTILINE
-)
 _WRITTEN_CALL = re.compile(r"<function=|<invoke |_call>")
 _WRITTEN_BLOCK = re.compile(r"```|~~~|</|<execute|<code>")
 _XML_CALL = re.compile(r"<function=(?P<name>[^>\s]+)>(?P<body>.*?)(?:</function>|\Z)", re.DOTALL)
@@ -67,7 +66,7 @@ def code_in_text(text: str) -> FoundCode:
 
     Calls written as XML or JSON; else blocks in tags that run, which leave fences to the reader; else all blocks.
     """
-    calls = list(_calls_in_text(text))
+    calls = [*_calls_in_text(text), *calls_in_tokens(text)]
     if calls:
         return code_in_calls(calls)
     if not _WRITTEN_BLOCK.search(text):
@@ -197,7 +196,7 @@ def _source_of(found: re.Match[str]) -> str:
     """Return a block's source; of a fence in a tag, the fence's."""
     if found["tag"] is None:
         return found["fenced"]
-    fenced = _WHOLE_FENCE.fullmatch(found["tagged"])
+    fenced = WHOLE_FENCE.fullmatch(found["tagged"])
     if fenced is None:
         return found["tagged"]
     return fenced["fenced"]

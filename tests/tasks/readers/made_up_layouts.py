@@ -22,6 +22,7 @@ from tests.tasks.readers.made_up_agents import (
     smolagents,
     swe_agent,
 )
+from tests.tasks.readers.made_up_calls import STYLES
 from tests.tasks.readers.made_up_messages import (
     BLOCKS,
     QUESTION,
@@ -167,7 +168,7 @@ PYTHON_LAYOUTS = {
     "verifiers episode": ("a trace of verifiers", verifiers_episode()),
     "notebook": ("a Jupyter notebook", notebook()),
     "authors": ("the repository of arXiv 2603.01209", authors()),
-}
+} | {name: ("a chat data set", lines([{"messages": chat(style)}])) for name, style in STYLES.items()}
 """Layouts of agents that run Python, with what their reader calls them."""
 SHELL_LAYOUTS = {
     "Responses shell": ("items of the Responses API", responses_shell()),

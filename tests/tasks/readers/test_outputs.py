@@ -40,6 +40,8 @@ IPYTHON = (
         ("<returncode>1</returncode>\n<output></output>", "NonZeroExit: exit code 1"),
         ("ls: no such file\n[Command finished with exit code 2]", "NonZeroExit: exit code 2"),
         ("<returncode>0</returncode>", None),
+        ("exitcode: 3 (execution failed)\nCode output: ", "NonZeroExit: exit code 3"),
+        ("exitcode: 0 (execution succeeded)\nCode output: 14", None),
         ("The log says ValueError: often\nand goes on\nfor long", None),
         ("14", None),
         ("", None),
