@@ -23,6 +23,8 @@ _ENVIRONMENT_FUNCTIONS: dict[str, EffectKind] = {"getenv": "read", "putenv": "se
 _ENVIRONMENT_METHODS: dict[str, EffectKind] = {"get": "read", "pop": "read", "setdefault": "set"}
 _RUNNING = ("system", "popen", "run", "call", "check_call", "check_output", "Popen", "getoutput")
 _LISTING = ("listdir", "walk", "scandir", "glob", "iglob", "exists", "isfile", "isdir", "stat")
+_OPENING_FOLDERS = ("listdir", "walk", "scandir", "glob", "iglob")
+"""Those that find nothing where the folder is missing."""
 _PYPLOT = ("plt", "pyplot", "matplotlib.pyplot", "pylab")
 _STARTING = frozenset({"Popen", "Thread", "Process", "Timer", "create_task", "ThreadPoolExecutor"})
 _LOOKING_AT_PROCESSES = (
@@ -163,10 +165,15 @@ class _Visitor(ast.NodeVisitor):
         elif called.name in ("getcwd", "cwd", "getcwdb"):
             self._note("directory", "read", "")
         elif called.name in _LISTING and called.owner in ("os", "glob", "os.path"):
-            path = argument(called.node, 0, self._constants)
-            is_relative = not called.node.args or (path is not None and not path.startswith(("/", "~")))
-            if is_relative:
-                self._note("directory", "read", "")
+            self._listing(called)
+
+    def _listing(self, called: Called) -> None:
+        path = argument(called.node, 0, self._constants)
+        is_relative = not called.node.args or (path is not None and not path.startswith(("/", "~")))
+        if is_relative:
+            self._note("directory", "read", "")
+        if path is not None and called.name in _OPENING_FOLDERS:
+            self._note("files", "read", _folder_of(path))
 
     def _processes(self, called: Called) -> None:
         if called.owner in ("os", "subprocess") and called.name in _RUNNING:
@@ -191,6 +198,13 @@ class _Visitor(ast.NodeVisitor):
         self.effects.append(Effect(channel, kind, name))
 
 
+def _folder_of(pattern: str) -> str:
+    """Return a pattern's folder, up to its first wildcard."""
+    plain = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    folder = plain if plain == pattern else plain.rpartition("/")[0]
+    return folder.removeprefix("./").rstrip("/") or "."
+
+
 def script_effects(sources: Iterable[str]) -> list[Effect]:
     """Return the effects of Python files that a command runs."""
     effects: list[Effect] = []
@@ -204,7 +218,7 @@ def script_effects(sources: Iterable[str]) -> list[Effect]:
 
 
 def outliving(effects: Iterable[Effect]) -> list[Effect]:
-    """Return the effects of a process that outlive it, unlike its variables and its directory."""
+    """Return a process's effects that outlive it."""
     return [each for each in effects if each.kind == "read" or each.channel not in ("environment", "directory")]
 
 

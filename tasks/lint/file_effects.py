@@ -8,13 +8,15 @@ from typing import NamedTuple, TypeGuard
 from carryover.tasks.lint.literals import Constants, argument, keyword, text_of
 from carryover.tasks.lint.shell import Effect, EffectKind
 
-_OPENERS = ("", "io", "codecs", "gzip", "bz2", "lzma", "builtins", "zipfile", "tarfile", "h5py")
+_OPENERS = ("", "io", "codecs", "gzip", "bz2", "lzma", "builtins", "zipfile", "tarfile", "h5py",
+            "Image", "PIL.Image")  # fmt: skip
 _DATABASES = ("sqlite3", "shelve", "dbm")
 """Modules that read a file if there is one, and make it."""
 _NUMPY_SUFFIXES = {"save": ".npy", "savez": ".npz", "savez_compressed": ".npz"}
 """Suffixes that NumPy adds to a path without them."""
 _ON_PATH: dict[str, EffectKind] = {"write_text": "set", "write_bytes": "set", "touch": "set", "mkdir": "set",
-                             "read_text": "read", "read_bytes": "read", "unlink": "clear"}  # fmt: skip
+                             "read_text": "read", "read_bytes": "read", "unlink": "clear",
+                             "iterdir": "read", "glob": "read", "rglob": "read"}  # fmt: skip
 """Methods of a path."""
 _WRITING = (
     "to_csv", "to_json", "to_parquet", "to_excel", "to_pickle", "to_feather", "to_html", "to_markdown", "to_netcdf",

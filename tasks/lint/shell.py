@@ -39,6 +39,8 @@ _OUTPUT_OPTIONS = {"curl": ("-o", "--output"), "wget": ("-O", "--output-document
 _PYTHON_INSTALLER = re.compile(r"(?:.*/)?(?:uv|pip[\d.]*|conda|mamba)")
 _SYSTEM_INSTALLERS = ("apt", "apt-get", "apk", "brew", "dnf", "yum")
 """Commands whose packages are programs."""
+_EDITORS = ("sed", "perl")
+_IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
 _COPYING = frozenset({"cp", "mv", "ln"})
 _JOB_COMMANDS = frozenset({"jobs", "fg", "bg", "kill", "pkill", "wait", "disown"})
 _MODULE_OF = {
@@ -192,6 +194,8 @@ class _Reading:
             self._install(packages)
         else:
             self._run_program(name, operands)
+        for path in _edited(name, words):
+            self._note_file("set", path)
 
     def _install(self, packages: list[str]) -> None:
         for package in packages:
@@ -295,6 +299,14 @@ def _written_by_option(name: str, words: list[str]) -> list[str]:
         return [words[2]]
     options = _OUTPUT_OPTIONS.get(name, ())
     return [value for option, value in pairwise(words) if option in options and value != "-"]
+
+
+def _edited(name: str, words: list[str]) -> list[str]:
+    """Return the files that `sed -i` or `perl -i` rewrites."""
+    edits = name in _EDITORS and any(_IN_PLACE.match(word) for word in words[1:])
+    if not edits:
+        return []
+    return [word for word in words[1:] if not word.startswith("-")][1:]
 
 
 def _installed(words: list[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """State beyond names, followed from block to block."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from carryover.tasks.lint.shell import Effect
@@ -35,10 +35,31 @@ class StateWalk:
                 case "clear":
                     own.discard(key)
                     cleared.add(key)
-                case "read" if key in self._left - cleared and key not in own:
-                    carried[Carried(effect.channel, effect.name)] = None
+                case "read":
+                    name = self._left_before(effect, own, cleared)
+                    if name is not None:
+                        carried[Carried(effect.channel, name)] = None
         self._left = (self._left - cleared) | own
         return list(carried)
+
+    def _left_before(self, effect: Effect, own: set[Key], cleared: set[Key]) -> str | None:
+        """Return the name of the earlier state that is read."""
+        for name in _names_of(effect):
+            key = _key(effect._replace(name=name))
+            if key in own:
+                return None
+            if key in self._left - cleared:
+                return name
+        return None
+
+
+def _names_of(effect: Effect) -> Iterator[str]:
+    """Yield an effect's name, and a file's folders, nearest first."""
+    yield effect.name
+    folder = effect.name.rpartition("/")[0]
+    while effect.channel == "files" and folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
 
 
 def _key(effect: Effect) -> Key:

@@ -104,7 +104,7 @@ class _Draft:
         self.outcomes: dict[int, Outcome] = {}
 
     def reply(self, *, is_running: bool) -> Reply:
-        """Return the reply; without blocks where the framework runs none of this form."""
+        """Return the reply; no blocks where this form does not run."""
         code = self.code if is_running else self.code.without_blocks()
         observation = "".join(self.observations)
         if not self.is_by_call and observation.strip() and not self.outcomes and code.blocks:
@@ -194,7 +194,7 @@ def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
 
 
 def _called_in_text(message: Mapping[str, Any]) -> Any:
-    """Return the calls in a text: one to a recipient (Harmony), or of a role that calls."""
+    """Return calls told by a recipient (Harmony) or a role."""
     text = text_of(message)
     recipient = message.get("recipient")
     if isinstance(recipient, str) and recipient not in _EVERYONE and role_of(message) in AGENT_ROLES:

@@ -21,7 +21,7 @@ _KNOWN_KINDS = (
 
 
 def parts_of(message: Mapping[str, Any]) -> list[Any]:
-    """Return the parts of a message; none where its content is a text."""
+    """Return the parts of a message; none for a text."""
     held = message.get("content") if isinstance(message.get("content"), list) else message.get("parts")
     if not isinstance(held, list):
         return []
@@ -34,7 +34,7 @@ def unread_parts(parts: list[Any]) -> tuple[str, ...]:
 
 
 def _plain_parts(part: Any) -> list[Any]:
-    """Return a part, or the call and result of Bedrock or the AI SDK."""
+    """Return a part in Anthropic's form; a finished call is two."""
     if not isinstance(part, Mapping):
         return [part]
     called = part.get("toolUse")
@@ -50,7 +50,7 @@ def _plain_parts(part: Any) -> list[Any]:
 
 
 def _parts_of_sdk(part: Mapping[str, Any]) -> list[Any]:
-    """Return the call or result of the AI SDK; its finished call is both."""
+    """Return the AI SDK's call, its result, or both."""
     call_id = part["toolCallId"]
     kind = str(part.get("type"))
     if kind == "tool-result":

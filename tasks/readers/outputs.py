@@ -16,9 +16,12 @@ _ERROR_LINE = re.compile(
 TRACEBACK = "Traceback (most recent call last)"
 _FAILED_LINE = re.compile(r"^.*\bdue to:\s*(?P<error>[A-Z]\w*(?:Error|Exception)\b.*)$", re.MULTILINE)
 """smolagents: `Code execution failed at line '...' due to: InterpreterError: ...`."""
-_TIMED_OUT = re.compile(
-    r"^.*(?:\btimed? ?out\b (?:after|\()|\b(?:execution|command|code|cell|process) timed out).*$",
-    re.MULTILINE | re.IGNORECASE,
+_ANY_ERROR = re.compile(r"(?:(?:\w+\.)+\w+|[A-Z]\w*)(?:: .*)?")
+"""The line of an error whose class has a name of its own, as `__main__.Refused: no`."""
+_STOPPED = re.compile(
+    r"\btimed? ?out\b (?:after|\()|\b(?:execution|command|code|cell|process) timed out"
+    r"|(?P<died>\bkernel (?:has |was )?(?:died|crashed|restarted))",
+    re.IGNORECASE,
 )
 _ADDED_LINE = re.compile(r"\s*(?:\[.*\]|<.*>|\(.*\)|[^\w\s]+)\s*")
 """A line that a harness adds below an output: brackets, tags, rules."""
@@ -99,7 +102,7 @@ def find_error(text: str) -> str | None:
     failed = _FAILED_LINE.search(plain)
     if failed is not None:
         return failed["error"]
-    return _time_out(plain) or _undefined_name(plain) or _failed_exit(plain)
+    return _raised(plain) or _time_out(plain) or _undefined_name(plain) or _failed_exit(plain)
 
 
 def error_type(error: str) -> str:
@@ -107,6 +110,8 @@ def error_type(error: str) -> str:
     found = [match["type"] for match in _ERROR_LINE.finditer(plain_text(error))]
     if found:
         return found[-1]
+    if _ANY_ERROR.fullmatch(error) and "." in error.partition(":")[0]:
+        return error.partition(":")[0].rpartition(".")[2]
     return "Exception"
 
 
@@ -142,7 +147,7 @@ def tells_failed_exit(text: str) -> bool:
 
 
 def _last_traceback(text: str) -> str:
-    """Return a text from its last traceback on; all of it where it has none."""
+    """Return a text from its last traceback on, or all."""
     return text[max(text.rfind(TRACEBACK), 0) :]
 
 
@@ -158,13 +163,24 @@ def last_lines(text: str) -> list[str]:
     return lines[-len(added) - 1 :]
 
 
-def _time_out(text: str) -> str | None:
-    """Return the time-out that an output's first or last lines tell."""
-    if _TIMED_OUT.search(text) is None:
+def _raised(text: str) -> str | None:
+    """Return the error of a class with any name, below a traceback."""
+    if TRACEBACK not in text:
         return None
-    found = [line.strip() for line in (*_filled_lines(text)[:1], *last_lines(text)) if _TIMED_OUT.search(line)]
-    if found:
-        return f"TimeoutError: {found[-1]}"
+    below = _last_traceback(text).splitlines()[1:]
+    found = [line for line in below if _ANY_ERROR.fullmatch(line)]
+    return next(iter(found), None)
+
+
+def _time_out(text: str) -> str | None:
+    """Return the time-out or dead kernel told at an end."""
+    if _STOPPED.search(text) is None:
+        return None
+    for line in (*_filled_lines(text)[:1], *last_lines(text)):
+        found = _STOPPED.search(line)
+        if found is not None:
+            kind = "KernelDied" if found["died"] else "TimeoutError"
+            return f"{kind}: {line.strip()}"
     return None
 
 

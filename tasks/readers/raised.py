@@ -60,13 +60,18 @@ def _is_printed(block: Block, output: str, error: str) -> bool:
         return True
     if any(_is_caught(tree, text, error) for tree in _programs(block)):
         return True
-    if TRACEBACK not in text:
-        return False
+    return TRACEBACK in text and _is_of_others(block, text, error)
+
+
+def _is_of_others(block: Block, text: str, error: str) -> bool:
+    """Tell whether a thread, helper, child or log printed the traceback."""
     last = text[text.rindex(TRACEBACK) :]
     before = text[: -len(last)].rstrip().rpartition("\n")[2]
     if _ENDS_NO_BLOCK.match(before) or _began_in_helper(block.code, last):
         return True
-    return _goes_on(last, error) and not _is_own(block.code, last)
+    if _is_own(block.code, last):
+        return False
+    return _goes_on(last, error) or (block.language == "python" and _SHOWN_LINE.search(last) is not None)
 
 
 def _goes_on(text: str, error: str) -> bool:
@@ -76,7 +81,7 @@ def _goes_on(text: str, error: str) -> bool:
 
 
 def _is_own(code: str, traceback: str) -> bool:
-    """Tell whether a traceback names a line of the block, not of a file that it read."""
+    """Tell whether a traceback names a line of the block."""
     if _OWN_FRAME.search(traceback):
         return True
     lines = [line.strip() for line in code.splitlines()]
@@ -132,7 +137,7 @@ def _is_caught(tree: ast.Module, text: str, error: str) -> bool:
 
 
 def _handles(node: ast.Try | ast.TryStar, printed: _Printed) -> bool:
-    """Tell whether the handler of an error prints it in this form and goes on."""
+    """Tell whether a handler prints the error and goes on."""
     handler = next((each for each in node.handlers if _catches(each, printed.kind)), None)
     if handler is None or any(map(_leaves, ast.walk(handler))):
         return False
@@ -189,7 +194,7 @@ def _last_name(node: ast.AST) -> str:
 
 
 def _is_read_outside(tree: ast.Module, bodies: list[list[ast.stmt]], name: str) -> bool:
-    """Tell whether a statement may also read a missing name where no handler waits.
+    """Tell whether a missing name is read without a handler.
 
     A function reads it where it is called.
     """

@@ -158,7 +158,7 @@ def _language_of_call(call: ToolCall, arguments: Mapping[str, Any]) -> Language:
 
 
 def _is_other_code(name: str, arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a call's code is of a language that the lint does not read."""
+    """Tell whether a call's code is of an unread language."""
     language = _language_of(arguments)
     is_read = "py" in language or language in (*PYTHON_TAGS, *SHELL_TAGS)
     return not is_read or bool(_OTHER_CODE_TOOL.search(name))

@@ -1,4 +1,4 @@
-"""Code in an agent's text: written calls, tagged and fenced blocks, and the outputs between them."""
+"""Code in an agent's text: calls, tags and fences, with outputs."""
 
 import json
 import re
@@ -82,7 +82,7 @@ def code_in_text(text: str) -> FoundCode:
 
 
 def _code_of_tags(found: list[re.Match[str]]) -> FoundCode:
-    """Return the code in tags; fences beside tags that run are for the reader."""
+    """Return the code in tags; fences beside them are prose."""
     fences = [each for each in found if each["tag"] is None]
     not_run_count = sum(_block_in_text(fence) is not None for fence in fences)
     tagged = [each for each in found if each["tag"] is not None]
@@ -173,7 +173,7 @@ def _is_code(block: Block, tagged: str) -> bool:
 
 
 def _is_python(text: str) -> bool:
-    """Tell whether a text parses, which a sentence about a tag does not."""
+    """Tell whether a text parses as Python."""
     try:
         parse_python(text)
     except UNPARSABLE:

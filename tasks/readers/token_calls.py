@@ -1,4 +1,4 @@
-"""Calls in the tokens of a model's own chat template, and of ReAct prompts."""
+"""Calls in a model's chat-template tokens, and of ReAct prompts."""
 
 import json
 import re

@@ -23,6 +23,10 @@ IPYTHON = (
         (IPYTHON, MISSING),
         ("json.decoder.JSONDecodeError: Expecting value", "json.decoder.JSONDecodeError: Expecting value"),
         ("KeyboardInterrupt", "KeyboardInterrupt"),
+        (TRACEBACK.replace(MISSING, "__main__.Refused: no"), "__main__.Refused: no"),
+        (TRACEBACK.replace(MISSING, "struct.error: unpack 4\n[done]"), "struct.error: unpack 4"),
+        (IPYTHON.replace("NameError", "Refused").replace("name 'x'", "x"), "Refused: x is not defined"),
+        ("Kernel died unexpectedly and was restarted.", "KernelDied: Kernel died unexpectedly and was restarted."),
         ("Code execution failed at line 'x' due to: InterpreterError: The variable `x` is not defined.",
          "InterpreterError: The variable `x` is not defined."),
         ("Execution timed out", "TimeoutError: Execution timed out"),
@@ -105,6 +109,8 @@ def test_the_type_and_the_name_of_an_error():
     assert error_type(TRACEBACK) == "NameError"
     assert error_type("json.decoder.JSONDecodeError: Expecting value") == "JSONDecodeError"
     assert error_type("no class name") == "Exception"
+    assert error_type("__main__.Refused: no") == "Refused"
+    assert error_type("KernelDied: Kernel died") == "KernelDied"
     assert missing_name(MISSING) == missing_name("InterpreterError: The variable `x` is not defined.") == "x"
     assert missing_name("ValueError: 3") is None
 

@@ -32,6 +32,8 @@ def answer(code, content, language="python"):
         (PRINTING, OWN.format(3) + "\non"),
         (PRINTING.replace("traceback.print_exc()", "logging.exception('no x')"), "ERROR:root:no x\n" + OWN.format(3)),
         ("print(open('app.log').read()[:200])", LOGGED + "\n2026-01-01 started again"),
+        ("print(open('app.log').read())", "started\n" + LOGGED),
+        ("subprocess.run(['python', 'app.py'])", LOGGED),
         ("print(helper(3))", OWN.format(3).replace("<module>", "helper") + "\nNone"),
         ("run_thread()", 'Exception in thread Thread-1 (f):\n' + OWN.format(2)),
         ("print(\"NameError: name 'x' is not defined\")", MISSING),
@@ -77,6 +79,7 @@ def test_a_declared_error_ended_the_block():
 def test_python_of_a_here_document_may_catch_an_error():
     assert answer(f"python3 - <<'EOF'\n{TELLING}\nEOF", "name 'x' is not defined", "shell").error is None
     assert answer("python3 - <<'EOF'\nprint(x)\nEOF", OWN.format(1), "shell").error == MISSING
+    assert answer("python app.py", LOGGED, "shell").error == MISSING
     assert answer("cat app.log", LOGGED + "\nstarted again", "shell").error is None
 
 

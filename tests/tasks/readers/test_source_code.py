@@ -93,6 +93,11 @@ def test_code_in_every_form_is_read(message, codes):
         ({"content": "```json\n{}"}, (), ()),
         ({"role": "function_call", "content": "x"}, ("call of a tool without a name without source code",), ()),
         (called("NotebookEdit", {"notebook_path": "a.ipynb", "new_source": "x"}), (), ("NotebookEdit",)),
+        ({"content": [{"type": "new-call", "input": {"code": "x = 1"}}]}, ("a part of type new-call",), ()),
+        ({"content": [{"type": "input_image", "image_url": "x"}]}, (), ()),
+        ({"content": "[TOOL_CALLS] [{broken]"}, ("call of a tool without a name without source code",), ()),
+        ({"content": "Action: Search\nAction Input: print(3)"}, (), ("Search",)),
+        ({"recipient": "all", "content": "print(3)"}, (), ()),
         ({"tool_calls": ["{broken"]}, ("call of a tool without a name without source code",), ()),
     ],
 )
