@@ -2,6 +2,7 @@
 
 import pytest
 
+from carryover.tasks.agent.protocol import FunctionCall
 from carryover.tasks.agent.reply import ANY_FENCE, PYTHON_FENCE, Reply, read_reply, without_thought
 
 EITHER = pytest.mark.parametrize("fences", [ANY_FENCE, PYTHON_FENCE], ids=["study", "agent"])
@@ -131,3 +132,9 @@ def test_an_answer_is_told_without_its_thought():
     assert without_thought("<think>It may be 3.</think>\n\nIt is 3.") == "It is 3."
     assert without_thought("It may be 3.\n</think>\n\nIt is 3.\n") == "It is 3."
     assert without_thought(" It is 3. ") == "It is 3."
+
+
+def test_a_reply_of_calls_alone_is_not_idle():
+    call = FunctionCall("1", "look", "{}")
+    assert not Reply(None, 1, "", calls=(call,)).is_idle
+    assert Reply(None, 0, "").is_idle
