@@ -1,0 +1,93 @@
+"""A plan's reinforcements start from its trained models, and land a row per update."""
+
+import pytest
+
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.identity import Stage
+from carryover.tasks.plans.models import training_name
+from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.plans.run import Limits
+from carryover.tasks.reinforce import describe, plan_reinforcement, reinforce_model
+from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, UpdateLog
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.sft.card import write_card
+from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.stage_results import note_stage
+from carryover.tasks.train import TrainedFolder
+from tests.tasks.cards import make_card
+
+NUMBERS = dict.fromkeys(set(PolicyUpdate.model_fields) - {"policy_update"}, 0.5)
+UPDATES = [PolicyUpdate.model_validate({**NUMBERS, "episode_count": 4, "policy_update": one}) for one in (1, 2)]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of the smoke study of reinforcement."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    with start_run("reinforce_models", resolve_plan("smoke_rl"), Limits()) as opened:
+        yield opened
+
+
+def parts_of(run):
+    """Return the reinforced parts by the runtime that they play in."""
+    return {part.reinforcement.runtime: part for part in run.plan.parts if part.reinforcement is not None}
+
+
+def note_trained(run, contract, digest="f" * 64):
+    """Note a model that was trained on a contract; return its folder."""
+    name = training_name(run.plan.parts[0], contract, 0)
+    folder = run.folders.models / name
+    folder.mkdir(parents=True, exist_ok=True)
+    trained = TrainedFolder(path=folder.relative_to(run.home), files={}, digest=digest)
+    note_stage(run, Stage.TRAINING, name, digest, trained)
+    return folder
+
+
+def test_a_reinforcement_starts_from_the_model_of_its_contract(run):
+    folders = {contract: note_trained(run, contract) for contract in ("persistent", "stateless")}
+    for runtime, part in parts_of(run).items():
+        for contract, folder in folders.items():
+            planned = plan_reinforcement(run, part, contract, 0)
+            (other,) = set(folders) - {contract}
+            assert planned.job.start == folder
+            assert planned.job.played.runtime_contract == (contract if runtime == "own" else other)
+            assert planned.job.played.bucket == part.train_instances.bucket
+            assert (planned.contract, planned.job.seed, planned.job.plan_digest) == (contract, 0, run.plan.digest)
+            assert planned.job.output == run.folders.models / f"{planned.name}-{planned.identity}"
+
+
+def test_another_model_or_runtime_is_another_reinforcement(run):
+    note_trained(run, "persistent")
+    own, other = (plan_reinforcement(run, parts_of(run)[runtime], "persistent", 0) for runtime in ("own", "other"))
+    note_trained(run, "persistent", digest="e" * 64)
+    again = plan_reinforcement(run, parts_of(run)["own"], "persistent", 0)
+    assert len({own.identity, other.identity, again.identity}) == 3
+
+
+def test_a_model_that_is_not_trained_names_the_stage_to_run(run):
+    with pytest.raises(UserError, match=r"has no trained model .*; run `carryover stage train-models` first"):
+        plan_reinforcement(run, parts_of(run)["own"], "persistent", 0)
+
+
+def test_a_finished_reinforcement_lands_its_updates(run):
+    note_trained(run, "persistent")
+    planned = plan_reinforcement(run, parts_of(run)["other"], "persistent", 0)
+    planned.job.output.mkdir()
+    write_card(planned.job.output, make_card(model_digest="d" * 64))
+    log = UpdateLog(planned.job.output / LOG_NAME)
+    for each in UPDATES:
+        log.add(each)
+    made = reinforce_model.fn(run, planned)
+    assert (made.digest, run.home / made.path) == ("d" * 64, planned.job.output)
+    rows = LandingZone(run.landing).read("policy_updates").to_pylist()
+    assert [row["policy_update"] for row in rows] == [1, 2]
+    for row in rows:
+        assert row["reinforcement_id"] == planned.job.output.name
+        assert (row["train_contract"], row["runtime_contract"]) == ("persistent", "stateless")
+        assert (row["training_seed"], row["mean_reward"], row["episode_count"]) == (0, 0.5, 4)
+
+
+def test_a_bar_tells_shares_scores_turns_and_tokens():
+    update = UPDATES[0].model_copy(update={"mean_reply_count": 3.25, "mean_tokens": 1234.4})
+    assert describe(update) == "50% miss a name, score 0.500, 3.2 turns, 1,234 tokens"
