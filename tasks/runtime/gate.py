@@ -30,6 +30,8 @@ class Prepared(NamedTuple):
 
     binding: Binding
     entry: Injected
+    later: tuple[Any, ...] = ()
+    """Classes of a class's fields, which may be defined after it."""
 
 
 class ObjectGate:

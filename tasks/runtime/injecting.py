@@ -5,7 +5,6 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from carryover.tasks.runtime.definitions import needs_of
 from carryover.tasks.runtime.describe import Injected, describe, describe_live
 from carryover.tasks.runtime.gate import By, Prepared, RunsIn
 from carryover.tasks.runtime.objects import (
@@ -56,25 +55,25 @@ class Injector:
             binding = self._tools.gate.share(name, value, allowed)
             return Prepared(binding, describe_live(name, value, description, allowed))
         entry = describe(name, value, description, is_data=by == "value")
-        binding = self._bind(name, value, install, runs_in, by)
         if isinstance(value, type):
-            self._tools.gate.types[name] = value
-        return Prepared(binding, entry)
+            return self._prepare_definition(name, value, entry, install, frozenset())
+        return Prepared(self._bind(name, value, install, runs_in, by), entry)
 
     def prepare_tool(self, name: str, function: Callable[..., Any]) -> Binding:
         """Return what binds a function that the host runs."""
         check_name(name)
         return Binding(("tool", name, self._tools.add(name, function)))
 
-    def bring_fields(self, kind: type, install: Install) -> None:
-        """Inject the classes of a class's fields that may follow it."""
-        self._bring_all(needs_of(kind).later, install, frozenset((kind.__name__,)))
+    def complete(
+        self, value: Any, prepared: Prepared, install: Install, *, begun: frozenset[str] = frozenset()
+    ) -> None:
+        """Note a class that is bound, and inject what may follow it."""
+        name = prepared.binding.name
+        if isinstance(value, type):
+            self._tools.gate.types[name] = value
+        self._bring_all(prepared.later, install, begun | {name})
 
     def _bind(self, name: str, value: Any, install: Install, runs_in: RunsIn, by: By | None) -> Binding:
-        if isinstance(value, type):
-            definition = bind_definition(name, value)
-            self._bring_all(definition.needs.first, install, frozenset((name,)))
-            return definition.binding
         if not callable(value) or by is not None:
             return self._tools.gate.bind(name, value, lambda missing: self._bring_class(missing, install))
         if runs_in == "sandbox":
@@ -93,12 +92,17 @@ class Injector:
     def _bring(self, value: Any, install: Install, begun: frozenset[str]) -> None:
         """Inject a class or function after what its statement runs."""
         name = value.__name__
-        binding, needs = bind_definition(name, value)
-        self._bring_all(needs.first, install, begun | {name})
-        install(Prepared(binding, describe(name, value, "")))
-        if isinstance(value, type):
-            self._tools.gate.types[name] = value
-        self._bring_all(needs.later, install, begun | {name})
+        prepared = self._prepare_definition(name, value, describe(name, value, ""), install, begun)
+        install(prepared)
+        self.complete(value, prepared, install, begun=begun)
+
+    def _prepare_definition(
+        self, name: str, value: Any, entry: Injected, install: Install, begun: frozenset[str]
+    ) -> Prepared:
+        """Return what binds a class or function, once what its statement runs is bound."""
+        definition = bind_definition(name, value)
+        self._bring_all(definition.needs.first, install, begun | {name})
+        return Prepared(definition.binding, entry, definition.needs.later)
 
     def _bring_all(self, values: Iterable[Any], install: Install, begun: frozenset[str]) -> None:
         known = self.known_names | begun

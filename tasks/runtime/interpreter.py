@@ -126,21 +126,21 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
         """
         options = {"description": description, "runs_in": runs_in, "by": by, "allow": allow}
         prepared = self._injector.prepare(name, value, self._install_first, **options)
-        self.install(*prepared, runs_in)
-        if isinstance(value, type):
-            self._injector.bring_fields(value, self._install_first)
+        self.install(prepared.binding, prepared.entry, runs_in)
+        self._injector.complete(value, prepared, self._install_first)
 
     def inject_all(self, values: Mapping[str, Any]) -> None:
         """Bind several variables in the time of one.
 
         Raise what `inject` raises.
         """
-        prepared = [self._injector.prepare(name, value, self._install_first) for name, value in values.items()]
+        prepared = {name: self._injector.prepare(name, value, self._install_first) for name, value in values.items()}
         with self._use.alone():
-            self._state.install(*(each.binding for each in prepared))
-        for each in prepared:
+            self._state.install(*(each.binding for each in prepared.values()))
+        for name, each in prepared.items():
             self.injected.append(each.entry)
-            self._note("inject", each.entry.name, {"runs_in": "host"})
+            self._note("inject", name, {"runs_in": "host"})
+            self._injector.complete(values[name], each, self._install_first)
 
     def offer(self, functions: Mapping[str, Callable[..., Any]]) -> None:
         """Bind functions that the host runs, without describing them.
@@ -363,7 +363,7 @@ class Interpreter(contextlib.AbstractContextManager["Interpreter"]):
 
     def _install_first(self, prepared: Prepared) -> None:
         """Bind a class that a value needs."""
-        self.install(*prepared)
+        self.install(prepared.binding, prepared.entry)
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of each variable.

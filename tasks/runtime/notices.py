@@ -6,7 +6,7 @@ The host words all of it. What it could not see for itself is told as the block'
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
 LOST = "The interpreter's state was lost: no name of earlier steps is alive."
 PIPES_CHANGED = (
-    "Pipes and similar objects were not rolled back; what these descriptors hold has changed: {descriptors}."
+    "Pipes and similar objects were not rolled back; what these descriptors hold may have changed: {descriptors}."
 )
 PIPES_SHARED = "This branch shares pipes and similar objects with its origin, by these descriptors: {descriptors}."
 MEMORY_SHARED = "Shared memory of a library was not rolled back, and is shared with other branches: {size} bytes."

@@ -134,28 +134,39 @@ class Folder:
             self._word = self.canary()
             self._has_canary = self._word is not None
 
-    def restore(self, *, is_mapped: bool = False) -> None:
-        """Make the folder what the image says.
+    def restore(self, *, is_mapped: bool = False) -> dict[int, str]:
+        """Make the folder what the image says; return moved files.
+
+        Those are the paths of files that were made anew, by former inode.
 
         A file that is mapped may have changed without a sign.
         """
+        moved: dict[int, str] = {}
         if self.path is None:
-            return
+            return moved
         here = _working_directory()
         self._remove_canary()
         present = self._readable_signs()
-        for name in sorted(present, reverse=True):  # what a directory holds comes before it
-            wanted = self._image.get(name)
-            if wanted is None or wanted.kind != present[name][0]:
-                self._remove(name, present.pop(name)[0])
+        self._remove_others(present)
         for name in sorted(self._image):
             entry = self._image[name]
             is_same = present.get(name) == (entry.kind, entry.sign)
             if not is_same or (is_mapped and self._has_changed(name, entry)):
-                self._image[name] = self._make(name, entry)
+                made = self._make(name, entry)
+                self._image[name] = made
+                if _is_another_file(entry, made):
+                    moved[entry.sign[0]] = f"{self.path}/{name}"
         if self._word is not None:
             self._remember(self._word)
         _go_to(here, self.path)
+        return moved
+
+    def _remove_others(self, present: dict[str, tuple[int, tuple[int, ...]]]) -> None:
+        """Remove what the image does not have, or has as another kind."""
+        for name in sorted(present, reverse=True):  # what a directory holds comes before it
+            wanted = self._image.get(name)
+            if wanted is None or wanted.kind != present[name][0]:
+                self._remove(name, present.pop(name)[0])
 
     def _readable_signs(self) -> dict[str, tuple[int, tuple[int, ...]]]:
         """Return the files' signs, emptying an unreadable folder first."""
@@ -365,6 +376,11 @@ class Folder:
                 left = left[write(descriptor, left) :]
         finally:
             close(descriptor)
+
+
+def _is_another_file(noted: Entry, made: Entry) -> bool:
+    """Tell whether a file was made anew, with another inode than the noted one."""
+    return noted.kind == stat.S_IFREG and bool(noted.sign) and noted.sign[0] != made.sign[0]
 
 
 def _names_in(path: str) -> list[str]:

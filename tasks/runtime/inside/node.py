@@ -176,8 +176,8 @@ class Server:
         try:
             if self.is_root:
                 self._sweep()
-            self.runner.folder.restore(is_mapped=self.runner.shared.has_mappings())
-            self.runner.shared.seek()
+            moved = self.runner.folder.restore(is_mapped=self.runner.shared.has_mappings())
+            self.runner.shared.files.put_back(moved)
         except OSError as error:
             return reason_of(error)
 

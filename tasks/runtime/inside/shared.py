@@ -1,7 +1,7 @@
-"""What forks share: file offsets, shared memory, pipes' contents.
+"""What forks share: open files, shared memory, pipes' contents.
 
 A frozen process that goes on puts the offsets back, and has shared memory of its own with the content of then. What a
-pipe or another object of the kernel holds cannot be put back: it is named to the host where it has changed.
+pipe or another object of the kernel holds cannot be put back: it is named to the host where it may have changed.
 """
 
 import ctypes
@@ -10,9 +10,11 @@ import select
 import stat
 from _weakref import ref
 from fcntl import ioctl
-from os import SEEK_CUR, SEEK_SET, fstat, lseek  # references of our own: a block may rebind what a module holds
+from os import fstat  # a reference of our own: a block may rebind what a module holds
 from sys import byteorder
 from typing import Any
+
+from .open_files import OpenFiles
 
 _LOWEST = 3
 _USUAL = 20
@@ -21,6 +23,8 @@ _NEAR = range(12, _USUAL)
 """Where one of these is open, others may be open above."""
 _BYTES_WAITING = 0x541B  # FIONREAD
 _INT_BYTES = 4
+_UNKNOWN = -1
+"""Fill of what is readable and does not say how much it holds."""
 _PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
 _SHARED_ANEW = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x10  # MAP_FIXED: in the place of the other
 _SIZE_LIMIT = 256 << 20
@@ -62,7 +66,7 @@ class Shared:
     def __init__(self) -> None:
         self._usual = _poll_of(_LOWEST, _USUAL)
         self._others: Any = None
-        self._offsets: dict[int, int] = {}
+        self.files = OpenFiles()
         self._fills: dict[int, tuple[int, int]] = {}
         """Inode and fill of what has no offset."""
         self._contents: list[tuple[Any, bytes]] = []
@@ -70,31 +74,19 @@ class Shared:
     def note(self, own: frozenset[int]) -> None:
         """Note all that a fork would share but the runtime's own descriptors."""
         found = self._open() - own
-        if not (found or _tracked or self._offsets or self._fills or self._contents):
+        if not (found or _tracked or self._fills or self._contents) and self.files.is_empty():
             return  # what is not written to is not copied by a fork
-        self._offsets = {}
-        self._fills = {}
         self._contents = _contents() if _tracked else []
-        for descriptor in found:
-            try:
-                self._offsets[descriptor] = lseek(descriptor, 0, SEEK_CUR)
-            except OSError:
-                self._fills[descriptor] = fstat(descriptor).st_ino, _fill(descriptor)
-
-    def seek(self) -> None:
-        """Put the offsets of open files back."""
-        for descriptor, offset in self._offsets.items():
-            try:
-                lseek(descriptor, offset, SEEK_SET)
-            except OSError:
-                continue
+        self._fills = {}
+        for descriptor in self.files.note(found):
+            self._fills[descriptor] = fstat(descriptor).st_ino, _fill(descriptor)
 
     def resume(self, files: frozenset[int]) -> dict[str, Any]:
         """Put back what can be; return the rest.
 
         Mappings of `files`, by inode, follow their file.
         """
-        self.seek()
+        self.files.seek()
         held = []
         for made, content in self._contents:
             mapping = made()
@@ -104,17 +96,8 @@ class Shared:
             held.append([address, len(content)])
             if mapping.inode not in files:  # the folder puts its own files back, and their mappings follow
                 _replace(address, content)
-        pipes = []
-        changed = []
-        for descriptor, (inode, fill) in self._fills.items():
-            try:
-                is_same = fstat(descriptor).st_ino == inode
-            except OSError:  # closed as the fork began
-                continue
-            if is_same:
-                pipes.append(descriptor)
-            if is_same and _fill(descriptor) != fill:
-                changed.append(descriptor)
+        pipes = [descriptor for descriptor, (inode, _) in self._fills.items() if _has_inode(descriptor, inode)]
+        changed = [descriptor for descriptor in pipes if _may_differ(descriptor, self._fills[descriptor][1])]
         return {"pipes": pipes, "changed": changed, "held": held}
 
     def has_mappings(self) -> bool:
@@ -167,13 +150,27 @@ def _replace(address: int, content: bytes) -> None:
         ctypes.memmove(address, content, len(content))
 
 
+def _has_inode(descriptor: int, inode: int) -> bool:
+    try:
+        return fstat(descriptor).st_ino == inode
+    except OSError:  # closed as the fork began
+        return False
+
+
+def _may_differ(descriptor: int, fill: int) -> bool:
+    return fill == _UNKNOWN or _fill(descriptor) != fill
+
+
 def _fill(descriptor: int) -> int:
-    """Return a pipe's waiting bytes, or another object's readiness."""
-    if stat.S_ISFIFO(fstat(descriptor).st_mode) or stat.S_ISSOCK(fstat(descriptor).st_mode):
+    """Return a pipe's waiting bytes, or what another object tells of its content."""
+    status = fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return status.st_mtime_ns
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
         try:
             return int.from_bytes(ioctl(descriptor, _BYTES_WAITING, bytes(_INT_BYTES)), byteorder)
         except OSError:
             return 0
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    return len(poll.poll(0))
+    return _UNKNOWN if poll.poll(0) else 0

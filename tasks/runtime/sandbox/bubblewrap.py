@@ -23,7 +23,8 @@ OTHER_SCRATCH_MOUNT = "/scratch"
 """The same where installed packages lie below `/tmp`, which a mount would hide."""
 INTERPRETER = str(Path(sys.executable).resolve())
 """The Python executable itself, not the link that a virtual environment has to it."""
-SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache")
+SYSTEM_FILES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/proc/cpuinfo")
+"""Libraries, and what they read of the processor: without it torch prints an error into the block's output."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
@@ -82,7 +83,7 @@ def command(*, keeps_root: bool) -> list[str]:
 def _file_system() -> list[str]:
     """Return the mount options; later mounts lie over earlier ones."""
     words = _directories()
-    for path in SYSTEM_LIBRARIES:
+    for path in SYSTEM_FILES:
         words += ["--ro-bind-try", path, path]
     for directory in library_directories():
         words += ["--ro-bind", str(directory), str(directory)]
@@ -100,7 +101,7 @@ def _file_system() -> list[str]:
 def _directories() -> list[str]:
     """Return the options that make mount points, readable to every user."""
     words = []
-    targets = [*map(Path, (*SYSTEM_LIBRARIES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
+    targets = [*map(Path, (*SYSTEM_FILES, *_DEVICES)), *library_directories(), Path(INSIDE_MOUNT, "inside")]
     parents = itertools.chain.from_iterable(target.parents[:-1] for target in targets)
     for parent in sorted(set(parents)):
         words += ["--perms", "0755", "--dir", str(parent)]  # those that bubblewrap makes are for their owner alone

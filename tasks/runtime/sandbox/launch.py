@@ -157,7 +157,7 @@ def _readable_paths() -> list[str]:
     This project's packages are left out.
     """
     hidden = set(bubblewrap.own_traces())
-    readable = [str(bubblewrap.INSIDE_DIRECTORY), *bubblewrap.SYSTEM_LIBRARIES]
+    readable = [str(bubblewrap.INSIDE_DIRECTORY), *bubblewrap.SYSTEM_FILES]
     for directory in bubblewrap.library_directories():
         if any(path.is_relative_to(directory) for path in hidden):
             readable += [str(path) for path in directory.iterdir() if path not in hidden]

@@ -134,3 +134,15 @@ def refuse_the_sandbox() -> int:
 
 class HostOnly:
     host = refuse_the_sandbox()
+
+
+class Refusing:
+    """Has a subclass only in the host's module."""
+
+    def __init_subclass__(cls) -> None:
+        if __name__ == "__main__":
+            raise ValueError("no such option")
+
+
+class Hosted(Refusing):
+    pass

@@ -266,6 +266,89 @@ with warnings.catch_warnings(record=True) as caught:
 # %% recursion error
 def endless(n): return endless(n + 1)
 endless(0)
+# %% task group
+import asyncio
+async with asyncio.TaskGroup() as group:
+    first = group.create_task(asyncio.sleep(0, 'a'))
+    second = group.create_task(asyncio.sleep(0, 'b'))
+first.result() + second.result()
+# %% timeout
+try:
+    async with asyncio.timeout(0.01):
+        await asyncio.sleep(60)
+except TimeoutError:
+    print('late')
+# %% row factory
+import sqlite3
+shop = sqlite3.connect('shop2.db')
+shop.row_factory = sqlite3.Row
+shop.execute('create table item (name text, euros int)')
+shop.execute("insert into item values ('pen', 2)")
+shop.commit()
+[dict(row) for row in shop.execute('select * from item')]
+# %% transaction
+try:
+    with shop:
+        shop.execute("insert into item values ('ink', 5)")
+        raise RuntimeError('no')
+except RuntimeError as error:
+    print('rolled back:', error)
+shop.execute('select count(*) from item').fetchone()[0]
+# %% second axis
+import matplotlib.pyplot as plt
+figure, left = plt.subplots()
+right = left.twinx()
+left.plot([1, 2])
+right.plot([2, 1]);
+# %% doctest
+import doctest
+def square(x):
+    '''
+    >>> square(3)
+    9
+    '''
+    return x * x
+doctest.testmod()
+# %% pool
+import multiprocessing
+with multiprocessing.get_context('fork').Pool(2) as pool:
+    print(pool.map(square, range(3)))
+# %% change of the folder
+import os
+os.makedirs('deeper')
+os.chdir('deeper')
+# %% folder is kept
+os.path.basename(os.getcwd())
+# %% folder back
+os.chdir('..')
+os.path.exists('deeper')
+# %% frozen dataclass
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    x: int
+Fixed(1).x = 2
+# %% pickled lambda
+pickle.dumps(lambda: 0)
+# %% single dispatch
+from functools import singledispatch
+@singledispatch
+def named(x): return 'object'
+@named.register
+def _(x: int): return 'integer'
+named(1), named('')
+# %% torch
+import torch
+torch.manual_seed(0)
+line = torch.nn.Linear(2, 1)
+line(torch.ones(1, 2)).shape, sorted(line.state_dict())
+# %% torch training
+steps = torch.optim.SGD(line.parameters(), lr=0.1)
+for _ in range(3):
+    loss = (line(torch.ones(1, 2)) ** 2).mean()
+    steps.zero_grad()
+    loss.backward()
+    steps.step()
+round(float(loss), 3) >= 0
 """
 
 _PARTS = [part.partition("\n") for part in TEXT.split("# %% ")[1:]]

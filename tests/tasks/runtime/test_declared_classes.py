@@ -48,6 +48,23 @@ def test_injected_class_brings_the_same(open_one: Any, kind: type):
         assert interpreter.run_block("Owner(pet={'kind': 'cat'}, home={}).home.owners").result == "[]"
 
 
+def test_several_values_bring_what_one_brings(open_one: Any):
+    interpreter = open_one("persistent")
+    interpreter.inject_all({"Owner": declared.Owner, "level": declared.Level.HIGH})
+    assert interpreter.run_block("Owner(pet={'kind': 'cat'}, home={}).home.owners, level is Level.HIGH").result == (
+        "([], True)"
+    )
+    interpreter.run_block("mine = Owner(pet={'kind': 'dog'})")
+    assert interpreter.retrieve("mine") == declared.Owner(pet=declared.Dog())
+
+
+def test_class_that_cannot_be_defined_is_refused_each_time(open_one: Any):
+    interpreter = open_one("persistent")
+    for _ in range(2):
+        with pytest.raises(InjectionError, match="no such option"):
+            interpreter.inject("value", declared.Hosted())
+
+
 def test_what_only_methods_use_stays_on_the_host(open_one: Any):
     interpreter = open_one("persistent")
     interpreter.inject("order", declared.Order())

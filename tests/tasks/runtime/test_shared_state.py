@@ -1,4 +1,4 @@
-"""What forks share is rolled back as well, or named: offsets, shared memory, mapped files, pipes."""
+"""What forks share is rolled back as well, or named: open files, shared memory, pipes, counters."""
 
 import pytest
 
@@ -15,6 +15,7 @@ first = next(rows)
 """
 MAPPED = "import mmap\nmemory = mmap.mmap(-1, 5)\nmemory[:] = b'first'"
 FILE = "import numpy\nvalues = numpy.memmap('values', 'u1', 'w+', shape=(3,))\nvalues[:] = 1"
+NAMELESS = "import tempfile\nfile = tempfile.TemporaryFile()\nn = file.write(b'first')\nfile.flush()"
 PIPE = "import os\nreading, writing = os.pipe()\nn = os.write(writing, b'abc')"
 
 
@@ -41,6 +42,46 @@ def test_many_open_files_are_rolled_back(open_files):
     interpreter.run_block("open('a', 'w').write('x' * 10)\nfiles = [open('a', 'rb', buffering=0) for _ in range(100)]")
     interpreter.run_block(f"[file.read() for file in files]{DIE}")
     assert interpreter.run_block("{file.tell() for file in files}").result == "{0}"
+
+
+def test_file_without_a_name_is_rolled_back(open_files):
+    interpreter = open_files("persistent")
+    interpreter.run_block(NAMELESS)
+    interpreter.run_block(f"file.write(b'other')\nfile.flush(){DIE}")
+    assert interpreter.run_block("file.seek(0), file.read()").result == "(0, b'first')"
+    interpreter.run_block(f"file.truncate(1){DIE}")
+    assert interpreter.run_block("file.seek(0), file.read()").result == "(0, b'first')"
+
+
+def test_file_without_a_name_is_apart_in_branches_and_snapshots(open_files):
+    interpreter = open_files("persistent")
+    interpreter.run_block(NAMELESS)
+    snapshot = interpreter.snapshot()
+    branch = interpreter.branch()
+    branch.run_block("file.seek(0)\nfile.write(b'other')\nfile.flush()")
+    assert interpreter.run_block("file.seek(0), file.read()").result == "(0, b'first')"
+    interpreter.run_block("file.seek(0)\nfile.write(b'third')\nfile.flush()")
+    assert branch.run_block("file.seek(0), file.read()").result == "(0, b'other')"
+    interpreter.restore(snapshot)
+    assert interpreter.run_block("file.seek(0), file.read()").result == "(0, b'first')"
+
+
+@pytest.mark.parametrize("deed", ["os.remove('kept')", "os.rename('kept', 'other')", "os.replace('new', 'kept')"])
+def test_open_file_is_its_path_after_a_rollback(open_files, deed):
+    interpreter = open_files("persistent")
+    interpreter.run_block("file = open('kept', 'w+')\nn = file.write('first')\nfile.flush()")
+    interpreter.run_block(f"import os\nopen('new', 'w').close()\n{deed}{DIE}")
+    interpreter.run_block("n = file.write(' again')\nfile.flush()")
+    assert interpreter.run_block("open('kept').read()").result == "'first again'"
+
+
+def test_removed_file_that_is_only_written_is_named(open_fork_tree_files):
+    interpreter = open_fork_tree_files("persistent")
+    interpreter.run_block(
+        "import os\nfile = open('kept', 'wb', buffering=0)\nn = file.write(b'first')\nos.remove('kept')"
+    )
+    undone = interpreter.run_block(f"file.write(b'more'){DIE}")
+    assert any(notice.startswith("Pipes and similar objects") for notice in undone.notices)
 
 
 def test_shared_memory_is_rolled_back(open_files):
@@ -90,6 +131,22 @@ def test_changed_pipe_is_named(open_fork_tree_files):
     undone = interpreter.run_block(f"os.read(reading, 2){DIE}")
     assert any(notice.startswith(notices.PIPES_CHANGED.partition(":")[0]) for notice in undone.notices)
     assert len(interpreter.restore(snapshot)) == 1
+
+
+def test_counter_of_the_kernel_is_named(open_fork_tree_files):
+    interpreter = open_fork_tree_files("persistent")
+    interpreter.run_block("import os\ncounter = os.eventfd(3)")
+    undone = interpreter.run_block(f"os.eventfd_write(counter, 5){DIE}")
+    assert any(notice.startswith("Pipes and similar objects") for notice in undone.notices)
+    (notice,) = interpreter.branch().run_block("1").notices
+    assert notice.startswith("This branch shares pipes")
+
+
+def test_counter_that_stays_at_nothing_is_not_named(open_files):
+    interpreter = open_files("persistent")
+    interpreter.run_block("import os\ncounter = os.eventfd(0)")
+    undone = interpreter.run_block(f"1{DIE}")
+    assert not any(notice.startswith("Pipes") for notice in undone.notices)
 
 
 def test_pipe_that_has_not_changed_is_not_named(open_files):
