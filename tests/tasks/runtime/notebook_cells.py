@@ -348,7 +348,7 @@ for _ in range(3):
     steps.zero_grad()
     loss.backward()
     steps.step()
-round(float(loss), 3) >= 0
+round(loss.item(), 3) >= 0
 """
 
 _PARTS = [part.partition("\n") for part in TEXT.split("# %% ")[1:]]
