@@ -7,6 +7,7 @@ from typing import Any
 
 from carryover.tasks.runtime.describe import Injected, describe, describe_live
 from carryover.tasks.runtime.gate import By, Prepared, RunsIn
+from carryover.tasks.runtime.inside.values import standard
 from carryover.tasks.runtime.objects import (
     Binding,
     InjectionError,
@@ -74,7 +75,8 @@ class Injector:
         self._bring_all(prepared.later, install, begun | {name})
 
     def _bind(self, name: str, value: Any, install: Install, runs_in: RunsIn, by: By | None) -> Binding:
-        if not callable(value) or by is not None:
+        is_function = callable(value) and not standard.is_live(type(value))  # a database connection can be called
+        if by is not None or not is_function:
             return self._tools.gate.bind(name, value, lambda missing: self._bring_class(missing, install))
         if runs_in == "sandbox":
             return bind_function(name, value, self.known_names)

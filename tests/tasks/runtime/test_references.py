@@ -247,3 +247,12 @@ def test_callable_is_shared_without_its_attributes(open_one):
     interpreter.inject("double", functools.partial(lambda factor, number: factor * number, 2), by="reference")
     assert interpreter.run_block("double(21)").result == "42"
     assert interpreter.run_block("double.func").error.type == "AttributeError"
+
+
+def test_connection_goes_in_by_reference_alone(open_one):
+    interpreter = open_one("persistent")
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    with pytest.raises(InjectionError, match='type Connection does not travel; inject it by="reference"'):
+        interpreter.inject("database", connection)
+    interpreter.inject("database", connection, by="reference")
+    assert interpreter.run_block("database.execute('select 1').fetchall()").result == "[(1,)]"

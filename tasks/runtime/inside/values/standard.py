@@ -155,6 +155,11 @@ def family(kind: type) -> str | None:
     return None
 
 
+def is_live(kind: type) -> bool:
+    """Tell whether a library's values go in by reference alone."""
+    return hint(kind) == _STAY
+
+
 def hint(kind: type) -> str:
     """Return the way out for a type whose values do not travel."""
     if kind.__name__ in HINTS and not is_users(kind):
