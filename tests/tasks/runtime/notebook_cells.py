@@ -294,6 +294,17 @@ try:
 except RuntimeError as error:
     print('rolled back:', error)
 shop.execute('select count(*) from item').fetchone()[0]
+# %% database of frames
+import duckdb
+kept = duckdb.connect('frames.db')
+kept.sql('create table item as select * from (values (1, 2.5), (2, 4.0)) as item (id, euros)')
+kept.close()
+duckdb.connect('frames.db').sql('select sum(euros) from item').fetchall()
+# %% locked file
+import fcntl
+with open('locked', 'w') as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.write('x')
 # %% second axis
 import matplotlib.pyplot as plt
 figure, left = plt.subplots()

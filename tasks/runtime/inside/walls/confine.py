@@ -12,7 +12,7 @@ import resource
 import struct
 from collections.abc import Iterable
 
-from .syscalls import ALLOWED_ARGUMENTS, ARCHITECTURES, KERNEL_CALLS, SIGNAL_CALLS, Architecture
+from .syscalls import ARCHITECTURES, KERNEL_CALLS, LISTED_ARGUMENTS, SIGNAL_CALLS, Architecture, ListedArguments
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -54,7 +54,8 @@ _JUMP_AT_LEAST = 0x35
 _RETURN = 0x06
 _ALLOW = 0x7FFF0000
 _KILL_PROCESS = 0x80000000
-_FAIL = 0x00050000 | errno.EPERM
+_PRETEND = 0x00050000
+_FAIL = _PRETEND | errno.EPERM
 _OFFSET_OF_NUMBER = 0
 _OFFSET_OF_ARCHITECTURE = 4
 _OFFSET_OF_ARGUMENTS = 16
@@ -92,7 +93,7 @@ def denied_calls(*, has_own_process_namespace: bool, is_listening: bool = False)
 def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
     """Assemble the filter's program.
 
-    A foreign architecture kills the process; a denied call or argument fails with EPERM.
+    A foreign architecture kills the process; a denied call or argument fails with EPERM, and locks do nothing.
 
     So does a call that would set another process's limits: what is forked from that one next would have them.
     """
@@ -107,24 +108,27 @@ def filter_program(architecture: Architecture, denied: Iterable[str]) -> bytes:
         program += [(_JUMP_AT_LEAST, 0, 1, architecture.foreign_bit), (_RETURN, 0, 0, _KILL_PROCESS)]
     program += [(_JUMP_EQUAL, len(numbers) - index, 0, number) for index, number in enumerate(numbers)]
     program += [(_JUMP, 0, 0, 1), (_RETURN, 0, 0, _FAIL)]
-    checks = [_LIMITS_CHECK, *(_argument_check(*allowed) for allowed in ALLOWED_ARGUMENTS)]
+    checks = [_LIMITS_CHECK, *map(_argument_check, LISTED_ARGUMENTS)]
     for call, check in zip((architecture.prlimit, *architecture.listed), checks, strict=True):
         program += [(_JUMP_EQUAL, 0, len(check), call), *check]
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
 
 
-def _argument_check(position: int, allowed: tuple[int, ...]) -> list[_Instruction]:
-    """Fail for an argument off the list.
+def _argument_check(listed: ListedArguments) -> list[_Instruction]:
+    """Fail for an argument off the list, and pretend for some.
 
     The kernel reads its lower half only.
     """
-    return [
-        (_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + _ARGUMENT_BYTES * position),
-        *((_JUMP_EQUAL, len(allowed) - index, 0, value) for index, value in enumerate(allowed)),
-        (_RETURN, 0, 0, _FAIL),
-        (_RETURN, 0, 0, _ALLOW),
-    ]
+    values = (*listed.allowed, *listed.pretended)
+    to_fail = len(values)
+    to_pretend = to_fail + 1
+    to_allow = to_fail + 2
+    program: list[_Instruction] = [(_LOAD, 0, 0, _OFFSET_OF_ARGUMENTS + _ARGUMENT_BYTES * listed.position)]
+    for index, value in enumerate(values):
+        target = to_allow if index < len(listed.allowed) else to_pretend
+        program.append((_JUMP_EQUAL, target - index - 1, 0, value))
+    return [*program, (_RETURN, 0, 0, _FAIL), (_RETURN, 0, 0, _PRETEND), (_RETURN, 0, 0, _ALLOW)]
 
 
 def filter_calls(denied: tuple[str, ...]) -> None:

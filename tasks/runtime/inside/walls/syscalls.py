@@ -26,7 +26,6 @@ _DENIED: dict[str, tuple[int, int | None]] = {
     "fchownat": (260, 54),
     "file_setattr": (469, 469),
     "finit_module": (313, 273),
-    "flock": (73, 32),
     "fremovexattr": (199, 16),
     "fsconfig": (431, 431),
     "fsetxattr": (190, 7),
@@ -116,36 +115,59 @@ class Architecture(NamedTuple):
     seccomp: int
     """The number of the call that installs a filter."""
     listed: tuple[int, ...]
-    """The numbers of the calls in `ALLOWED_ARGUMENTS`."""
+    """The numbers of the calls in `LISTED_ARGUMENTS`."""
     numbers: dict[str, int]
     """Denied calls."""
     foreign_bit: int | None = None
     """A bit that marks calls of another interface (x32)."""
 
 
+class ListedArguments(NamedTuple):
+    """Values that one argument of a call may have: a command that a later kernel adds is denied."""
+
+    position: int
+    """From 0."""
+    allowed: tuple[int, ...]
+    pretended: tuple[int, ...] = ()
+    """With these the call does nothing, and returns that it has."""
+
+
 _CLOCKS = tuple(range(12))
-ALLOWED_ARGUMENTS: tuple[tuple[int, tuple[int, ...]], ...] = (
-    # fcntl: duplicates, flags, the receiver of signals, a pipe's size, seals. Not allowed are locks, leases,
-    # notifications and write hints: they are kept with the inode, where every process that opens the file finds them.
-    (1, (*range(5), *range(8, 12), 1030, 1031, 1032, 1034)),
+_LOCKS = (6, 7, 37, 38)
+_FLOCKS = (1, 2, 5, 6, 8, 12)
+LISTED_ARGUMENTS = (
+    # fcntl: duplicates, flags, the receiver of signals, a pipe's size, seals. Not allowed are leases, notifications and
+    # write hints: they are kept with the inode, where every process that opens the file finds them. So are locks, but
+    # databases of files need an answer to theirs.
+    ListedArguments(1, (*range(5), *range(8, 12), 1030, 1031, 1032, 1034), pretended=_LOCKS),
     # ioctl: TCGETS, TIOCGPGRP, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not allowed are flags and versions of
     # inodes and input to a terminal.
-    (1, (0x5401, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
+    ListedArguments(1, (0x5401, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
     # madvise: not allowed is advice that evicts, merges or collapses pages which other processes share.
-    (2, (*range(5), 8, 9, 10, 11, *range(13, 20), 22, 23, 24)),
+    ListedArguments(2, (*range(5), 8, 9, 10, 11, *range(13, 20), 22, 23, 24)),
     # clocks: those of the system, and the caller's own processor time. The others count what another process has spent,
     # which for a template process is how many steps it has forked.
-    (0, _CLOCKS),
-    (0, _CLOCKS),
-    (0, _CLOCKS),
+    ListedArguments(0, _CLOCKS),
+    ListedArguments(0, _CLOCKS),
+    ListedArguments(0, _CLOCKS),
+    # flock: LOCK_SH, LOCK_EX and LOCK_UN, with and without LOCK_NB.
+    ListedArguments(1, (), pretended=_FLOCKS),
 )
-"""Position of an argument, from 0, and its allowed values: a command that a later kernel adds is denied."""
+"""For the calls of `Architecture.listed`, in its order."""
 
 X86_64 = Architecture(
     audit=0xC000003E,
     prlimit=302,
     seccomp=317,
-    listed=(72, 16, 28, 228, 230, 222),  # fcntl, ioctl, madvise, clock_gettime, clock_nanosleep, timer_create
+    listed=(
+        72,
+        16,
+        28,
+        228,
+        230,
+        222,
+        73,
+    ),  # fcntl, ioctl, madvise, clock_gettime, clock_nanosleep, timer_create, flock
     numbers={name: number for name, (number, _) in _DENIED.items()},
     foreign_bit=0x40000000,
 )
@@ -153,7 +175,7 @@ AARCH64 = Architecture(
     audit=0xC00000B7,
     prlimit=261,
     seccomp=277,
-    listed=(25, 29, 233, 113, 115, 107),  # in the same order
+    listed=(25, 29, 233, 113, 115, 107, 32),  # in the same order
     numbers={name: number for name, (_, number) in _DENIED.items() if number is not None},
 )
 ARCHITECTURES = {"x86_64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}

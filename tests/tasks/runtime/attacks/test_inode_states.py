@@ -4,6 +4,8 @@ Every change is tried at every level, by a worker that is root and by one that o
 """
 
 import ast
+import statistics
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
+from carryover.tasks.runtime.session import session
 from tests.tasks.runtime.attacks.another_user import told_by_another_user
 
 CHANGES = """
@@ -22,16 +25,12 @@ library = os.open(json.__file__, os.O_RDONLY)
 folder = os.open(os.path.dirname(json.__file__), os.O_RDONLY)
 device = os.open("/dev/null", os.O_RDONLY)
 memory = mmap.mmap(library, 0, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE)
-hint, lock = struct.pack("Q", 2), struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 1, 0)
+hint = struct.pack("Q", 2)
 number, attributes = struct.pack("l", 1), struct.pack("IIIII8x", 0x80, 0, 0, 0, 0)
 changes = {
     "write hint": lambda: fcntl.fcntl(library, 1036, hint),
     "write hint of the open file": lambda: fcntl.fcntl(library, 1038, hint),
     "write hint of a device": lambda: fcntl.fcntl(device, 1036, hint),
-    "lock": lambda: fcntl.fcntl(library, fcntl.F_SETLK, lock),
-    "lock of the open file": lambda: fcntl.fcntl(library, 37, lock),
-    "lock of a device": lambda: fcntl.flock(device, fcntl.LOCK_EX | fcntl.LOCK_NB),
-    "lock of a folder": lambda: fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB),
     "lease": lambda: fcntl.fcntl(library, fcntl.F_SETLEASE, fcntl.F_RDLCK),
     "delegation": lambda: fcntl.fcntl(library, 1040, struct.pack("IHH", 0, 0, 0)),
     "notification": lambda: fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_ACCESS),
@@ -56,6 +55,17 @@ for name, change in changes.items():
 passed
 """
 """Only a refusal counts: what fails for another reason on this file system may pass on another."""
+
+
+LOCKS = """
+import fcntl, os, statistics, struct
+library = os.open(statistics.__file__, os.O_RDONLY)
+lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 1, 0)
+fcntl.fcntl(library, fcntl.F_SETLK, lock)
+fcntl.fcntl(library, 37, lock)
+fcntl.flock(library, fcntl.LOCK_EX | fcntl.LOCK_NB)
+fcntl.lockf(library, fcntl.LOCK_SH)
+"""
 
 
 OWN_FILE = """
@@ -83,6 +93,19 @@ def test_no_inode_is_changed_through_a_read_only_descriptor(level):
     assert result.result == "[]"
 
 
+def locks_of(path):
+    inode = f":{Path(path).stat().st_ino} "
+    return [line for line in Path("/proc/locks").read_text(encoding="ascii").splitlines() if inode in line]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_lock_of_a_file_is_answered_and_stands_nowhere(level):
+    skip_unless_reached(level)
+    with session("persistent", spec=RuntimeSpec(sandbox=level)) as opened:
+        assert opened.run(LOCKS).error is None
+        assert bool(locks_of(statistics.__file__)) == (level == "none")
+
+
 @pytest.mark.parametrize("backend", ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)])
 @pytest.mark.parametrize("level", LEVELS[:-1])
 def test_user_who_owns_the_libraries_changes_no_inode(level, backend):
@@ -93,4 +116,4 @@ def test_user_who_owns_the_libraries_changes_no_inode(level, backend):
 def test_changes_are_seen_where_no_wall_stands():
     told = told_by_another_user("fork_tree", "none", OWN_FILE + CHANGES)
     for results in told.values():
-        assert {"write hint", "lock", "lock of a device", "lease", "watch"} <= set(ast.literal_eval(results[0]))
+        assert {"write hint", "lease", "watch"} <= set(ast.literal_eval(results[0]))

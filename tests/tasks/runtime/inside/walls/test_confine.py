@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.runtime.inside.walls.confine import denied_calls, filter_program
 from carryover.tasks.runtime.inside.walls.syscalls import AARCH64, X86_64
 
-ALLOW, DENY, KILL = 0x7FFF0000, 0x00050001, 0x80000000
+ALLOW, DENY, KILL, PRETEND = 0x7FFF0000, 0x00050001, 0x80000000, 0x00050000
 
 HEADERS: dict[str, tuple[int, int | None]] = {
     "accept": (43, 202),
@@ -36,7 +36,6 @@ HEADERS: dict[str, tuple[int, int | None]] = {
     "fsopen": (430, 430),
     "futimesat": (261, None),
     "file_setattr": (469, 469),
-    "flock": (73, 32),
     "fremovexattr": (199, 16),
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
@@ -135,8 +134,8 @@ def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> 
 
 
 LISTED = (
-    (X86_64, {"fcntl": 72, "ioctl": 16, "madvise": 28}),
-    (AARCH64, {"fcntl": 25, "ioctl": 29, "madvise": 233}),
+    (X86_64, {"fcntl": 72, "ioctl": 16, "madvise": 28, "flock": 73}),
+    (AARCH64, {"fcntl": 25, "ioctl": 29, "madvise": 233, "flock": 32}),
 )
 """Calls whose arguments are allowed by list."""
 NO_ARGUMENT = (0, 9999, 9999)
@@ -156,7 +155,7 @@ def test_filter_denies_what_it_names_and_allows_the_rest(architecture, listed):
     ("call", "allowed", "denied"),
     [
         ("ioctl", {"TIOCGWINSZ": 0x5413}, {"TIOCSTI": 0x5412, "TIOCLINUX": 0x541C, "SETFLAGS": 0x40086602}),
-        ("fcntl", {"F_GETFL": 3, "F_DUPFD_CLOEXEC": 1030}, {"F_SETLK": 6, "F_SETLEASE": 1024, "SET_RW_HINT": 1036}),
+        ("fcntl", {"F_GETFL": 3, "F_DUPFD_CLOEXEC": 1030}, {"F_GETLK": 5, "F_SETLEASE": 1024, "SET_RW_HINT": 1036}),
         ("madvise", {"DONTNEED": 4, "HUGEPAGE": 14}, {"COLD": 20, "PAGEOUT": 21, "HWPOISON": 100}),
     ],
 )
@@ -168,6 +167,14 @@ def test_arguments_are_allowed_by_list(architecture, listed, call, allowed, deni
         for value in values:
             for given in (value, value | upper_half):
                 assert verdict(program, architecture.audit, number, *[0] * index, given) == expected
+
+
+@pytest.mark.parametrize(("architecture", "listed"), LISTED)
+@pytest.mark.parametrize(("call", "commands"), [("fcntl", (6, 7, 37, 38)), ("flock", (1, 2, 5, 6, 8))])
+def test_locks_are_answered_and_not_set(architecture, listed, call, commands):
+    program = filter_program(architecture, architecture.numbers)
+    for command in commands:
+        assert verdict(program, architecture.audit, listed[call], 0, command) == PRETEND
 
 
 @pytest.mark.parametrize(("architecture", "prlimit"), [(X86_64, 302), (AARCH64, 261)])
