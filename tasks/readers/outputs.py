@@ -23,8 +23,10 @@ _STOPPED = re.compile(
     r"|(?P<died>\bkernel (?:has |was )?(?:died|crashed|restarted))",
     re.IGNORECASE,
 )
-_ADDED_LINE = re.compile(r"\s*(?:\[.*\]|<.*>|\(.*\)|[^\w\s]+)\s*")
-"""A line that a harness adds below an output: brackets, tags, rules."""
+_ADDED_LINE = re.compile(
+    r"\s*(?:\[.*\]|<.*>|\(.*\)|[^\w\s]+|[\w@:~/.-]*[$#%>]|(?:Exit|Wall|Execution|Elapsed|Time|Current|Please|Now)\b.*)\s*"
+)
+"""A line that a harness adds below an output: brackets, tags, rules, prompts, times, advice."""
 _EXIT_CODE = re.compile(r"(?:<returncode>|\bexit(?:ed with)?(?: ?code| status)?[ :]+)(?P<code>-?\d+)", re.IGNORECASE)
 _MISSING_NAME = re.compile(
     r"name ['`]?(?P<plain>\w+)['`]? is not defined|[Vv]ariable ['`](?P<variable>\w+)['`] is not defined"

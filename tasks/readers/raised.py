@@ -25,12 +25,16 @@ _OWN_FRAME = re.compile(r'File "<(?!frozen)[^>\n]*>", line \d+|Cell In ?\[|<ipyt
 _SHOWN_LINE = re.compile(r'File "[^"\n]*", line (?P<line>\d+), in <module>\n[ \t]+(?P<source>[^\n]+)')
 _FIRST_FRAME = re.compile(rf'{re.escape(TRACEBACK)}:?\n\s*File "[^"\n]*", line \d+, in (?P<function>\w+)\n')
 _EXIT_WORDS = re.compile(r"exit.?(?:code|status)|returncode|\bexit\w*\b.*\$\?", re.IGNORECASE)
+_MARKED_EXIT = re.compile(r"<returncode>|[\[(][^\])\n]*\bexit|^exitcode: -?\d+ \(", re.IGNORECASE | re.MULTILINE)
+"""An exit status in a harness's own marks, which no block prints."""
 _TRACEBACK_WORDS = frozenset(
     {"traceback", "print_exc", "format_exc", "print_exception", "format_exception", "exception", "exc_info"}
 )
 """Names with which a handler prints a traceback."""
 _TYPE_WORDS = frozenset({"type", "__class__", "__name__", "exc_type"})
 """Names with which a handler prints the type of an error."""
+_TELLING_LENGTH = 4
+"""Characters from which on a line of code is told from a part of another one."""
 _LEAVING_CALLS = frozenset({"exit", "quit", "_exit", "abort"})
 _BROAD_TYPES = frozenset({"Exception", "BaseException"})
 _HERE_DOCUMENT = re.compile(
@@ -55,10 +59,9 @@ def _is_printed(block: Block, output: str, error: str) -> bool:
     """Tell whether a block printed an error and went on."""
     text = plain_text(output)
     if tells_failed_exit(text):
-        return error.startswith("NonZeroExit") and _EXIT_WORDS.search(block.code) is not None
-    if error in block.code:
-        return True
-    if any(_is_caught(tree, text, error) for tree in _programs(block)):
+        is_marked = _MARKED_EXIT.search(text) is not None
+        return not is_marked and error.startswith("NonZeroExit") and _EXIT_WORDS.search(block.code) is not None
+    if any(_has_text(tree, error) or _is_caught(tree, text, error) for tree in _programs(block, error)):
         return True
     return TRACEBACK in text and _is_of_others(block, text, error)
 
@@ -69,7 +72,9 @@ def _is_of_others(block: Block, text: str, error: str) -> bool:
     before = text[: -len(last)].rstrip().rpartition("\n")[2]
     if _ENDS_NO_BLOCK.match(before) or _began_in_helper(block.code, last):
         return True
-    if _is_own(block.code, last):
+    missing = missing_name(error)
+    names_it = missing is not None and re.search(rf"\b{missing}\b", block.code) is not None
+    if names_it or _is_own(block.code, last):
         return False
     return _goes_on(last, error) or (block.language == "python" and _SHOWN_LINE.search(last) is not None)
 
@@ -84,8 +89,9 @@ def _is_own(code: str, traceback: str) -> bool:
     """Tell whether a traceback names a line of the block."""
     if _OWN_FRAME.search(traceback):
         return True
-    lines = [line.strip() for line in code.splitlines()]
-    return any(found["source"].strip() in lines for found in _SHOWN_LINE.finditer(traceback))
+    lines = [line.strip() for line in code.splitlines() if len(line.strip()) >= _TELLING_LENGTH]
+    shown = [found["source"].strip() for found in _SHOWN_LINE.finditer(traceback)]
+    return any(source in code or any(line in source for line in lines) for source in shown)
 
 
 def _began_in_helper(code: str, traceback: str) -> bool:
@@ -97,18 +103,24 @@ def _began_in_helper(code: str, traceback: str) -> bool:
     return found is not None and re.search(rf"\b{found['function']}\b", code) is not None
 
 
-def _programs(block: Block) -> Iterator[ast.Module]:
-    """Yield the syntax trees of a block's Python, also in here documents."""
+def _programs(block: Block, error: str) -> Iterator[ast.Module]:
+    """Yield the syntax trees of Python that may print an error."""
     sources = [block.code]
     if block.language == "shell":
         sources = [found["code"] for found in _HERE_DOCUMENT.finditer(block.code)]
     for source in sources:
-        if "except" not in source:
+        if "except" not in source and error not in source:
             continue
         try:
             yield parse_python(source)
         except UNPARSABLE:
             continue
+
+
+def _has_text(tree: ast.Module, text: str) -> bool:
+    """Tell whether code holds a text, beside its comments."""
+    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return any(text in value for value in constants if isinstance(value, str))
 
 
 class _Printed(NamedTuple):

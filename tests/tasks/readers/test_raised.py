@@ -53,6 +53,9 @@ def test_an_error_that_the_code_printed_ended_nothing(code, output):
         ("print(x)", MISSING),
         ("print(x)", OWN.format(1)),
         ("print(x)", OWN.format(1) + "\nPlease correct the code."),
+        ("# no NameError: name 'x' is not defined\nprint(x)", MISSING),
+        ("x.head()", LOGGED.replace("print(x)", "print(x.head())")),
+        ("frame.head()", LOGGED.replace("print(x)", "print(frame.head())")),
         ("a = 1\nprint(x)", f'{HEAD}\n  File "/tmp/a.py", line 2, in <module>\n    print(x)\n{MISSING}\nTry again.'),
         (TELLING + "\n    raise", "name 'x' is not defined\n" + OWN.format(2)),
         (TELLING + "\nprint(x)", MISSING),
@@ -80,7 +83,15 @@ def test_python_of_a_here_document_may_catch_an_error():
     assert answer(f"python3 - <<'EOF'\n{TELLING}\nEOF", "name 'x' is not defined", "shell").error is None
     assert answer("python3 - <<'EOF'\nprint(x)\nEOF", OWN.format(1), "shell").error == MISSING
     assert answer("python app.py", LOGGED, "shell").error == MISSING
+    assert answer("python app.py", LOGGED + "\n(Current directory: /srv)\nbash-$", "shell").error == MISSING
     assert answer("cat app.log", LOGGED + "\nstarted again", "shell").error is None
+
+
+def test_an_exit_status_in_marks_is_the_harness_s():
+    command = 'make; echo "exit code: $?"'
+    assert answer(command, "exit code: 2", "shell").error is None
+    assert answer(command, "exit code: 2\n[exit code: 1]", "shell").error == "NonZeroExit: exit code 1"
+    assert answer(command, "<returncode>1</returncode>", "shell").error == "NonZeroExit: exit code 1"
 
 
 def test_a_call_flagged_as_failed_did_fail():

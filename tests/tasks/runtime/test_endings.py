@@ -5,7 +5,8 @@ import pytest
 
 def test_traceback_shows_only_frames_of_blocks(open_one, contract):
     error = open_one(contract).run_block("def f():\n    return json.loads('{')\nf()").error
-    assert error.message.splitlines()[:5] == [
+    lines = [line for line in error.message.splitlines() if line.strip(" ~^")]  # Python 3.13 marks a call's place
+    assert lines[:5] == [
         "Traceback (most recent call last):",
         '  File "<step 1>", line 3, in <module>',
         "    f()",
