@@ -8,6 +8,8 @@ from carryover.tasks.lint.state import Carried
 
 _SHOWN = 3
 """Names that a sentence lists before it counts the rest."""
+_ENOUGH_READS = 3
+"""Reads of earlier names from which on a sentence says what the runtime was."""
 _SAFE = {
     "stateless_safe": "every block stands on its own",
     "single_block": "one block, which takes nothing from another",
@@ -67,7 +69,8 @@ def runtime_sentence(runtime: InferredRuntime) -> str | None:
     if runtime.confidence is not None:
         confidence = f", confidence {runtime.confidence:.2f}"
     counted = f"{runtime.failed_count} of {runtime.observed_count} reads of earlier names failed{confidence}"
-    return f"the runtime was {kind} ({counted})"
+    was = "was" if runtime.observed_count >= _ENOUGH_READS else "seems to have been"
+    return f"the runtime {was} {kind} ({counted})"
 
 
 def _with_runtime(sentence: str, runtime: InferredRuntime, *, assumes_persistence: bool) -> str:

@@ -11,6 +11,7 @@ from carryover.tasks.probe.promise import Promise
 from carryover.tasks.probe.verdict import AFTER
 from carryover.tasks.services.errors import UserError
 
+_KEPT_BY_RESET = f": kept after {AFTER['reset']}"
 _GLOBALS = {True: "an earlier function sees live globals", False: "an earlier function sees old globals"}
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#222}"
@@ -26,16 +27,27 @@ class Verdict(NamedTuple):
     breaches: list[str]
 
     def lines(self, report: ProbeReport) -> list[str]:
-        """Return the verdict as a sentence, and a line per breach."""
+        """Return the verdict as sentences, and a line per breach.
+
+        What a reset leaves stands by itself: a prompt's promise is about blocks.
+        """
         claim = self.promise.claim
         unprobed = f" ({len(report.reasons)} channels cannot be probed)" if report.reasons else ""
         promised = f", promised by {self.promise.sentence!r}" if self.promise.sentence else ""
-        if not self.breaches:
-            return [f"{report.runtime} is {claim}, as claimed{promised}{unprobed}"]
-        count = len(self.breaches)
-        ways = f"{count} way{'s' if count > 1 else ''}"
-        head = f"{report.runtime} claims to be {claim}{promised}, and breaks it in {ways}{unprobed}:"
-        return [head, *(f"- {breach}" for breach in self.breaches)]
+        left = [breach for breach in self.breaches if breach.endswith(_KEPT_BY_RESET)]
+        others = [breach for breach in self.breaches if breach not in left]
+        lines = [f"{report.runtime} is {claim}, as claimed{promised}{unprobed}"]
+        if others:
+            head = f"{report.runtime} claims to be {claim}{promised}, and breaks it in {_ways(others)}{unprobed}:"
+            lines = [head, *(f"- {breach}" for breach in others)]
+        if left:
+            channels = ", ".join(breach.removesuffix(_KEPT_BY_RESET) for breach in left)
+            lines.append(f"its reset breaks the claim in {_ways(left)}, since it keeps: {channels}")
+        return lines
+
+
+def _ways(breaches: list[str]) -> str:
+    return f"{len(breaches)} way{'s' if len(breaches) > 1 else ''}"
 
 
 def report_json(report: ProbeReport, verdict: Verdict | None) -> str:

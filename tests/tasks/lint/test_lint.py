@@ -327,7 +327,7 @@ def test_failed_reads_show_a_fresh_process():
     assert found.runtime_confidence == 0.75  # one failure of one, under a uniform prior
     assert found.verdict == (
         "takes `rows` from earlier blocks, first at block 2; code assumes persistence; "
-        "the runtime was a fresh process (1 of 1 reads of earlier names failed, confidence 0.75)"
+        "the runtime seems to have been a fresh process (1 of 1 reads of earlier names failed, confidence 0.75)"
     )
     assert (found.error_count, found.missing_name_count) == (1, 1)
 
