@@ -16,7 +16,6 @@ from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
-pytestmark = pytest.mark.slow
 CELLS = [(train, runtime) for train in ("persistent", "stateless") for runtime in ("persistent", "stateless")]
 PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
 
@@ -68,6 +67,7 @@ def study(tmp_path, make_row):
     return land
 
 
+@pytest.mark.slow
 def test_seeds_of_several_plans_are_read_as_one_study(study, tmp_path):
     folder = tmp_path / "mechanism"
     assert keep_results(study("a", 1), ["a"], folder, kept_statistics) == 9
@@ -88,12 +88,14 @@ def test_seeds_of_several_plans_are_read_as_one_study(study, tmp_path):
     assert [plan.plan_digest for plan in read_plans(folder)] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_kept_again_replaces_its_rows(study, tmp_path):
     folder = tmp_path / "mechanism"
     warehouse = study("a", 1)
     assert [keep_results(warehouse, ["a"], folder, kept_statistics) for _ in range(2)] == [9, 9]
 
 
+@pytest.mark.slow
 def test_cells_that_are_not_finished_can_be_left_out(study, tmp_path):
     count = keep_results(study("a", 1), ["a"], tmp_path / "mechanism", kept_statistics, "condition <> 'S->P'")
     assert count == 7
@@ -106,6 +108,7 @@ def test_the_same_cell_and_seed_under_two_plans_is_refused(study, tmp_path):
         keep_results(study("b", 1), ["b"], folder, kept_statistics)
 
 
+@pytest.mark.slow
 def test_an_episode_that_two_plans_share_is_kept_once(study, tmp_path):
     folder, warehouse = tmp_path / "kept", study("a", 1)
     assert keep_results(warehouse, ["a"], folder, kept_statistics) == 9
@@ -130,6 +133,7 @@ def test_kept_training_examples_lack_digests_and_name_the_kept_trace(study, tmp_
     assert counts["shared_instances"] == 1
 
 
+@pytest.mark.slow
 def test_different_sets_of_one_variant_are_kept_apart(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2), ("c", 3)):
@@ -140,6 +144,7 @@ def test_different_sets_of_one_variant_are_kept_apart(study, tmp_path):
     assert tokens == [("main", "set-b", 7), ("main", "set-c", 8)]  # that of plan a is that of b
 
 
+@pytest.mark.slow
 def test_equal_sets_of_two_variants_are_both_kept(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed, trained_variant in (("a", 1, "main"), ("b", 2, "half"), ("c", 3, "main")):
@@ -149,6 +154,7 @@ def test_equal_sets_of_two_variants_are_both_kept(study, tmp_path):
     assert kept == [("set-b", "half", "a-t"), ("set-c", "main", "a-t")]
 
 
+@pytest.mark.slow
 def test_equal_sets_keep_that_of_the_later_run(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("b", 2), ("a", 1)):
@@ -156,6 +162,7 @@ def test_equal_sets_keep_that_of_the_later_run(study, tmp_path):
     assert pl.read_parquet(folder / "training_examples.parquet")["run_id"].to_list() == ["run-b"]
 
 
+@pytest.mark.slow
 def test_examples_of_traces_that_are_kept_no_more_go(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2)):
@@ -166,6 +173,7 @@ def test_examples_of_traces_that_are_kept_no_more_go(study, tmp_path):
     assert pl.read_parquet(folder / "training_examples.parquet")["episode_id"].to_list() == ["c-t"]
 
 
+@pytest.mark.slow
 def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path):
     folder = tmp_path / "mechanism"
     keep_results(study("a", 1), ["a"], folder, kept_statistics)
@@ -175,6 +183,7 @@ def test_results_without_training_examples_have_an_empty_table_5(study, tmp_path
         assert len(results.sql(table_query("table_5").sql, plan_digest="mechanism")) == 0
 
 
+@pytest.mark.slow
 def test_kept_rows_tell_their_doses(study, tmp_path):
     folder = tmp_path / "doses"
     keep_results(study("a", 1, other_share=0.5), ["a"], folder, kept_statistics)
@@ -187,11 +196,13 @@ def test_kept_rows_tell_their_doses(study, tmp_path):
     assert told == [(0.5, False, cell) for cell in cells]
 
 
+@pytest.mark.slow
 def test_a_plan_without_a_run_is_named(study, tmp_path):
     with pytest.raises(WarehouseError, match="no run of plan c here"):
         keep_results(study("a", 1), ["a", "c"], tmp_path / "mechanism", kept_statistics)
 
 
+@pytest.mark.slow
 def test_results_hold_no_text_of_an_episode(study, tmp_path):
     keep_results(study("a", 1), ["a"], tmp_path / "mechanism", kept_statistics)
     columns = set(pl.read_parquet_schema(tmp_path / "mechanism" / "episodes.parquet"))
@@ -199,6 +210,7 @@ def test_results_hold_no_text_of_an_episode(study, tmp_path):
     assert not {"assistant_text", "observation", "code", "error_message", "contract_json"} & columns
 
 
+@pytest.mark.slow
 def test_every_table_can_be_asked_of_kept_results(study, tmp_path):
     keep_results(study("a", 1), ["a"], tmp_path / "mechanism", kept_statistics)
     known = {"plan_digest": "mechanism", "tools_json": "[]"}
@@ -212,6 +224,7 @@ def test_every_table_can_be_asked_of_kept_results(study, tmp_path):
     assert heights["behaviour_readings"] == 0  # asks for rows below the episode
 
 
+@pytest.mark.slow
 def test_statistics_that_no_longer_fit_the_rows_are_computed_again(study, tmp_path):
     folder = tmp_path / "mechanism"
     keep_results(study("a", 1), ["a"], folder, kept_statistics)
@@ -221,6 +234,7 @@ def test_statistics_that_no_longer_fit_the_rows_are_computed_again(study, tmp_pa
     assert_frame_equal(pl.read_parquet(folder / STATISTICS), statistics)
 
 
+@pytest.mark.slow
 def test_a_folder_without_results_says_so(tmp_path):
     with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
         write_statistics(tmp_path, kept_statistics)

@@ -63,6 +63,11 @@ def test_lint_shows_each_trace(chat):
     assert "declared stateless, but later blocks read x of earlier ones" in output
 
 
+def test_a_screen_has_a_line_per_contract_or_per_trace(chat):
+    contracts, episodes = run("lint", chat), run("lint", chat, "--per-trace")
+    assert ("chat-2" in contracts, "chat-2" in episodes) == (False, True)
+
+
 def test_lint_reads_the_warehouse_without_files(home):
     assert "needs_persistence" in run("lint", "--per-trace", "--format", "csv", "--home", home)
 

@@ -11,6 +11,7 @@ from carryover.tasks.traces.study_rows import RunRow
 from tests.flows.cli.calling import run
 from tests.storage.conftest import build_episode, build_row
 
+LONG_LINE = " + ".join(f"value_{number}" for number in range(20))
 ALIVE = re.compile(r"alive now: (.*); when the block ended: (.*)")
 
 
@@ -21,14 +22,14 @@ def home(tmp_path_factory):
     zone = LandingZone(home / "landing")
     zone.write({"runs": [build_row(RunRow)]}, "run")
     for contract in ("persistent", "stateless"):
-        rows = build_episode(contract, runtime_contract=contract)
+        rows = build_episode(contract, runtime_contract=contract, code=LONG_LINE)
         bound = {1: (), 2: ("ids",), 3: ("best", "ids")}
         rows["turns"] = [
             build_row(
                 TurnRow,
                 episode_id=contract,
                 turn=turn,
-                assistant_text="go",
+                assistant_text=f"go\n```python\n{LONG_LINE}\n```",
                 active_globals=names if contract == "persistent" else (),
                 last_step_globals=names if contract == "persistent" or turn == 2 else names[:1],
             )
@@ -53,3 +54,10 @@ def test_replay_tells_live_names_and_names_at_block_end(home, contract, headers)
     first, _, rest = replay.partition("turn 2")
     assert "alive now" not in first  # nothing was bound yet
     assert ALIVE.findall(rest.partition("turn 3")[0]) == headers[:1]
+
+
+def test_a_long_line_of_code_is_wrapped_not_cut(home, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    replay = run("episode", "persistent", "--home", home)
+    assert {f"value_{number}" for number in range(20)} <= set(re.findall(r"value_\d+", replay))
+    assert max(map(len, replay.splitlines())) <= 60
