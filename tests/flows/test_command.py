@@ -1,8 +1,10 @@
+import logging
 from typing import Literal
 
 import httpx
 import pytest
 from prefect import flow
+from prefect.logging.handlers import PrefectConsoleHandler
 from pydantic import BaseModel, Field
 
 from carryover.flows.cli.command import run_as_command
@@ -42,6 +44,17 @@ def test_flags_are_the_flow_s_parameters_with_objects_unfolded():
     )
     assert code == 0
     assert seen == [{"scale": "large", "overrides": Overrides(count=3, seeds=(1, 2)), "dry_run": True}]
+
+
+def test_prefects_log_stays_off_the_terminal():
+    console = PrefectConsoleHandler()
+    logging.getLogger().addHandler(console)
+    try:
+        run(answer=lambda _: True)
+    finally:
+        logging.getLogger().removeHandler(console)
+    own, other = (logging.makeLogRecord({"name": name}) for name in ("prefect.engine", "duckdb"))
+    assert (bool(console.filter(own)), bool(console.filter(other))) == (False, True)
 
 
 def test_the_data_folder_can_be_named(monkeypatch, tmp_path):

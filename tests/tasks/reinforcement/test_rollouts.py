@@ -7,6 +7,7 @@ from carryover.tasks.plans.reinforced import REINFORCEMENT
 from carryover.tasks.reinforcement.reinforcement_spec import CACHE_BYTES, reinforcement_need
 from carryover.tasks.reinforcement.rollouts import Rolled, World, _play, play_update, summary
 from carryover.tasks.runtime.contract import named_contract
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.load import with_template
 from carryover.tasks.sft.machine import training_need
@@ -97,3 +98,12 @@ def test_an_episode_tells_missed_names_and_its_end(start, runtime):
     one_turn = spec.model_copy(update={"max_turns": 1})
     ended = _play(world, one_turn, 5, tokenizer, scripted(tokenizer, "```python\nx = 1\n```"))
     assert (ended.has_missed, ended.is_finished, ended.turn_count) == (False, False, 1)
+
+
+def test_a_model_of_another_architecture_is_refused(start, runtime):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=1, n_embd=8, n_positions=8, vocab_size=10))
+    world = World(family="knapsack", bucket="small", contract=named_contract("stateless"), runtime=runtime)
+    with pytest.raises(UserError, match="reinforcement plays plain Qwen3 models alone, not gpt2"):
+        play_update(model, load_tokenizer(start), SPEC, world, seeds=[5], update=1)

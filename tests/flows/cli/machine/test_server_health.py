@@ -1,10 +1,13 @@
 """What `carryover doctor` says about a Prefect server, from the answers of one."""
 
+import threading
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+import prefect
 import pytest
 from prefect.client.schemas.objects import DeploymentSchedule, FlowRun, WorkerStatus
 from prefect.client.schemas.responses import DeploymentResponse
@@ -239,3 +242,30 @@ def test_without_a_server_nothing_is_said_and_a_silent_one_is_named():
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
         (line,) = server_lines(80)
     assert line.startswith("no answer from the Prefect server http://127.0.0.1:9/api")
+
+
+class Healthy(BaseHTTPRequestHandler):
+    """A server that is healthy and of this version, and knows nothing else."""
+
+    def do_GET(self):
+        answers = {"/api/health": "true", "/api/admin/version": f'"{prefect.__version__}"'}
+        self._answer(answers.get(self.path))
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(None)
+
+    def _answer(self, text):
+        self.send_response(200 if text else 404)
+        self.end_headers()
+        self.wfile.write((text or "{}").encode())
+
+
+def test_a_server_that_does_not_list_its_runs_is_named():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{server.server_port}/api"}):
+            (line,) = server_lines(80)
+        server.shutdown()
+    assert line.startswith(f"no answer from the Prefect server http://127.0.0.1:{server.server_port}/api (")
+    assert "404" in line
