@@ -31,19 +31,22 @@ class Verdict(NamedTuple):
 
         What a reset leaves stands by itself: a prompt's promise is about blocks.
         """
-        claim = self.promise.claim
-        unprobed = f" ({len(report.reasons)} channels cannot be probed)" if report.reasons else ""
-        promised = f", promised by {self.promise.sentence!r}" if self.promise.sentence else ""
         left = [breach for breach in self.breaches if breach.endswith(_KEPT_BY_RESET)]
         others = [breach for breach in self.breaches if breach not in left]
-        lines = [f"{report.runtime} is {claim}, as claimed{promised}{unprobed}"]
-        if others:
-            head = f"{report.runtime} claims to be {claim}{promised}, and breaks it in {_ways(others)}{unprobed}:"
-            lines = [head, *(f"- {breach}" for breach in others)]
+        lines = [self._head(report, others), *(f"- {breach}" for breach in others)]
         if left:
             channels = ", ".join(breach.removesuffix(_KEPT_BY_RESET) for breach in left)
             lines.append(f"its reset breaks the claim in {_ways(left)}, since it keeps: {channels}")
         return lines
+
+    def _head(self, report: ProbeReport, others: list[str]) -> str:
+        """Return the claim with its breaches' count, resets left out."""
+        claim = self.promise.claim
+        unprobed = f" ({len(report.reasons)} channels cannot be probed)" if report.reasons else ""
+        promised = f", promised by {self.promise.sentence!r}" if self.promise.sentence else ""
+        if not others:
+            return f"{report.runtime} is {claim}, as claimed{promised}{unprobed}"
+        return f"{report.runtime} claims to be {claim}{promised}, and breaks it in {_ways(others)}{unprobed}:"
 
 
 def _ways(breaches: list[str]) -> str:
