@@ -63,9 +63,13 @@ def test_lint_shows_each_trace(chat):
     assert "declared stateless, but later blocks read x of earlier ones" in output
 
 
-def test_a_screen_has_a_line_per_contract_or_per_trace(chat):
-    contracts, episodes = run("lint", chat), run("lint", chat, "--per-trace")
-    assert ("chat-2" in contracts, "chat-2" in episodes) == (False, True)
+def test_a_table_has_a_line_per_trace_or_a_column_per_contract(chat):
+    def table(*options):
+        printed = run("lint", chat, *options, "--format", "markdown").splitlines()
+        return [line for line in printed if line.startswith("|")]
+
+    assert len(table("--per-trace")) == 2 + 2  # head and rule, and two traces
+    assert table()[0].startswith("| declared contract |")
 
 
 def test_lint_reads_the_warehouse_without_files(home):
