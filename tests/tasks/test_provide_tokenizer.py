@@ -26,13 +26,14 @@ def run(tmp_path, monkeypatch):
         yield opened
 
 
-def test_tokenizer_follows_whether_the_teacher_prints_tables(run):
+def test_tokenizer_follows_whether_the_teacher_prints_tables(run, capsys):
     (part,) = run.plan.parts
     terse = part.model_copy(
         update={"variant": "no-table", "teacher": part.teacher.model_copy(update={"prints_table": False})}
     )
     learned = {(make_tokenizer(run, one) / "tokenizer.json").read_bytes() for one in (part, terse)}
     assert len(learned) == 2
+    assert "tokenizer sample, persistent: 2 of 2 episodes" in capsys.readouterr().err
 
 
 def test_hub_tokenizer_has_the_commit_of_the_plan(run, tmp_path, monkeypatch):

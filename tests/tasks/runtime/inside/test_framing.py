@@ -87,3 +87,12 @@ def test_descriptors_of_an_unfinished_frame_close_with_the_channel(ends, sent):
         channel.receive_with_descriptors()
     channel.close()
     assert open_count(sent) == 1
+
+
+def test_a_message_is_compact_json_in_the_order_of_its_keys(ends):
+    channel, peer = ends
+    channel.send({"b": 1, "a": [None, float("nan"), "é"]})
+    expected = b'{"b":1,"a":[null,NaN,"\\u00e9"]}'
+    assert peer.recv(100) == len(expected).to_bytes(4, "little") + expected
+    with pytest.raises(TypeError):
+        channel.send({("a", "b"): 1})
