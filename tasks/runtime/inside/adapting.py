@@ -2,7 +2,8 @@
 
 `asyncio` wakes its event loops by a pair of sockets: here by a pipe. SQLite locks its files: here it does not, as
 locks are kept with the file, where other processes would find them. Copies of files go without the modes and times of
-their originals. IPython's `display` is the sandbox's own.
+their originals. IPython's `display` is the sandbox's own. matplotlib finds no cache of fonts in a new folder, and says
+nothing of a slow machine's making one.
 """
 
 import contextlib
@@ -96,10 +97,21 @@ def _adapt_displays(module: Any) -> None:
     module.display = display
 
 
+def _adapt_fonts(_module: Any) -> None:
+    import logging
+
+    logging.getLogger("matplotlib.font_manager").addFilter(_is_no_delay)
+
+
+def _is_no_delay(record: Any) -> bool:
+    return not str(record.msg).startswith("Matplotlib is building the font cache")
+
+
 _ADAPTED: dict[str, Callable[[Any], None]] = {
     "IPython.core.display_functions": _adapt_displays,
     "asyncio.selector_events": _adapt_loops,
     "dbm.dumb": _adapt_dumb_databases,
+    "matplotlib": _adapt_fonts,
     "shutil": _adapt_copies,
     "sqlite3.dbapi2": _adapt_sqlite,
 }

@@ -320,10 +320,6 @@ def square(x):
     '''
     return x * x
 doctest.testmod()
-# %% pool
-import multiprocessing
-with multiprocessing.get_context('fork').Pool(2) as pool:
-    print(pool.map(square, range(3)))
 # %% change of the folder
 import os
 os.makedirs('deeper')

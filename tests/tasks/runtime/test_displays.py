@@ -84,3 +84,15 @@ def test_figure_travels_out_as_png_and_svg(open_files, contract, ending):
 def test_frame_shows_html(open_files):
     result = open_files("persistent").run_block("import pandas\npandas.DataFrame({'a': [1]})")
     assert kinds(result) == [["text/html", "text/plain"]]
+
+
+def test_slow_cache_of_fonts_is_told_to_nobody(open_files):
+    interpreter = open_files("persistent")
+    code = """
+import logging
+import matplotlib
+log = logging.getLogger("matplotlib.font_manager")
+log.warning("Matplotlib is building the font cache; this may take a moment.")
+log.warning("findfont: Font family %r not found.", "Nowhere")
+"""
+    assert interpreter.run_block(code).output == "findfont: Font family 'Nowhere' not found.\n"

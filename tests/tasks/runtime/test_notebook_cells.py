@@ -10,7 +10,7 @@ from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.session import session
 from tests.tasks.runtime.notebook_cells import CELLS
 
-pytestmark = [pytest.mark.kernel, pytest.mark.slow]
+pytestmark = [pytest.mark.kernel, pytest.mark.slow, pytest.mark.timeout(900)]
 
 _CELL_SECONDS = 120
 
