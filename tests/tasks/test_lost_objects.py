@@ -95,3 +95,18 @@ def test_a_lost_model_is_kept_again_before_it_is_noted(run, monkeypatch):
     assert (objects := lose_objects(run))
     train.note_training(run, training, trained)
     assert lose_objects(run) == objects
+
+
+def test_a_lost_model_is_trained_whatever_prefect_remembers(run, monkeypatch):
+    data = write_data(run).opened(run.folders)
+    monkeypatch.setattr(train, "read_training_data", lambda *_: data)
+    finish_training(run, run.plan.parts[0], DATA)
+    training = train.plan_training(run, run.plan.parts[0], "persistent", 0, None)
+    trained = train.train_model.fn(run, training)
+    asked = []
+    monkeypatch.setattr(train, "in_run", lambda *_, **options: asked.append(options) or (lambda *_: trained))
+    train.note_training(run, training, trained)
+    assert asked == []
+    lose_objects(run)
+    train.note_training(run, training, trained)
+    assert asked == [{"is_there": False, "contract": "persistent"}]

@@ -3,17 +3,18 @@
 import pytest
 
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks import reinforce
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.reinforce import describe, plan_reinforcement, reinforce_model
+from carryover.tasks.reinforce import describe, note_reinforcement, plan_reinforcement, reinforce_model
 from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, UpdateLog
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.card import write_card
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
-from carryover.tasks.train import TrainedFolder
+from carryover.tasks.train import TrainedFolder, find_trained
 from tests.tasks.cards import make_card
 
 NUMBERS = dict.fromkeys(set(PolicyUpdate.model_fields) - {"policy_update"}, 0.5)
@@ -65,7 +66,7 @@ def test_another_model_or_runtime_is_another_reinforcement(run):
     assert len({own.identity, other.identity, again.identity}) == 3
 
 
-def test_a_model_that_is_not_trained_names_the_stage_to_run(run):
+def test_an_untrained_model_names_the_stage_to_run(run):
     with pytest.raises(UserError, match=r"has no trained model .*; run `carryover stage train-models` first"):
         plan_reinforcement(run, parts_of(run)["own"], "persistent", 0)
 
@@ -86,6 +87,20 @@ def test_a_finished_reinforcement_lands_its_updates(run):
         assert row["reinforcement_id"] == planned.job.output.name
         assert (row["train_contract"], row["runtime_contract"]) == ("persistent", "stateless")
         assert (row["training_seed"], row["mean_reward"], row["episode_count"]) == (0, 0.5, 4)
+
+
+def test_a_lost_model_is_reinforced_whatever_prefect_remembers(run, monkeypatch):
+    note_trained(run, "persistent")
+    planned = plan_reinforcement(run, parts_of(run)["own"], "persistent", 0)
+    made = TrainedFolder(path=planned.job.output, files={}, digest="d" * 64)
+    asked = []
+    monkeypatch.setattr(reinforce, "in_run", lambda *_, **options: asked.append(options) or (lambda *_: made))
+    note_reinforcement(run, planned, made)
+    assert asked == []
+    monkeypatch.setattr(reinforce, "has_objects", lambda *_: False)
+    note_reinforcement(run, planned, made)
+    assert asked == [{"is_there": False, "contract": "persistent"}]
+    assert find_trained(run, planned.name, Stage.REINFORCEMENT).digest == "d" * 64
 
 
 def test_a_bar_tells_shares_scores_turns_and_tokens():

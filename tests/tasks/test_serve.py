@@ -121,7 +121,7 @@ def test_only_the_chosen_contract_is_compared(run, models):
     assert (told, warnings) == ([], [])
 
 
-def test_a_server_is_a_run_that_joins_the_one_it_serves(run, models):
+def test_a_server_is_a_run_joining_the_one_served(run, models):
     (part,) = run.plan.parts
     with serve_models(run, part, models, lambda _: None) as server:
         external = run.plan.serving.elsewhere(server.base_url, None)

@@ -313,7 +313,7 @@ def test_a_block_that_python_refused_ran_nothing(error):
     assert (found.idiom, found.unjudged_count, found.error_count) == ("stateless_safe", 0, 1)
 
 
-def test_a_block_that_met_a_syntax_error_at_work_bound_its_names():
+def test_a_syntax_error_at_work_leaves_names_bound():
     error = "SyntaxError: '(' was never closed"
     blocks = (Block("x = 1\neval('(')", output=error, error=error), Block("print(x)", output="1"))
     found = lint_trace(Trace(trace_id="trace", replies=(Reply("", blocks),)))

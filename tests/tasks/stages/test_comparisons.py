@@ -44,7 +44,7 @@ def test_every_replicate_of_the_sampled_cases_is_to_be_played():
     assert len({each.case.case_id for each in found}) == 2
 
 
-def test_what_ended_is_not_played_again_and_an_error_is_tried_anew():
+def test_ended_episodes_stay_and_errors_are_tried_anew():
     first, second, *others = missing()
     land(first, "answer")
     land(second, "error")

@@ -49,7 +49,7 @@ def test_a_meter_begins_with_what_the_plan_has_spent(open_run):
     assert (meter.max_tokens_total, meter.max_cost) == (100, None)
 
 
-def test_conditions_of_a_run_spend_from_one_meter_until_it_is_closed(open_run):
+def test_conditions_share_one_meter_until_it_is_closed(open_run):
     run, zone = open_run(Limits(max_cost=1.0, prices=Prices(prompt=1, completion=1)))
     meter = share_meter(run, zone)
     meter.add(Spent(prompt_tokens=3), is_billed=True)

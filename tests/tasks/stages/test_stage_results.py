@@ -32,7 +32,7 @@ def test_only_episodes_of_other_plans_are_reused_and_noted_once(run):
     assert {row["plan_digest"] for row in rows} == {run.plan.digest}
 
 
-def test_a_result_is_that_of_the_stage_and_name_that_noted_last(run):
+def test_the_last_noted_result_of_stage_and_name_counts(run):
     zone = LandingZone(run.landing)
     folder = run.home / "model"
     for stage, name, digest in ((Stage.TRAINING, "m", "one"), (Stage.TRAINING, "n", "two"), (Stage.DATA, "m", "three")):

@@ -63,7 +63,7 @@ def test_lint_shows_each_trace(chat):
     assert "declared stateless, but later blocks read x of earlier ones" in output
 
 
-def test_a_table_has_a_line_per_trace_or_a_column_per_contract(chat):
+def test_tables_list_traces_in_lines_contracts_in_columns(chat):
     def table(*options):
         printed = run("lint", chat, *options, "--format", "markdown").splitlines()
         return [line for line in printed if line.startswith("|")]

@@ -89,7 +89,7 @@ def test_descriptors_of_an_unfinished_frame_close_with_the_channel(ends, sent):
     assert open_count(sent) == 1
 
 
-def test_a_message_is_compact_json_in_the_order_of_its_keys(ends):
+def test_messages_are_compact_json_in_key_order(ends):
     channel, peer = ends
     channel.send({"b": 1, "a": [None, float("nan"), "é"]})
     expected = b'{"b":1,"a":[null,NaN,"\\u00e9"]}'
