@@ -9,6 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 export DO_NOT_TRACK := 1
 export GX_ANALYTICS_ENABLED := false
+# Tests start hundreds of interpreters: they share compiled modules, whatever the caller's environment says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo install sandbox viewer browser test test-all test-study test-runtime test-soak test-benchmarks test-versions up down deploy lint clean clean-data
 
