@@ -8,7 +8,7 @@ from carryover.tasks.lint.effects import outliving, python_effects, script_effec
 from carryover.tasks.lint.literals import Constants
 from carryover.tasks.lint.shell import Effect, shell_effects
 from carryover.tasks.lint.statements import LintBlock, before_line, line_reading, read_block
-from carryover.tasks.readers.outputs import error_line, error_type, missing_name
+from carryover.tasks.readers.outputs import error_line, error_type, failed_source, missing_name
 from carryover.tasks.readers.trace import Block, Language
 
 SHELL_NAME = "$"
@@ -85,12 +85,22 @@ def _executed(block: Block, names: LintBlock) -> Executed:
 def _until_error(block: Block, names: LintBlock, tools: Collection[str], shadows: frozenset[str]) -> LintBlock:
     """Return a block's names, up to the statement that raised."""
     missing = missing_name(block.error)
-    line = None if block.error is None else error_line(block.output, block.error)
+    line = None if block.error is None else _line_that_raised(block)
     if line is None and missing is not None:
         line = line_reading(names, missing)
     if line is None:
         return names
     return before_line(block.code, names, line, tools, shadows)
+
+
+def _line_that_raised(block: Block) -> int | None:
+    """Return a line told by number, or found by its source."""
+    line = error_line(block.output, block.error)
+    source = failed_source(block.output, block.error)
+    if line is not None or source is None:
+        return line
+    first = source.strip().partition("\n")[0]
+    return next((number for number, each in enumerate(block.code.splitlines(), start=1) if first in each), None)
 
 
 def _executed_shell(block: Block, code: str, tools: Collection[str], constants: Constants) -> Executed:

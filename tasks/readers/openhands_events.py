@@ -21,7 +21,16 @@ def _named(event: Mapping[str, Any]) -> Iterator[Message]:
         yield from _action(event, event.get("args") or {})
     elif event.get("observation") not in (None, *_BOOKKEEPING):
         cause = event.get("cause")
-        yield {"role": "tool", "tool_call_id": "" if cause is None else str(cause), "content": event.get("content")}
+        yield {"role": "tool", "tool_call_id": "" if cause is None else str(cause), "content": _content(event)}
+
+
+def _content(event: Mapping[str, Any]) -> Any:
+    """Return what an observation says, with the exit code of a command."""
+    extras = event.get("extras") or {}
+    code = (extras.get("metadata") or extras).get("exit_code")
+    if code is None:
+        return event.get("content")
+    return {"content": event.get("content"), "exit_code": code}
 
 
 def _action(event: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[Message]:

@@ -18,6 +18,7 @@ _FAILED_LINE = re.compile(r"^.*\bdue to:\s*(?P<error>[A-Z]\w*(?:Error|Exception)
 """smolagents: `Code execution failed at line '...' due to: InterpreterError: ...`."""
 _ANY_ERROR = re.compile(r"(?:(?:\w+\.)+\w+|[A-Z]\w*)(?:: .*)?")
 """The line of an error whose class has a name of its own, as `__main__.Refused: no`."""
+_FAILED_SOURCE = re.compile(r"failed at line '(?P<source>.+?)' due to: ", re.DOTALL)
 _STOPPED = re.compile(
     r"\btimed? ?out\b (?:after|\()|\b(?:execution|command|code|cell|process) timed out"
     r"|(?P<died>\bkernel (?:has |was )?(?:died|crashed|restarted))",
@@ -98,7 +99,7 @@ def find_error(text: str) -> str | None:
     if not text:
         return None
     plain = plain_text(text)
-    found = [match["error"].strip() for match in _ERROR_LINE.finditer(plain)]
+    found = _error_lines(plain)
     if found and (TRACEBACK in plain or _is_at_an_end(found[-1], plain)):
         return found[-1]
     failed = _FAILED_LINE.search(plain)
@@ -107,11 +108,24 @@ def find_error(text: str) -> str | None:
     return _raised(plain) or _time_out(plain) or _undefined_name(plain) or _failed_exit(plain)
 
 
+def _error_lines(text: str) -> list[str]:
+    """Return the errors in a text; without a traceback a warning is none."""
+    has_traceback = TRACEBACK in text
+    errors = []
+    for found in _ERROR_LINE.finditer(text):
+        if has_traceback or not found["type"].endswith("Warning"):
+            errors.append(found["error"].strip())
+    return errors
+
+
 def error_type(error: str) -> str:
     """Return the class name in an error's last line, or `Exception`."""
     found = [match["type"] for match in _ERROR_LINE.finditer(plain_text(error))]
     if found:
         return found[-1]
+    failed = _FAILED_LINE.search(error)
+    if failed is not None:
+        return failed["error"].partition(":")[0]
     if _ANY_ERROR.fullmatch(error) and "." in error.partition(":")[0]:
         return error.partition(":")[0].rpartition(".")[2]
     return "Exception"
@@ -136,6 +150,14 @@ def error_line(output: str | None, error: str | None) -> int | None:
         if lines:
             return int(lines[0])
     return None
+
+
+def failed_source(output: str | None, error: str | None) -> str | None:
+    """Return the source that raised, where smolagents tells it."""
+    found = _FAILED_SOURCE.search(f"{output or ''}\n{error or ''}")
+    if found is None:
+        return None
+    return found["source"]
 
 
 def plain_text(text: str) -> str:
@@ -239,9 +261,10 @@ def _flat(held: Mapping[str, Any]) -> Mapping[str, Any]:
     nested = held.get("observation")
     if isinstance(nested, Mapping):
         held = nested
-    streams = held.get("logs")
-    if isinstance(streams, Mapping):
-        return {**held, **streams}
+    for key in ("logs", "metadata"):
+        inner = held.get(key)
+        if isinstance(inner, Mapping):
+            held = {**held, **inner}
     return held
 
 
@@ -277,6 +300,8 @@ def _read_error(given: Any) -> str:
         return str(given)
     kind = given.get("type") or given.get("name") or given.get("ename") or "Exception"
     message = given.get("message") or given.get("value") or given.get("evalue") or ""
+    if _FAILED_LINE.search(str(message)):
+        return str(message).strip()
     found = find_error(str(message))
     return found or f"{kind}: {message}"
 

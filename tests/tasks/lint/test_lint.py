@@ -263,6 +263,7 @@ def test_another_name_of_a_known_module_restates_nothing():
         ("ZeroDivisionError: division by zero", ("kept", "never"), ()),
         ('File "<string>", line 2, in <module>\nZeroDivisionError: division by zero', ("kept",), ("never",)),
         ("NameError: name 'lost' is not defined", ("kept",), ("never",)),
+        ("Code execution failed at line 'lost' due to: InterpreterError: no", ("kept",), ("never",)),
     ],
 )
 def test_a_block_leaves_what_it_bound_before_it_raised(error, carried, early):

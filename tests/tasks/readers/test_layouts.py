@@ -206,6 +206,14 @@ def test_an_error_of_an_openhands_agent_is_its_call_s_output(tmp_path):
     assert trace.blocks[0].error == "the tool terminal is missing"
 
 
+def test_an_openhands_command_tells_its_exit_code(tmp_path):
+    action = {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls lost"}}
+    extras = {"command": "ls lost", "metadata": {"exit_code": 2}}
+    answer = {"id": 2, "source": "agent", "cause": 1, "observation": "run", "content": "no file", "extras": extras}
+    (trace,), _ = read(tmp_path, json.dumps([action, answer]).encode())
+    assert trace.blocks[0].error == "NonZeroExit: exit code 2"
+
+
 def test_a_log_may_begin_with_a_plain_message(tmp_path):
     call = {"type": "function_call", "name": "python", "call_id": "1", "arguments": '{"code": "n = 3"}'}
     items = [{"type": "message", "role": "user", "content": "Go."}, call]

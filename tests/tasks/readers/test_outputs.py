@@ -33,6 +33,8 @@ IPYTHON = (
         ("Command timed out after 30 seconds", "TimeoutError: Command timed out after 30 seconds"),
         ("Command timed out", "TimeoutError: Command timed out"),
         ("StopIteration", "StopIteration"),
+        ("DeprecationWarning: old", None),
+        (TRACEBACK.replace(MISSING, "DeprecationWarning: old"), "DeprecationWarning: old"),
         ("Execution failed: NameError(\"name 'x' is not defined\")", MISSING),
         ("**Error**: name 'x' is not defined", MISSING),
         ("a log:\nname 'x' is not defined\nthere", None),
@@ -80,6 +82,9 @@ def test_errors_in_every_wording(text, error):
         ({"ename": "NameError", "evalue": "name 'x' is not defined", "traceback": ["..."], "output": ""},
          Outcome("", MISSING)),
         ({"success": False, "message": "boom"}, Outcome('{"success": false, "message": "boom"}', "ToolError: boom")),
+        ({"output": "", "metadata": {"exit_code": 2}}, Outcome("", "NonZeroExit: exit code 2")),
+        ({"output": "", "error": {"type": "E", "message": "failed at line 'x' due to: InterpreterError: no"}},
+         Outcome("", "failed at line 'x' due to: InterpreterError: no")),
         ({"success": True, "message": "boom"}, Outcome('{"success": true, "message": "boom"}')),
         ({"rows": [1]}, Outcome('{"rows": [1]}')),
     ],
@@ -110,6 +115,7 @@ def test_the_type_and_the_name_of_an_error():
     assert error_type("json.decoder.JSONDecodeError: Expecting value") == "JSONDecodeError"
     assert error_type("no class name") == "Exception"
     assert error_type("__main__.Refused: no") == "Refused"
+    assert error_type("Code execution failed at line 'x' due to: InterpreterError: no") == "InterpreterError"
     assert error_type("KernelDied: Kernel died") == "KernelDied"
     assert missing_name(MISSING) == missing_name("InterpreterError: The variable `x` is not defined.") == "x"
     assert missing_name("ValueError: 3") is None
