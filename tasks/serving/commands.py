@@ -63,14 +63,19 @@ def vllm_command(
         command += ["--enable-lora", "--max-lora-rank", rank, "--max-loras", count]
     own = adapters_template(models)
     if own is not None and base_template is not None and template_folder is not None:
-        either = template_folder / "either_template.jinja"
-        trained = own.read_text(encoding="utf-8")
-        text = f"{{%- if is_base -%}}{base_template}{{%- else -%}}{trained}{{%- endif -%}}"
-        write_whole(either, text)
+        either = _write_either_template(template_folder, base_template, own)
         command[command.index("--chat-template") + 1] = str(either)
     if spec.load_format != "auto":
         command += ["--load-format", spec.load_format]
     return command
+
+
+def _write_either_template(folder: Path, base_template: str, adapters_template: Path) -> Path:
+    """Write a template that shows requests with `is_base` by the base's own text."""
+    trained = adapters_template.read_text(encoding="utf-8")
+    either = folder / "either_template.jinja"
+    write_whole(either, f"{{%- if is_base -%}}{base_template}{{%- else -%}}{trained}{{%- endif -%}}")
+    return either
 
 
 def vllm_environment(spec: ServingSpec, variables: Mapping[str, str]) -> dict[str, str]:

@@ -28,13 +28,11 @@ def end_all(root: Node) -> None:
 
 
 def _end_descendants(root: Node, kept: set[int], seconds: float) -> None:
-    """End a root's descendants, by handles.
-
-    A number is another's as soon as its process has ended.
+    """End a root's descendants by handles, since process ids are reused.
 
     Stopping comes before killing: a stopped process cannot fork, and the process limit bounds how many there are.
-    What is listed below a root that is alive after the listing descends from it. A handle that was opened before the
-    listing either means the process that is listed there, or one that has ended, which no signal reaches.
+    While the root is alive, all processes listed below it descend from it. A handle opened before the listing refers
+    to the listed process, or to one that has ended, which no signal reaches.
     """
     deadline = time.monotonic() + seconds
     stopped: dict[int, int] = {}
