@@ -1,6 +1,7 @@
 """Parts of messages in other services' forms, as parts of Anthropic's."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 _RESULT_FIELDS = {"output-available": "output", "output-error": "errorText", "result": "result"}
@@ -25,7 +26,7 @@ def parts_of(message: Mapping[str, Any]) -> list[Any]:
     held = message.get("content") if isinstance(message.get("content"), list) else message.get("parts")
     if not isinstance(held, list):
         return []
-    return [plain for part in held for plain in _plain_parts(part)]
+    return list(chain.from_iterable(map(_plain_parts, held)))
 
 
 def unread_parts(parts: list[Any]) -> tuple[str, ...]:

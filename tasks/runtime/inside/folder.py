@@ -137,9 +137,7 @@ class Folder:
     def restore(self, *, is_mapped: bool = False) -> dict[int, str]:
         """Make the folder what the image says; return moved files.
 
-        Those are the paths of files that were made anew, by former inode.
-
-        A file that is mapped may have changed without a sign.
+        Those are paths of files that were made anew, by former inode. A mapped file may have changed without a sign.
         """
         moved: dict[int, str] = {}
         if self.path is None:
@@ -310,10 +308,7 @@ class Folder:
         return entry._replace(sign=(0, 0, status.st_mode) if entry.kind == stat.S_IFDIR else sign)
 
     def _empty(self) -> None:
-        """Remove all, by short paths alone.
-
-        What a directory holds is moved up before it goes.
-        """
+        """Remove all by short paths: what a directory holds moves up first."""
         moved = 0
         mark = urandom(8).hex()
         while found := _names_in(f"{self.path}"):
