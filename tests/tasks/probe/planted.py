@@ -221,7 +221,7 @@ class RaisesInOneChannel(Namespace):
 
 
 class ReturnsObjects(Namespace):
-    def run(self, code: str):
+    def run(self, code: str):  # pyright: ignore[reportIncompatibleMethodOverride]
         return {"text": super().run(code)}
 
 

@@ -205,7 +205,7 @@ def test_a_run_that_raises_makes_its_channel_unavailable():
 
 def test_a_run_that_returns_no_text_is_refused():
     with pytest.raises(UserError, match=r"run\(code\) returned dict; return the text that the block's caller sees"):
-        probe(ReturnsObjects(), "mine", NAMES)
+        probe(ReturnsObjects(), "mine", NAMES)  # pyright: ignore[reportArgumentType]
 
 
 def test_an_unknown_claim_is_refused():

@@ -3,7 +3,7 @@ import pytest
 from carryover.tasks.readers.conversation import replies_of
 from carryover.tasks.readers.outputs import read_outcome
 from carryover.tasks.readers.raised import answered
-from carryover.tasks.readers.trace import Block
+from carryover.tasks.readers.trace import Block, Language
 
 MISSING = "NameError: name 'x' is not defined"
 HEAD = "Traceback (most recent call last):"
@@ -13,7 +13,7 @@ TELLING = "try:\n    print(x)\nexcept NameError as e:\n    print(e)"
 PRINTING = "import traceback\ntry:\n    print(x)\nexcept Exception:\n    traceback.print_exc()\nprint('on')"
 
 
-def answer(code, content, language="python"):
+def answer(code, content, language: Language = "python"):
     return answered(Block(code, language=language), read_outcome(content))
 
 
