@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -52,7 +52,7 @@ def room_of(parts: tuple[str, ...]) -> str | None:
 
 
 @cache
-def import_statements(file: Path) -> tuple[list[ast.stmt], list[ast.stmt]]:
+def import_statements(file: Path) -> tuple[Sequence[ast.stmt], Sequence[ast.stmt]]:
     """Return a file's imports, and those of them that stand at module level."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     everywhere = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -1,6 +1,7 @@
 """A reinforcement updates a model by its episodes, ends when names are kept, and survives a kill."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -141,7 +142,7 @@ def test_an_update_is_played_logged_and_handed_to_the_trainer(opened):
 def test_training_stops_once_names_are_kept(tmp_path):
     spec = REINFORCEMENT["laptop"].model_copy(update={"least_updates": 1, "judged_updates": 1})
     log = UpdateLog(tmp_path / "log.jsonl")
-    callback = ending(spec, log)
+    callback: Any = ending(spec, log)
     for number, missed in ((1, 0.9), (2, 0.0), (3, 0.0)):
         log.add(update(number, missed))
     callback.on_train_begin(None, SimpleNamespace(global_step=1), None)

@@ -78,7 +78,7 @@ def test_an_update_s_row_holds_shares_and_means():
 
 def test_a_reinforcement_needs_its_cache_beside_its_training():
     spec = TRAINING["laptop_base"]
-    assert reinforcement_need(spec).memory_bytes == training_need(spec).memory_bytes + CACHE_BYTES
+    assert reinforcement_need(spec).memory_bytes == (training_need(spec).memory_bytes or 0) + CACHE_BYTES
 
 
 def scripted(tokenizer, *replies):

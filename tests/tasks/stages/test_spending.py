@@ -1,5 +1,7 @@
 """What a plan has spent before counts against the limits of its next run."""
 
+from typing import Any
+
 import pytest
 
 from carryover.storage.zone.landing import LandingZone
@@ -12,7 +14,7 @@ from carryover.tasks.stages.spending import close_meter, share_meter
 from tests.storage.conftest import build_episode
 
 LIMITED = Limits(max_tokens_total=100)
-BILLED = {"teacher_url": "http://127.0.0.1:9/v1", "teacher_model": "m"}
+BILLED: dict[str, Any] = {"teacher_url": "http://127.0.0.1:9/v1", "teacher_model": "m"}
 
 
 @pytest.fixture
