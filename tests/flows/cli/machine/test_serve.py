@@ -1,5 +1,6 @@
 """`carryover serve` starts the engine by itself, for models of any architecture."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -122,7 +123,8 @@ def test_the_server_takes_over_after_a_line_on_its_address(tmp_path):
     for folder in folders:
         folder.mkdir()
     command = [sys.executable, "-c", STARTING, "/bin/echo", *map(str, folders)]
-    told, started = subprocess.check_output(command, text=True).splitlines()
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    told, started = subprocess.check_output(command, text=True, env=buffered).splitlines()
     assert told == "serving mine, a at http://127.0.0.2:8123/v1"
     assert started.startswith(f"-m carryover.tasks.serving.cpu_server --model {folders[0]} ")
     for words in ("mine", "127.0.0.2", "8123", "512", "3", f"a={folders[1]}", "--threads 2"):
