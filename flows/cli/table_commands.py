@@ -49,15 +49,14 @@ def tables(
     results: Results = None,
 ) -> None:
     """Print the study's tables: ours beside the published values."""
-    from carryover.flows.cli.results.tables import plan_tables, print_tables
+    from carryover.flows.cli.results.tables import print_plan, print_tables
 
     with open_warehouse(home, results) as warehouse:
         digest = choose_plan(warehouse, plan)
-        if name is not None:
-            names = [name]
+        if name is None:
+            print_plan(warehouse, digest, format)
         else:
-            names = [each for each in plan_tables(warehouse, digest) if each != "claims" or format != "rich"]
-        print_tables(warehouse, digest, names, format)
+            print_tables(warehouse, digest, [name], format)
 
 
 def hypotheses(home: Home = None, format: Format = "rich", plan: Plan = None, results: Results = None) -> None:

@@ -179,6 +179,10 @@ def import_traces(
     purpose: Annotated[
         Purpose, typer.Option(help="A teacher's episodes, or a model's under evaluation.")
     ] = "evaluation",
+    family: Annotated[
+        str | None,
+        typer.Option(help="Task family of traces that declare none: `knapsack` prints the paper's tables too."),
+    ] = None,
     bucket: Annotated[str, typer.Option(help="Difficulty bucket of the instances.")] = "easy",
     split: Annotated[
         Split | None,
@@ -194,7 +198,7 @@ def import_traces(
     from carryover.tasks.stages.imports import import_episodes
 
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
-    setting |= {"runtime_contract": contract, "model_name": model, "plan": plan}
+    setting |= {"runtime_contract": contract, "model_name": model, "plan": plan, "family": family}
     imported = import_episodes(source, home, setting)
     for sentence in (*imported.unread, *imported.passed_over):
         typer.echo(sentence, err=True)

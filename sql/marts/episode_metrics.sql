@@ -24,6 +24,7 @@ counted_episodes as (
                 as weight_taken,
             if(backend = 'imported' and score is distinct from 0, nullif(inspected_count, 0), inspected_count)
                 as inspected_count,
+            if(backend = 'imported' and score is null, null, is_solved) as is_solved,
             if(backend = 'imported', null, injected_fault_count) as injected_fault_count,
             if(backend = 'imported', null, model_seconds) as model_seconds,
             if(backend = 'imported', null, execution_seconds) as execution_seconds,
@@ -65,7 +66,8 @@ select
         when train_contract is null then 'base'
         else 'sft'
     end as model,
-    coalesce(letters[train_contract], train_contract, base)
+    -- a model that others trained, and whose training nobody declared, goes by its name
+    coalesce(letters[train_contract], train_contract, if(scale = 'import' and base = 'hub', model_name, base))
     || '->' || coalesce(letters[runtime_contract], runtime_contract) as condition,
     habits_json ->> '$.taken_per_turn' as taken_per_turn,
     -- an episode's contract says so only where its prompt is silent; old warehouses hold rows without one

@@ -9,7 +9,7 @@ with counted_cells as (
         100 * avg(score) as score_pct,
         100 * median(score) as median_score_pct,
         100 * avg(score) filter (finish_category = 'normal') as score_of_ended_pct,
-        count(*) filter (is_solved) as solved_count,
+        cast(sum(cast(is_solved as integer)) as bigint) as solved_count,
         100 * avg(cast(is_solved as integer)) as solved_pct,
         avg(step_count) as mean_steps,
         cast(sum(step_count) as bigint) as total_turns,

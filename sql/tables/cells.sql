@@ -1,4 +1,4 @@
--- The 2x2: tokens, missing names and scores per trained cell, with the wider of the intervals; token ratios are to P->P
+-- The 2x2: tokens, missing names and scores per trained or imported cell, with the wider of the intervals; token ratios are to P->P
 with token_ratios as (
     select
         variant, base, visibility, header, bucket,
@@ -29,7 +29,7 @@ select
     token_ratio, token_ratio_low, token_ratio_high
 from marts.evaluated_cells
 left join token_ratios using (variant, base, visibility, header, bucket, train_contract, runtime_contract)
-where plan_digest = $plan_digest and model = 'sft'
+where plan_digest = $plan_digest and (model = 'sft' or scale = 'import')
 order by
     variant <> 'main', variant, staging.base_position(base) nulls last, bucket,
     visibility desc, header desc, condition

@@ -105,6 +105,8 @@ published as (
         ss / pp as s_on_s_token_ratio,
         (pp / ps) / (sp / ss) as interaction_ratio
     from published_tokens
+    -- beside its own task alone
+    where exists (from marts.episode_metrics where plan_digest = $plan_digest and family = 'knapsack')
 ),
 
 final as (

@@ -5,7 +5,7 @@ with counted_cells as (
         train_contract, runtime_contract,
         count(*) as episode_count,
         count(*) filter (finish_category = 'normal') as ended_count,
-        count(*) filter (is_solved) as solved_count,
+        cast(sum(cast(is_solved as integer)) as bigint) as solved_count,
         count(*) filter (has_missing_name) as missing_name_count,
         100 * avg(score) as score_pct,
         avg(total_tokens) as mean_tokens,

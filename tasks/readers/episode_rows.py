@@ -9,11 +9,12 @@ from carryover.tasks.agent.reply import read_reply
 from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.readers.ending import ending_of
 from carryover.tasks.readers.import_setting import ImportSetting
+from carryover.tasks.readers.layouts.authors import LAYOUT as AUTHORS_LAYOUT
 from carryover.tasks.readers.outputs import error_type, missing_name
 from carryover.tasks.readers.trace import Block, Reply, Trace
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import HARMLESS_ERRORS, EpisodeRow, ErrorRow, NameEventRow, Row, StepRow, TurnRow
-from carryover.tasks.traces.vocabulary import ContractName, ErrorKind
+from carryover.tasks.traces.vocabulary import FOREIGN_FAMILY, PAPER_FAMILY, ContractName, ErrorKind
 from carryover.tasks.traces.walker import ParsedBlock
 
 _TOOL_ERRORS = ("ToolRuntimeException", "ToolInvocationException")
@@ -160,6 +161,7 @@ def _episode(
             "visibility": "declared",
             "header": "names",
             "model_name": setting.choose_model(trace.model_name),
+            "family": setting.family or _family_of(trace, setting),
             "is_solved": trace.score == 1.0,
             **declared,
             **ids,
@@ -184,6 +186,13 @@ def _episode(
         sandbox_level="unknown",
         backend="imported",
     )
+
+
+def _family_of(trace: Trace, setting: ImportSetting) -> str:
+    """Return the family of a trace that declares none."""
+    if setting.scale == "paper" or trace.layout == AUTHORS_LAYOUT:
+        return PAPER_FAMILY
+    return FOREIGN_FAMILY
 
 
 def _tokens(given: int | None, of_replies: list[int]) -> int:

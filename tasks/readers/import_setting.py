@@ -3,7 +3,7 @@
 import re
 from typing import Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
 from carryover.tasks.readers.trace import contract_name
@@ -34,6 +34,8 @@ class ImportSetting(FrozenModel):
     base: str = "hub"
     """Base that an evaluated model was trained from."""
     model_name: str = "imported"
+    family: str | None = Field(default=None, exclude_if=lambda family: family is None)
+    """Task family; by default the paper's for its own instances and its repository's traces, else `foreign`."""
     bucket: str = "easy"
     split: Split | None = None
     """Split of the instances; by default `train` for a teacher and `evaluation` otherwise."""

@@ -64,6 +64,8 @@ RunStatus = Literal["finished", "failed", "stopped"]
 
 PAPER_FAMILY = "knapsack"
 """The paper's task family; rows without a word for theirs are of it."""
+FOREIGN_FAMILY = "foreign"
+"""Family of imported episodes that name none."""
 EPISODE_HEADER = "x-episode-id"
 """Request header by which a server finds the key-value cache of an episode."""
 

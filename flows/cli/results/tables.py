@@ -32,6 +32,22 @@ def plan_tables(warehouse: Warehouse, plan_digest: str) -> list[str]:
     return tables_of(families)
 
 
+def print_plan(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:
+    """Print a plan's tables, on a screen those with rows.
+
+    The other ones are named there, and `claims` is left out.
+    """
+    names = plan_tables(warehouse, plan_digest)
+    if table_format != "rich":
+        print_tables(warehouse, plan_digest, names, table_format)
+        return
+    shown = [name for name in names if name != "claims"]
+    empty = [name for name in shown if read_table(warehouse, table_query(name), plan_digest).is_empty()]
+    print_tables(warehouse, plan_digest, [name for name in shown if name not in empty], table_format)
+    if empty:
+        typer.echo(f"\nno rows for this plan: {', '.join(empty)}")
+
+
 def print_tables(warehouse: Warehouse, plan_digest: str, names: Sequence[str], table_format: TableFormat) -> None:
     """Print a plan's tables, or raise `UserError`.
 
@@ -41,7 +57,10 @@ def print_tables(warehouse: Warehouse, plan_digest: str, names: Sequence[str], t
     known = {*plan_tables(warehouse, plan_digest), *table_names(is_cave=True)}
     for query in queries:
         if query.name not in known:
-            raise UserError(f"{query.name} is about the Opaque Knapsack, which plan {plan_digest} does not play")
+            raise UserError(
+                f"{query.name} is about the Opaque Knapsack, which plan {plan_digest} does not play; imported traces "
+                "play it where `carryover import` was given --family knapsack"
+            )
     for position, query in enumerate(queries):
         if position > 0 and table_format != "csv":
             typer.echo()

@@ -35,7 +35,8 @@ CHAT = [
 def home(tmp_path_factory):
     """A data folder with one imported episode."""
     home = tmp_path_factory.mktemp("main") / "data"
-    import_records(home, [{"instance_id": "one", "messages": CHAT}], "--contract", "persistent")
+    options = ("--contract", "persistent", "--family", "knapsack")
+    import_records(home, [{"instance_id": "one", "messages": CHAT}], *options)
     return home
 
 
