@@ -106,7 +106,7 @@ published as (
         (pp / ps) / (sp / ss) as interaction_ratio
     from published_tokens
     -- beside its own task alone
-    where exists (from marts.episode_metrics where plan_digest = $plan_digest and family = 'knapsack')
+    where not exists (from marts.episode_metrics where plan_digest = $plan_digest and family <> 'knapsack')
 ),
 
 final as (
