@@ -23,7 +23,7 @@ def show_study(plan: StudyPlan) -> None:
     folders = name_folders()
     with Warehouse.open(folders.warehouse) as warehouse:
         settings = read_table(warehouse, table_query("mechanism"), plan.digest)
-        lines = [f"# {plan.name}: {plan.label}", *findings(settings)]
+        lines = [f"# {plan.title}", *findings(settings)]
         for drawing in draw_cells(table_reader(warehouse, plan.digest)):  # an image that needs no other file
             data = base64.b64encode(drawing.svg.encode()).decode()
             lines += [f"![{drawing.name}](data:image/svg+xml;base64,{data})", drawing.caption]

@@ -1,5 +1,7 @@
 """Stage 1: instances."""
 
+from collections.abc import Sequence
+
 from prefect import task
 
 from carryover.storage.zone.landing import LandingZone
@@ -7,6 +9,7 @@ from carryover.tasks.families.choose import choose_family
 from carryover.tasks.plans.identity import Stage, stage_digest
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import InstanceSetSpec
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.stages.caching import StageIdentity, in_run
 from carryover.tasks.stages.stage_results import note_instances
@@ -34,8 +37,22 @@ def generate_instance_set(run: Run, instance_set: InstanceSetSpec) -> list[str]:
             instances.append(instance_row)
             items += item_rows
             advance(1)
+    ids = [row.instance_id for row in instances]
+    _check_distinct(instance_set, ids)
     LandingZone(run.landing).write({"instances": instances, "items": items}, run.run_id)
-    return [row.instance_id for row in instances]
+    return ids
+
+
+def _check_distinct(instance_set: InstanceSetSpec, ids: Sequence[str]) -> None:
+    """Raise `UserError` for seeds that give an instance twice."""
+    distinct = len(set(ids))
+    if distinct == len(ids):
+        return
+    option = "--train-count" if instance_set.split == "train" else "--evaluation-count"
+    raise UserError(
+        f"family {instance_set.family}, bucket {instance_set.bucket}: {len(ids)} seeds give {distinct} distinct "
+        f"instances for {instance_set.split}, each is drawn once; let sample() draw from more, or lower {option}"
+    )
 
 
 def provide_instances(run: Run, instance_set: InstanceSetSpec) -> None:

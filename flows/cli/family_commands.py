@@ -15,8 +15,14 @@ def check(
     contracts: Annotated[
         str, typer.Option(help="Further contracts that teachers play, e.g. recent-3,mine.yaml:NAME.")
     ] = "",
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Print what an agent reads of one instance, and check nothing.")
+    ] = False,
 ) -> None:
     """Check a family without a model, on its first seeds."""
+    if prompt:
+        _print_prompts(wanted)
+        return
     from carryover.tasks.families.check import check_family
     from carryover.tasks.plans.choose_contract import choose_contracts
     from carryover.tasks.services.progress import progress_bar
@@ -32,6 +38,13 @@ def check(
     typer.echo(f"{report.name}: {report.instance_count} instances are sound")
     for sentence in report.notes:
         typer.echo(sentence)
+
+
+def _print_prompts(wanted: str) -> None:
+    from carryover.tasks.families.shown import shown_prompts
+
+    for title, messages in shown_prompts(wanted):
+        typer.echo(f"--- {title}\n\n{messages}\n")
 
 
 def new(name: Annotated[str, typer.Argument(help="Lower case with underscores; the file is NAME.py.")]) -> None:

@@ -31,9 +31,10 @@ class Question(NamedTuple):
     answer: str
     """The Markdown table that is printed under it."""
 
-    def about(self, plan_digest: str) -> str:
-        """Return the query with the plan's digest filled in."""
-        return self.sql.replace("$plan_digest", f"'{plan_digest}'")
+    def about(self, plan_digest: str, bucket: str) -> str:
+        """Return the query with the plan's digest and a bucket filled in."""
+        of_plan = self.sql.replace("$plan_digest", f"'{plan_digest}'")
+        return of_plan.replace("$bucket", f"'{bucket}'")
 
 
 def questions_text() -> str:

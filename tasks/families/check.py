@@ -13,6 +13,7 @@ from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.own_contracts import lesson_of, script_of
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.families.choose import open_own_family
+from carryover.tasks.families.family import is_teaching
 from carryover.tasks.families.own_family import OwnFamily
 from carryover.tasks.families.problem import Problem
 from carryover.tasks.runtime.backend import Runtime
@@ -29,6 +30,8 @@ MAX_TURNS = 24
 """Replies of such an episode: those of the laptop plan."""
 MOST_FAULTS = 5
 """Faulty instances after which no further ones are looked at."""
+STUDY_INSTANCES = {"smoke": 46, "laptop": 1100}
+"""Distinct instances of the first bucket that a plan draws for training and evaluation."""
 
 
 class FamilyReport(NamedTuple):
@@ -39,7 +42,7 @@ class FamilyReport(NamedTuple):
     """Sound instances."""
     faults: list[str]
     notes: list[str]
-    """What the teachers reached, one sentence per contract."""
+    """What the teachers reached, one sentence per contract; or what a study needs without one."""
 
 
 def check_family(
@@ -64,6 +67,8 @@ def check_family(
                 played.give(problems[:TAUGHT_EPISODES])
                 faults += played.faults
                 notes.append(played.note)
+        if not is_teaching(own.family):
+            notes.append("no scripted teacher: `carryover run` needs --teacher-url URL --teacher-model NAME")
     return FamilyReport(own.name, len(problems), faults, notes)
 
 
@@ -87,10 +92,12 @@ def _faults_of_class(own: OwnFamily, contracts: Sequence[Contract]) -> Iterator[
             named_contract(name, contracts)
         except ValueError as error:
             yield f"taught: {error}, or define it with --contracts"
+    if is_teaching(family) and not family.taught:
+        yield "teach() is written, but taught names no contract that it plays: taught = ('persistent', 'stateless')"
     for contract in contracts:
         if lesson_of(contract, family.taught) is None:
-            script = script_of(contract).contract
-            yield f"no teacher for contract {contract.name!r}: taught names neither it nor {script.value!r}"
+            names = dict.fromkeys([contract.name, script_of(contract).contract.value])
+            yield f"no teacher for contract {contract.name!r}: teach {' or '.join(names)}, and name it in taught"
     for name in family.known:
         if not name.isidentifier():
             yield f"known names {name!r}, which is not a valid identifier"
@@ -98,7 +105,8 @@ def _faults_of_class(own: OwnFamily, contracts: Sequence[Contract]) -> Iterator[
 
 def _check_instances(own: OwnFamily, seed_count: int, problems: list[Problem], open_bar: OpenBar) -> list[str]:
     """Return what is wrong with instances; sound ones are added to `problems`."""
-    faults: list[str] = []
+    faulty = _Faulty()
+    repeating: list[str] = []
     with open_bar(f"family {own.name}", seed_count * len(own.family.buckets), "instances") as advance:
         for bucket in own.family.buckets:
             names = set()
@@ -108,17 +116,46 @@ def _check_instances(own: OwnFamily, seed_count: int, problems: list[Problem], o
                     problem = _sound_instance(own, bucket, seed)
                 except UserError as error:
                     reason = str(error).removeprefix(f"family {own.name}, seed {seed}: ")
-                    faults.append(f"bucket {bucket}, seed {seed}: {reason}")
+                    faulty.add(f"bucket {bucket}, seed {seed}", reason)
                 except Exception as error:  # noqa: BLE001 - the author's code, at the boundary that names it
-                    faults.append(f"bucket {bucket}, seed {seed}: {type(error).__name__}: {error}")
+                    faulty.add(f"bucket {bucket}, seed {seed}", f"{type(error).__name__}: {error}")
                 else:
                     names.add(problem.instance_id)
                     problems.append(problem)
-                if len(faults) == MOST_FAULTS:
-                    return faults
-            if 1 == len(names) < seed_count:
-                faults.append(f"bucket {bucket}: {seed_count} seeds give one instance; draw it from the seed")
-    return faults
+                if faulty.count == MOST_FAULTS:
+                    return faulty.sentences()
+            if not faulty.count and len(names) < seed_count:
+                repeating.append(f"bucket {bucket}: {_too_few(len(names), seed_count)}")
+    return [*faulty.sentences(), *repeating]
+
+
+class _Faulty:
+    """Faulty instances, each reason told once."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[str]] = {}
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._places.values()))
+
+    def add(self, place: str, reason: str) -> None:
+        self._places.setdefault(reason, []).append(place)
+
+    def sentences(self) -> list[str]:
+        """Return a sentence per reason, with its first place and the number of others."""
+        told = []
+        for reason, (first, *others) in self._places.items():
+            further = f" and {len(others)} more" if others else ""
+            told.append(f"{first}{further}: {reason}")
+        return told
+
+
+def _too_few(distinct: int, seed_count: int) -> str:
+    """Return the reason why seeds that repeat an instance are no study's."""
+    needed = ", ".join(f"{count:,} at scale {scale}" for scale, count in STUDY_INSTANCES.items())
+    drawn = f"{seed_count} seeds give {distinct} distinct {'instance' if distinct == 1 else 'instances'}"
+    return f"{drawn} by content, and a study draws each once ({needed}); let sample() draw from more"
 
 
 def _sound_instance(own: OwnFamily, bucket: str, seed: int) -> Problem:
@@ -157,7 +194,7 @@ def _faults_of_tools(own: OwnFamily, problems: Sequence[Problem]) -> Iterator[st
         if not name.isidentifier():
             yield f"tool {name!r} has no name to call it by; define it as a function or method"
         if not inspect.getdoc(tool):
-            yield f"tool {name} has no docstring, which is all that an agent reads about it"
+            yield f"tool {name} has no docstring, which full prompts show to the agent"
     spare = own.family.spare_tool
     if spare is not None and spare not in tools:
         yield f"spare_tool {spare!r} is no tool; choose from {', '.join(tools)}"
@@ -182,13 +219,13 @@ class _Lessons:
                 self.faults.append(f"{self._who}, seed {problem.seed}: {type(error).__name__}: {error}")
                 return
             self._played.append(recorded)
-            reason = recorded.episode.finish_reason
-            if reason is not FinishReason.FINISH_TOOL:
-                self.faults.append(f"{self._who}: an episode ended with {reason}, not with finish()")
             uncaught = [error.message for error in recorded.errors if not error.is_caught]
             self.faults += [f"{self._who}, seed {problem.seed}: {message}" for message in uncaught[:1]]
             if len(uncaught) > 1:
                 self.faults.append(f"{self._who}, seed {problem.seed}: {len(uncaught) - 1} further blocks fail")
+            reason = recorded.episode.finish_reason
+            if reason is not FinishReason.FINISH_TOOL:
+                self.faults.append(f"{self._who}: an episode ended with {reason}, not with finish()")
             if self.faults:
                 return
 
@@ -198,7 +235,7 @@ class _Lessons:
         count = max(len(self._played), 1)
         score = sum(recorded.episode.score or 0.0 for recorded in self._played) / count
         turns = sum(recorded.episode.turn_count for recorded in self._played) / count
-        return f"{self._who}: mean score {score:.2f} in {turns:.1f} turns"
+        return f"{self._who}: mean score {score:.2f} in {turns:.1f} turns, {count} episodes"
 
     @property
     def _who(self) -> str:

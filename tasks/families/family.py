@@ -16,8 +16,8 @@ class Environment(ABC):
     def __init__(self, *tools: Tool) -> None:
         """Offer functions as tools, with `finish` as the last.
 
-        A tool takes and returns plain JSON values. Its signature and docstring are what a model is told, and a
-        `ToolRuntimeException` is how it refuses a call.
+        A tool takes and returns plain JSON values, and refuses a call by a `ToolRuntimeException`. Full prompts show a
+        model its signature and docstring, compact ones its name alone.
         """
         self.is_over = False
         """Whether the agent has ended the episode."""
@@ -121,3 +121,8 @@ class Family(ABC):
     def teach(self, lesson: Lesson) -> tuple[str, str]:
         """Return a scripted teacher's next reply: a sentence and a block."""
         raise NotImplementedError(f"{type(self).__name__} has no teacher for contract {lesson.contract!r}")
+
+
+def is_teaching(family: Family) -> bool:
+    """Tell whether a family has written `teach`."""
+    return type(family).teach is not Family.teach

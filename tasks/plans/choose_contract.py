@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from carryover.tasks.families.choose import find_object
 from carryover.tasks.runtime.contract import Contract, is_described, named_contract
-from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.services.errors import UserError
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
@@ -45,7 +44,6 @@ def choose_contract(wanted: str) -> Contract:
             f"{wanted!r}: invalid name {contract.name!r}; use lower-case letters, digits and single hyphens"
         )
     try:
-        lifetime_of(contract)
         is_described(contract)  # refuses a known name that means another contract
     except ValueError as error:
         raise UserError(f"{wanted!r}: {error}") from error
@@ -67,7 +65,8 @@ def _read(wanted: str, place: str, name: str) -> Contract:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        raise UserError(f"{wanted!r}: {field}: {first['msg']}") from error
+        reason = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{wanted!r}: {field}: {reason}") from error
     if not isinstance(found, Contract):
         raise UserError(f"{wanted!r} is no carryover.Contract; write NAME = carryover.Contract(name=..., lifetime=...)")
     return found

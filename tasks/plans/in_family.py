@@ -1,11 +1,12 @@
 """A part of a plan on the instances of another task family."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.own_contracts import lesson_of
 from carryover.tasks.families.choose import family_source, open_own_family
-from carryover.tasks.families.family import Family
+from carryover.tasks.families.family import Family, is_teaching
 from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart
 from carryover.tasks.services.errors import UserError
@@ -51,8 +52,16 @@ def _check(part: StudyPart, wanted: str, family: Family, *, has_endpoint: bool) 
     if is_scripted and untaught:
         raise UserError(
             f"family {wanted} has no scripted teacher for contract {untaught[0]}; "
-            "let an endpoint teach with --teacher-url, or write teach()"
+            f"let an endpoint teach with --teacher-url, or {_way_to_teach(family, part.teacher.contracts)}"
         )
+
+
+def _way_to_teach(family: Family, contracts: Sequence[str]) -> str:
+    """Return what the author of a family adds for scripts of contracts."""
+    line = f"taught = {tuple(map(str, contracts))!r}"
+    if is_teaching(family):
+        return f"let the class say which contracts teach() plays: {line}"
+    return f"write teach(), and the line {line}"
 
 
 def _untaught(part: StudyPart, family: Family) -> list[str]:

@@ -276,11 +276,20 @@ class StudyPlan(FrozenModel):
         return self.runtime.model_copy(update={"preload": (*self.runtime.preload, *FRAME_MODULES)})
 
     @property
+    def title(self) -> str:
+        """The plan's name and label; with its families, but for the knapsack."""
+        families = dict.fromkeys(part.train_instances.family for part in self.parts)
+        named = [family for family in families if family != PAPER_FAMILY]
+        if named:
+            return f"{self.name} on {', '.join(named)}: {self.label}"
+        return f"{self.name}: {self.label}"
+
+    @property
     def label(self) -> str:
         """Name of the plan's own numbers in tables."""
         match self.scale:
             case "smoke":
-                return "smoke, numbers without meaning"
+                return "numbers without meaning"
             case "laptop":
                 return "laptop, not Qwen3-8B"
             case "pretrained":

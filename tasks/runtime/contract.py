@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.vocabulary import ContractName
 
 Scope = Literal["process", "namespace"]
+
+_LIFETIME = re.compile(r"episode|block|functions|recent:0*[1-9][0-9]*")
 
 
 class Contract(FrozenModel):
@@ -29,6 +31,13 @@ class Contract(FrozenModel):
     """Objects that the host binds before each block; `nothing` is not dumped, so that digests stay stable."""
     words: str = Field(default="", exclude_if=lambda words: not words)
     """What a prompt says about it; empty for a text made from the other fields, and then not dumped."""
+
+    @field_validator("lifetime")
+    @classmethod
+    def _is_known(cls, lifetime: str) -> str:
+        if not _LIFETIME.fullmatch(lifetime):
+            raise ValueError(f"unknown lifetime {lifetime!r}; choose from episode, block, recent:K, functions")
+        return lifetime
 
 
 class _Contracts(dict[str, Contract]):

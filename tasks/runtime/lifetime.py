@@ -48,21 +48,20 @@ class Lifetime:
 
 
 def lifetime_of(contract: Contract) -> Lifetime:
-    """Return a contract's policy; raise `ValueError` for an unknown one."""
+    """Return a contract's policy."""
     word, _, count = contract.lifetime.partition(":")
     keeps_files = contract.keeps_files
     if keeps_files is None:
         keeps_files = word != "block"
     match word:
-        case "episode" if not count:
+        case "episode":
             return Lifetime("live", "all", keeps_files)
-        case "block" if not count:
+        case "block":
             return Lifetime("fresh" if contract.scope == "process" else "live", "nothing", keeps_files)
-        case "recent" if count.isdecimal() and int(count) > 0:
+        case "recent":
             return Lifetime("live", "some", keeps_files, int(count))
-        case "functions" if not count:
+        case _:  # functions: a contract has one of four
             return Lifetime("live", "some", keeps_files)
-    raise ValueError(f"unknown lifetime {contract.lifetime!r}; choose from episode, block, recent:K, functions")
 
 
 def names_bound_by(code: str, step: int) -> dict[str, Bound]:

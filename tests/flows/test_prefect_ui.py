@@ -82,7 +82,7 @@ def test_a_finished_study_and_a_night_show_what_they_found(ui, smoke_study, tmp_
         shown(page, f"{ui}/runs/flow-run/{runs['stage:study']['id']}", [name, runs["stage:study"]["tags"][0]])
         shown(page, f"{ui}/artifacts", ["smoke-result", "smoke-cells", "smoke-verdicts"])
         place = f"{ui}/artifacts/artifact/"
-        shown(page, f"{place}{artifacts['smoke-result']['id']}", ["smoke, numbers without meaning"])
+        shown(page, f"{place}{artifacts['smoke-result']['id']}", ["numbers without meaning"])
         pictures = page.ask("Array.from(document.images).filter(one => one.naturalWidth > 200).length")
         assert pictures == 1  # the 2x2
         shown(page, f"{place}{artifacts['smoke-cells']['id']}", ["P→P", "S→S", "mean tokens"])

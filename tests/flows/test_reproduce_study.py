@@ -28,7 +28,9 @@ def test_next_start_merges_a_run_killed_before_its_merge(capsys):
 
     with Warehouse.open(name_folders().warehouse) as warehouse:
         assert warehouse.sql("select status from run_ends").rows() == [("finished",)]
-    assert "smoke: smoke, numbers without meaning" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "smoke: numbers without meaning" in printed
+    assert "smoke ends every episode after 4 replies, so few finish or score" in printed
 
 
 def test_finished_study_with_changed_analysis_is_no_answer(monkeypatch, capsys):

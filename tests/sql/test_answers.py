@@ -3,6 +3,7 @@
 import pytest
 
 from carryover.flows.cli.folders import find_results
+from carryover.flows.cli.results.tables import training_bucket
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.questions import (
     ABOUT_EPISODES,
@@ -29,7 +30,7 @@ QUESTIONS = {question.number: question for question in read_questions(PAGE)}
 @pytest.mark.parametrize("number", QUESTIONS)
 def test_a_query_has_the_columns_of_its_answer(warehouse, number):
     question = QUESTIONS[number]
-    header = answer_table(warehouse.connection.sql(question.about("plan")).pl()).splitlines()[0]
+    header = answer_table(warehouse.connection.sql(question.about("plan", "small")).pl()).splitlines()[0]
     assert question.answer.splitlines()[0] == header
 
 
@@ -56,7 +57,8 @@ def traces(tmp_path_factory):
 @pytest.mark.parametrize("number", ABOUT_EPISODES)
 def test_an_answer_about_episodes_is_what_the_kept_rows_give(kept, number):
     question = QUESTIONS[number]
-    assert question.answer == answer_table(kept.sql(question.about(KEPT_RESULTS)).polars()), (
+    query = question.about(KEPT_RESULTS, training_bucket(kept, KEPT_RESULTS))
+    assert question.answer == answer_table(kept.sql(query).polars()), (
         f"`carryover questions --results {KEPT_RESULTS} --write sql/questions.md` writes the present answers"
     )
 
@@ -64,7 +66,7 @@ def test_an_answer_about_episodes_is_what_the_kept_rows_give(kept, number):
 @pytest.mark.parametrize("number", ABOUT_TRACES)
 def test_an_answer_about_traces_is_what_the_scripted_teachers_do(traces, number):
     question, (landed, plan_digest) = QUESTIONS[number], traces
-    assert question.answer == answer_table(landed.sql(question.about(plan_digest)).polars())
+    assert question.answer == answer_table(landed.sql(question.about(plan_digest, "small")).polars())
 
 
 @pytest.mark.parametrize("number", ABOUT_PAPERS)

@@ -16,7 +16,7 @@ def asked(study):
     def ask(number):
         return sorted(
             tuple(round(value, 6) if isinstance(value, float) else value for value in row.values())
-            for row in study.sql(QUESTIONS[number].about("plan"))
+            for row in study.sql(QUESTIONS[number].about("plan", "small"))
         )
 
     return ask

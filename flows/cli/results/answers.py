@@ -67,8 +67,10 @@ def _notes(plan: StudyPlan, rows: list[StageEstimate], limits: Limits) -> Iterat
     yield from _unmeasured(plan)
     yield f"Hours are at {', '.join(_paces(plan))}."
     asked = sum(row.prompt_tokens + row.completion_tokens for row in rows)
-    yield f"Endpoints are asked for about {asked:,} tokens, which is what --max-tokens-total counts."
-    if limits.prices.is_free:
+    yield f"Models are asked for about {asked:,} tokens, which is what --max-tokens-total counts."
+    if not _asks_endpoints(plan):
+        yield "No endpoint is asked: nothing is billed."
+    elif limits.prices.is_free:
         yield 'The cost is unknown: give --prices, e.g. \'{"prompt": 0.5, "completion": 3}\'.'
     if any(row.training_tokens and not row.memory_bytes for row in rows):
         yield UNKNOWN_SHAPE
@@ -85,7 +87,14 @@ def _unmeasured(plan: StudyPlan) -> Iterator[str]:
         yield f"Nobody has measured {names} at this scale: {counted}."
     families = {part.train_instances.family for part in plan.parts} - {PAPER_FAMILY}
     if families:
-        yield f"Nobody has measured {', '.join(sorted(families))} at this scale: each counts as the knapsack."
+        yield f"Nobody has measured {', '.join(sorted(families))} at this scale: tokens and hours are the knapsack's."
+
+
+def _asks_endpoints(plan: StudyPlan) -> bool:
+    """Tell whether others serve a model of the plan, and may bill it."""
+    if plan.serving.engine == "external":
+        return True
+    return any(part.teacher.kind == "endpoint" for part in plan.parts)
 
 
 def _paces(plan: StudyPlan) -> list[str]:
@@ -123,7 +132,10 @@ def print_study(plan: StudyPlan) -> None:
     """Print a finished plan on one screen, and where the rest is."""
     folders = name_folders()
     console = screen()
-    console.print(f"\n{plan.name}: {plan.label} (plan {plan.digest})", markup=False)
+    console.print(f"\n{plan.title} (plan {plan.digest})", markup=False)
+    if plan.scale == "smoke":
+        replies = min(evaluation.episode.max_turns for part in plan.parts for evaluation in part.evaluations)
+        console.print(f"smoke ends every episode after {replies} replies, so few finish or score", markup=False)
     with Warehouse.open(folders.warehouse) as warehouse:
         summary = study_summary(lambda name: read_table(warehouse, table_query(name), plan.digest), console.width)
         typer.echo(summary, nl=False)

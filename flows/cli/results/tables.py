@@ -133,10 +133,18 @@ def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) 
     chosen = [question for question in questions if number in (None, question.number)]
     if not chosen:
         raise UserError(f"no question {number}; choose from 1 to {len(questions)}")
+    bucket = training_bucket(warehouse, plan_digest)
     for question in chosen:
         console.print(f"{question.number}. {question.words}", style="bold", markup=False)
-        answer = answer_table(warehouse.sql(question.about(plan_digest)).polars())
-        console.print(f"\n{question.about(plan_digest)}\n\n{answer}", markup=False, soft_wrap=True)
+        query = question.about(plan_digest, bucket)
+        answer = answer_table(warehouse.sql(query).polars())
+        console.print(f"\n{query}\n\n{answer}", markup=False, soft_wrap=True)
+
+
+def training_bucket(warehouse: Warehouse, plan_digest: str) -> str:
+    """Return the bucket that a plan's models are trained on; empty without episodes."""
+    rows = warehouse.sql(command_sql("training_bucket"), plan_digest=plan_digest).rows()
+    return rows[0][0] if rows else ""
 
 
 def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
@@ -148,6 +156,7 @@ def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: C
     asked = [question for question in read_questions(text) if question.number in numbers]
     if not asked:
         raise UserError(f"{path} asks none of these questions; give a copy of sql/questions.md")
-    answers = {question.number: warehouse.sql(question.about(plan_digest)).polars() for question in asked}
+    bucket = training_bucket(warehouse, plan_digest)
+    answers = {question.number: warehouse.sql(question.about(plan_digest, bucket)).polars() for question in asked}
     write_whole(path, replace_answers(text, answers))
     return list(answers)

@@ -28,3 +28,10 @@ def test_faults_are_listed_with_an_exit_code_of_their_own(tmp_path):
     assert done.exit_code == 2
     assert all(fault.startswith("- ") for fault in faults)
     assert last == f"boxes: {len(faults)} faults; correct and check again"
+
+
+def test_the_prompts_are_printed_before_a_study(tmp_path):
+    said = run("family", "check", written(tmp_path), "--prompt")
+    assert said.startswith("--- full prompts, bucket few, seed 0, persistent\n")
+    assert "--- compact prompts" in said
+    assert "are sound" not in said

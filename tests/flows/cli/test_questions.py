@@ -17,7 +17,7 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("questions") / "data"
     messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "```python\nfinish()\n```"}]
     records = [{"instance_id": str(task), "score": task / 2, "messages": messages} for task in (1, 2)]
-    cell = ("--contract", "persistent", "--train-contract", "persistent", "--bucket", "small")
+    cell = ("--contract", "persistent", "--train-contract", "persistent", "--bucket", "small_large")
     import_records(home, records, *cell, "--plan", "cells")
     return home
 
@@ -39,6 +39,7 @@ def test_a_question_is_answered_by_the_warehouse(home):
     said = run("questions", 1, "--home", home)
     assert said.startswith("1. What does each cell gain, and what does it cost?")
     assert "| hub | P->P | 2 | 0.75 |  |  | 1 |" in said
+    assert "and bucket = 'small_large'" in said
     assert "\n2. " not in said
 
 

@@ -69,7 +69,7 @@ def test_a_yaml_file_defines_a_contract(files):
     [
         ("recent-0", "unknown contract 'recent-0'; choose from persistent"),
         ("mine.yaml:absent", "mine.yaml defines no contract 'absent'"),
-        ("mine.yaml:forever", "'mine.yaml:forever': unknown lifetime 'forever'; choose from episode"),
+        ("mine.yaml:forever", "'mine.yaml:forever': lifetime: unknown lifetime 'forever'; choose from episode"),
         ("mine.yaml:odd", "'mine.yaml:odd': keeps: Extra inputs are not permitted"),
         ("list.yaml:live", "cannot read contract 'list.yaml:live': the file maps no names to contracts"),
         ("broken.yaml:live", "cannot read contract 'broken.yaml:live': invalid YAML"),

@@ -1,5 +1,7 @@
 """A plan on another family's instances."""
 
+import re
+
 import pytest
 
 from carryover.tasks.plans.estimate import estimate_study
@@ -11,6 +13,7 @@ from carryover.tasks.services.limits import Prices
 from tests.tasks.families.written import written
 
 UNTAUGHT = {'taught = ("persistent", "stateless")': "taught = ()"}
+NO_TEACHER = UNTAUGHT | {"def teach(": "def untaught("}
 
 
 @pytest.fixture
@@ -65,6 +68,23 @@ def test_a_family_without_teacher_asks_for_an_endpoint(tmp_path):
     (part,) = resolve_plan("smoke", taught).parts
     assert part.teacher.kind == "endpoint"
     assert not any(evaluation.has_scripted_rows for evaluation in part.evaluations)
+
+
+@pytest.mark.parametrize(
+    ("changes", "way"),
+    [
+        (NO_TEACHER, "or write teach(), and the line taught = ('persistent', 'stateless')"),
+        (UNTAUGHT, "or let the class say which contracts teach() plays: taught = ('persistent', 'stateless')"),
+    ],
+)
+def test_a_refused_teacher_is_told_the_line_to_write(tmp_path, changes, way):
+    with pytest.raises(UserError, match=re.escape(way)):
+        resolve_plan("smoke", Overrides(family=written(tmp_path, changes)))
+
+
+def test_a_title_names_the_family_but_for_the_knapsack(boxes):
+    assert resolve_plan("smoke", Overrides(family=boxes)).title == f"smoke on {boxes}: numbers without meaning"
+    assert resolve_plan("smoke").title == "smoke: numbers without meaning"
 
 
 def test_a_corpus_about_the_knapsack_is_refused(boxes):

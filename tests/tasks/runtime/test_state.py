@@ -11,7 +11,7 @@ import pytest
 from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import CONTRACTS, Contract
 from carryover.tasks.runtime.engine import Block, StateLostError
-from carryover.tasks.runtime.lifetime import Bound, Lifetime, lifetime_of
+from carryover.tasks.runtime.lifetime import Bound, Lifetime
 from carryover.tasks.runtime.objects import bind_value
 from carryover.tasks.runtime.shaping import WholeOutput
 from carryover.tasks.runtime.state import EpisodeState
@@ -206,10 +206,12 @@ def test_functions_lifetime_keeps_definitions_alone(open_one):
     assert interpreter.verify_contract()
 
 
-@pytest.mark.parametrize("word", ["forever", "episode:3", "block:1", "recent", "recent:", "recent:²", "recent:0"])
-def test_unknown_lifetime_is_refused(word):
+@pytest.mark.parametrize(
+    "word", ["forever", "episode:3", "block:1", "recent", "recent:", "recent:²", "recent:0", "recent-3"]
+)
+def test_a_contract_refuses_an_unknown_lifetime(word):
     with pytest.raises(ValueError, match=f"unknown lifetime '{word}'; choose from episode, block, recent:K, functions"):
-        lifetime_of(Contract(name="odd", lifetime=word))
+        Contract(name="odd", lifetime=word)
 
 
 @dataclass(frozen=True)

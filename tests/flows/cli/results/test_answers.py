@@ -71,7 +71,7 @@ def test_dry_run_counts_injected_contracts_as_the_papers_two(capsys):
     assert "each counts as persistent where it keeps all names, else as stateless" in capsys.readouterr().out
 
 
-def test_dry_run_separates_token_sums_and_needs_prices_for_cost(capsys):
+def test_dry_run_separates_token_sums(capsys):
     print_estimate(resolve_plan("smoke"), Limits())
     printed = capsys.readouterr().out
     episodes, prompt, completion, training, *_ = rows_of(printed)["all, one after the other"]
@@ -80,8 +80,19 @@ def test_dry_run_separates_token_sums_and_needs_prices_for_cost(capsys):
     assert (episodes, prompt) == ("140", "208,440")
     assert completion == "29,760"  # 6 x (410 + 1,250 + 2 x 1,050 + 2 x 600)
     assert training == "83,399"  # one pass over 40 examples of 1,049 and 19 of 2,181
-    assert "about 238,200 tokens, which is what --max-tokens-total counts" in printed
+    assert "Models are asked for about 238,200 tokens, which is what --max-tokens-total counts." in printed
+    assert "No endpoint is asked: nothing is billed." in printed
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"teacher_url": "http://127.0.0.1:1/v1", "teacher_model": "any"}, {"endpoint_url": "http://127.0.0.1:1/v1"}],
+)
+def test_dry_run_of_an_endpoint_needs_prices_for_cost(capsys, asked):
+    print_estimate(resolve_plan("smoke", Overrides(**asked)), Limits())
+    printed = capsys.readouterr().out
     assert "give --prices" in printed
+    assert "nothing is billed" not in printed
 
 
 def test_dry_run_sum_includes_the_base_of_the_adapters(capsys):
