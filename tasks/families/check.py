@@ -13,7 +13,7 @@ from carryover.tasks.agent.episode_spec import EpisodeSpec
 from carryover.tasks.agent.own_contracts import lesson_of, script_of
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.families.choose import open_own_family
-from carryover.tasks.families.family import is_teaching
+from carryover.tasks.families.family import Family, is_teaching
 from carryover.tasks.families.own_family import OwnFamily
 from carryover.tasks.families.problem import Problem
 from carryover.tasks.runtime.backend import Runtime
@@ -87,6 +87,13 @@ def _faults_of_class(own: OwnFamily, contracts: Sequence[Contract]) -> Iterator[
             return
     if not family.buckets:
         yield "buckets is empty; name one difficulty at least"
+    yield from _faults_of_taught(family, contracts)
+    for name in family.known:
+        if not name.isidentifier():
+            yield f"known names {name!r}, which is not a valid identifier"
+
+
+def _faults_of_taught(family: Family, contracts: Sequence[Contract]) -> Iterator[str]:
     for name in family.taught:
         try:
             named_contract(name, contracts)
@@ -98,9 +105,6 @@ def _faults_of_class(own: OwnFamily, contracts: Sequence[Contract]) -> Iterator[
         if lesson_of(contract, family.taught) is None:
             names = dict.fromkeys([contract.name, script_of(contract).contract.value])
             yield f"no teacher for contract {contract.name!r}: teach {' or '.join(names)}, and name it in taught"
-    for name in family.known:
-        if not name.isidentifier():
-            yield f"known names {name!r}, which is not a valid identifier"
 
 
 def _check_instances(own: OwnFamily, seed_count: int, problems: list[Problem], open_bar: OpenBar) -> list[str]:
