@@ -1,4 +1,4 @@
--- The 2x2: tokens, missing names and scores per trained or imported cell, with the wider of the intervals; token ratios are to P->P
+-- The 2x2: tokens, missing names and scores per trained or imported cell, wider intervals; token ratios are to P->P
 with token_ratios as (
     select
         variant, base, visibility, header, bucket,

@@ -161,7 +161,7 @@ def _episode(
             "visibility": "declared",
             "header": "names",
             "model_name": setting.choose_model(trace.model_name),
-            "family": setting.family or _family_of(trace, setting),
+            "family": _family_of(trace, setting),
             "is_solved": trace.score == 1.0,
             **declared,
             **ids,
@@ -190,6 +190,8 @@ def _episode(
 
 def _family_of(trace: Trace, setting: ImportSetting) -> str:
     """Return the family of a trace that declares none."""
+    if setting.family is not None:
+        return setting.family
     if setting.scale == "paper" or trace.layout == AUTHORS_LAYOUT:
         return PAPER_FAMILY
     return FOREIGN_FAMILY
