@@ -36,7 +36,10 @@ def test_verdicts_are_printed_with_their_counts(warehouse, capsys):
     print_verdicts(warehouse, "plan", "markdown")
     printed = capsys.readouterr().out
     assert "mismatch_breaks_names" in printed
-    assert "2 distinct claims in 2 verdicts: 1 hold, 1 do not, 0 without a verdict\n" in printed
+    assert (
+        "2 distinct claims in 2 verdicts: 1 hold, 1 does not (aligned_persistent_keeps_names), 0 without a verdict\n"
+        in printed
+    )
     assert printed.endswith("of those that hold: 1 without scripts beside them\n")
 
 
