@@ -147,7 +147,8 @@ def test_an_import_says_what_its_episodes_are(tmp_path, chat):
 def test_imported_cells_are_compared_and_kept_with_progress(home):
     for runtime, scores in {"persistent": [1.0, 0.5], "stateless": [0.25, 0.125]}.items():
         records = [{"instance_id": str(task), "score": score, "messages": CHAT} for task, score in enumerate(scores)]
-        import_records(home, records, "--contract", runtime, "--train-contract", "persistent", "--plan", "cells")
+        options = ("--train-contract", "persistent", "--plan", "cells", "--family", "knapsack")
+        import_records(home, records, "--contract", runtime, *options)
     table = run("tables", "table_7", "--plan", "cells", "--format", "csv", "--home", home)
     native = next(line for line in table.splitlines() if "native_vs_mismatched,persistent,persistent" in line)
     assert ",2,2,75.0,18.75,56.25," in native
