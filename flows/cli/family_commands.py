@@ -1,7 +1,8 @@
 """Commands on task families: check one, write a new one."""
 
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -41,10 +42,20 @@ def check(
 
 
 def _print_prompts(wanted: str) -> None:
-    from carryover.tasks.families.shown import shown_prompts
+    """Print one instance's opening messages, by prompt set.
 
-    for title, messages in shown_prompts(wanted):
-        typer.echo(f"--- {title}\n\n{messages}\n")
+    They are a persistent runtime's: other contracts replace its sentences.
+    """
+    from carryover.tasks.agent.episode_spec import PromptSet
+    from carryover.tasks.environment.block_environment import BlockEnvironment
+
+    for prompt_set in get_args(PromptSet):
+        environment = BlockEnvironment(wanted, prompt_set=prompt_set)
+        with closing(environment):
+            messages = environment.opening()
+        typer.echo(f"--- {prompt_set} prompts, bucket {environment.bucket}, seed 0, persistent\n")
+        for message in messages:
+            typer.echo(f"[{message['role']}]\n{message['content']}\n")
 
 
 def new(name: Annotated[str, typer.Argument(help="Lower case with underscores; the file is NAME.py.")]) -> None:

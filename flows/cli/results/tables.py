@@ -1,7 +1,7 @@
 """Tables, hypotheses and the ten questions, read from the warehouse and printed."""
 
 import json
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -41,9 +41,10 @@ def print_plan(warehouse: Warehouse, plan_digest: str, table_format: TableFormat
     if table_format != "rich":
         print_tables(warehouse, plan_digest, names, table_format)
         return
-    shown = [name for name in names if name != "claims"]
-    empty = [name for name in shown if read_table(warehouse, table_query(name), plan_digest).is_empty()]
-    print_tables(warehouse, plan_digest, [name for name in shown if name not in empty], table_format)
+    queries = [table_query(name) for name in names if name != "claims"]
+    tables = {query: read_table(warehouse, query, plan_digest) for query in queries}
+    _print_all({query: frame for query, frame in tables.items() if not frame.is_empty()}, table_format)
+    empty = [query.name for query, frame in tables.items() if frame.is_empty()]
     if empty:
         typer.echo(f"\nno rows for this plan: {', '.join(empty)}")
 
@@ -61,10 +62,13 @@ def print_tables(warehouse: Warehouse, plan_digest: str, names: Sequence[str], t
                 f"{query.name} is about the Opaque Knapsack, which plan {plan_digest} does not play; imported traces "
                 "play it where `carryover import` was given --family knapsack"
             )
-    for position, query in enumerate(queries):
+    _print_all({query: read_table(warehouse, query, plan_digest) for query in queries}, table_format)
+
+
+def _print_all(tables: Mapping[TableQuery, pl.DataFrame], table_format: TableFormat) -> None:
+    for position, (query, frame) in enumerate(tables.items()):
         if position > 0 and table_format != "csv":
             typer.echo()
-        frame = read_table(warehouse, query, plan_digest)
         title = f"{query.name}: {query.title}" if table_format == "rich" else query.title
         print_frame(query.name, frame, table_format, title)
 

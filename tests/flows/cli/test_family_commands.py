@@ -32,6 +32,9 @@ def test_faults_are_listed_with_an_exit_code_of_their_own(tmp_path):
 
 def test_the_prompts_are_printed_before_a_study(tmp_path):
     said = run("family", "check", written(tmp_path), "--prompt")
-    assert said.startswith("--- full prompts, bucket few, seed 0, persistent\n")
-    assert "--- compact prompts" in said
     assert "are sound" not in said
+    full, compact = said.split("--- compact prompts, bucket few, seed 0, persistent\n")
+    assert full.startswith("--- full prompts, bucket few, seed 0, persistent\n\n[system]\n")
+    assert 'def peek(box: str) -> int:\n    """Return the number of coins in a box."""' in full
+    assert compact.rstrip().endswith("Tools: list_boxes, peek, choose, finish.")
+    assert "def peek" not in compact
