@@ -100,7 +100,10 @@ def _line_that_raised(block: Block) -> int | None:
     if line is not None or source is None:
         return line
     first = source.strip().partition("\n")[0]
-    return next((number for number, each in enumerate(block.code.splitlines(), start=1) if first in each), None)
+    found = re.search(rf"(?:^|;)[ \t]*{re.escape(first)}(?!\w)", block.code, re.MULTILINE)
+    if found is None:
+        return None
+    return block.code.count("\n", 0, found.start()) + 1
 
 
 def _executed_shell(block: Block, code: str, tools: Collection[str], constants: Constants) -> Executed:

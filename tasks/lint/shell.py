@@ -40,7 +40,8 @@ _PYTHON_INSTALLER = re.compile(r"(?:.*/)?(?:uv|pip[\d.]*|conda|mamba)")
 _SYSTEM_INSTALLERS = ("apt", "apt-get", "apk", "brew", "dnf", "yum")
 """Commands whose packages are programs."""
 _EDITORS = ("sed", "perl")
-_IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
+_IN_PLACE = re.compile(r"-[nErszuplaw\d]*i|--in-place")
+"""Options that edit files; `-M` and `-I` of Perl take a word, which may hold an `i`."""
 _COPYING = frozenset({"cp", "mv", "ln"})
 _JOB_COMMANDS = frozenset({"jobs", "fg", "bg", "kill", "pkill", "wait", "disown"})
 _MODULE_OF = {

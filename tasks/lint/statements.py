@@ -14,12 +14,13 @@ from carryover.tasks.traces.walker import BUILTIN_NAMES, NameEvent
 DATA_CONSTANTS = 3
 """Constants from which on a literal collection counts as data, not as an initial value."""
 _BINDING = re.compile(
-    r"^[ \t]*\(?(?P<targets>[\w, \t*]+?)\)?[ \t]*(?::[^=\n]+)?=(?!=)"
+    r"^[ \t]*+\(?+(?P<targets>[\w, \t*]++)\)?[ \t]*+(?::[^=\n]+)?=(?!=)"
     r"|\bimport[ \t]+(?P<imported>\([^)]*\)|[^\n#;]+)"
-    r"|\b(?:def|class|as)[ \t]+(?P<defined>\w+)|\bfor[ \t]+(?P<loop>[\w, \t()*]+?)[ \t]+in\b|\b(?P<walrus>\w+)[ \t]*:=",
+    r"|\b(?:def|class|as)[ \t]+(?P<defined>\w+)|\b(?P<walrus>\w+)[ \t]*:="
+    r"|\bfor[ \t]+(?P<loop>[\w, \t()*]{1,200}?)[ \t]in\b",
     re.MULTILINE,
 )
-"""Text that may bind names."""
+"""Text that may bind names; possessive, so that hostile text takes linear time."""
 _WORD = re.compile(r"\w+")
 _LINE_END = re.compile(r"\r\n?|\n")
 """What ends a line of Python; `splitlines` knows more."""

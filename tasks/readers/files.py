@@ -76,7 +76,7 @@ def _open_file(file: Any, tally: Tally, *, is_named: bool) -> Iterator[Iterator[
         try:
             yield from _read_stream(_rewound(opened), file, tally, is_named=is_named)
         except _DAMAGE as error:
-            if not isinstance(file, Path):  # whoever opened the archive names its members
+            if not isinstance(file, Path):  # the archive's reader reports its members
                 raise
             tally.skip(_DAMAGED, f"{file}: {error}")
 

@@ -43,11 +43,21 @@ def _plain_parts(part: Any) -> list[Any]:
         return [{"type": "tool_use", "id": called.get("toolUseId"), **called}]
     answered = part.get("toolResult")
     if isinstance(answered, Mapping):
-        return [_result(answered.get("toolUseId"), answered.get("content"), is_error=answered.get("status") == "error")]
+        content = _bedrock_content(answered.get("content"))
+        return [_result(answered.get("toolUseId"), content, is_error=answered.get("status") == "error")]
     invoked = part.get("toolInvocation", part)
     if isinstance(invoked, Mapping) and "toolCallId" in invoked:
         return _parts_of_sdk(invoked)
     return [part]
+
+
+def _bedrock_content(content: Any) -> Any:
+    """Return a result's parts, or the value of a single JSON part."""
+    match content:
+        case [{"json": value}]:
+            return value
+        case _:
+            return content
 
 
 def _parts_of_sdk(part: Mapping[str, Any]) -> list[Any]:
@@ -55,13 +65,20 @@ def _parts_of_sdk(part: Mapping[str, Any]) -> list[Any]:
     call_id = part["toolCallId"]
     kind = str(part.get("type"))
     if kind == "tool-result":
-        return [_result(call_id, _value(part.get("output", part.get("result"))))]
+        output = part.get("output", part.get("result"))
+        return [_result(call_id, _value(output), is_error=_has_failed(part, output))]
     name = part.get("toolName") or kind.removeprefix("tool-")
     call = {"type": "tool_use", "id": call_id, "name": name, "input": part.get("input", part.get("args"))}
     field = _RESULT_FIELDS.get(str(part.get("state")))
     if field is None:
         return [call]
     return [call, _result(call_id, _value(part.get(field)), is_error=field == "errorText")]
+
+
+def _has_failed(part: Mapping[str, Any], output: Any) -> bool:
+    """Tell whether a result's flag (AI SDK 4) or type (5) is an error's."""
+    kind = output.get("type") if isinstance(output, Mapping) else None
+    return bool(part.get("isError")) or str(kind).startswith("error-")
 
 
 def _value(output: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _ERROR_LINE = re.compile(
-    r"^[^\w\n]*(?:(?:Output|Observation|Result|Error|ERROR|Execution (?:error|failed)|stderr|E)[:\]]\s*)*"
+    r"^[^\w\n]*(?:(?:Output|Observation|Result|Error|ERROR|Execution (?:error|failed)|stderr|E)[:\]][^\S\n]*)*"
     r"(?P<error>(?:[A-Za-z_]\w*\.)*(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Died|Timeout)|StopIteration|ExceptionGroup)"
     r"(?::\s*(?P<message>.*))?)$",
     re.MULTILINE,
@@ -18,7 +18,6 @@ _FAILED_LINE = re.compile(r"^.*\bdue to:\s*(?P<error>[A-Z]\w*(?:Error|Exception)
 """smolagents: `Code execution failed at line '...' due to: InterpreterError: ...`."""
 _ANY_ERROR = re.compile(r"(?:(?:\w+\.)+\w+|[A-Z]\w*)(?:: .*)?")
 """The line of an error whose class has a name of its own, as `__main__.Refused: no`."""
-_FAILED_SOURCE = re.compile(r"failed at line '(?P<source>.+?)' due to: ", re.DOTALL)
 _STOPPED = re.compile(
     r"\btimed? ?out\b (?:after|\()|\b(?:execution|command|code|cell|process) timed out"
     r"|(?P<died>\bkernel (?:has |was )?(?:died|crashed|restarted))",
@@ -28,7 +27,12 @@ _ADDED_LINE = re.compile(
     r"\s*(?:\[.*\]|<.*>|\(.*\)|[^\w\s]+|[\w@:~/.-]*[$#%>]|(?:Exit|Wall|Execution|Elapsed|Time|Current|Please|Now)\b.*)\s*"
 )
 """A line that a harness adds below an output: brackets, tags, rules, prompts, times, advice."""
-_EXIT_CODE = re.compile(r"(?:<returncode>|\bexit(?:ed with)?(?: ?code| status)?[ :]+)(?P<code>-?\d+)", re.IGNORECASE)
+_EXIT_CODE = re.compile(
+    r"(?:<returncode>|\bexit(?:ed with)?(?: ?code| status)?[ :]+)(?P<code>-?\d+)\b"
+    r"(?! (?:if|when|on|unless|for|means|indicates|otherwise)\b)",
+    re.IGNORECASE,
+)
+"""An exit status, but not a manual's sentence about one, as `exit code 1 if none matches`."""
 _MISSING_NAME = re.compile(
     r"name ['`]?(?P<plain>\w+)['`]? is not defined|[Vv]ariable ['`](?P<variable>\w+)['`] is not defined"
     r"|(?:local|free) variable ['`](?P<local>\w+)['`]"
@@ -36,7 +40,7 @@ _MISSING_NAME = re.compile(
 _UNDEFINED = re.compile(r"\b(?:name|variable) ['`]\w+['`] is not defined")
 """What stays of a `NameError` where a harness words it anew."""
 _BLOCK_LINE = re.compile(
-    r'(?:File "<[^>\n]*>", line |Cell In ?\[\d+\], line |<cell line: |^-+> ?)(?P<line>\d+)', re.MULTILINE
+    r'(?:File "<[^<>\n]*>", line |Cell In ?\[\d+\], line |<cell line: |^-+> ?)(?P<line>\d+)', re.MULTILINE
 )
 _MODULE_LINE = re.compile(r'File "[^"\n]*", line (?P<line>\d+), in <module>')
 _ERROR_KEYS = ("error", "exception", "traceback", "error_code", "error_message")
@@ -57,6 +61,8 @@ class Outcome(NamedTuple):
     result: str | None = None
     is_declared: bool = False
     """Whether a field, a flag or a harness's own words say that the block failed."""
+    exit_code: int | None = None
+    """Exit status in a field."""
 
 
 def read_outcome(content: Any) -> Outcome:
@@ -154,10 +160,11 @@ def error_line(output: str | None, error: str | None) -> int | None:
 
 def failed_source(output: str | None, error: str | None) -> str | None:
     """Return the source that raised, where smolagents tells it."""
-    found = _FAILED_SOURCE.search(f"{output or ''}\n{error or ''}")
-    if found is None:
+    _, _, after = f"{output or ''}\n{error or ''}".partition("failed at line '")
+    source, mark, _ = after.partition("' due to: ")
+    if not mark:
         return None
-    return found["source"]
+    return source
 
 
 def plain_text(text: str) -> str:
@@ -165,9 +172,12 @@ def plain_text(text: str) -> str:
     return _ANSI.sub("", text)
 
 
-def tells_failed_exit(text: str) -> bool:
-    """Tell whether a text's last exit status is not zero."""
-    return _failed_exit(text) is not None
+def exit_status(text: str) -> int | None:
+    """Return the last exit status that a text tells, if any."""
+    codes = [found["code"] for found in _EXIT_CODE.finditer(text)]
+    if not codes:
+        return None
+    return int(codes[-1])
 
 
 def _last_traceback(text: str) -> str:
@@ -222,10 +232,10 @@ def _filled_lines(text: str) -> list[str]:
 
 def _failed_exit(text: str) -> str | None:
     """Return a nonzero exit status as an error, else null."""
-    codes = [found["code"] for found in _EXIT_CODE.finditer(text)]
-    if not codes or int(codes[-1]) == 0:
+    status = exit_status(text)
+    if not status:
         return None
-    return f"NonZeroExit: exit code {codes[-1]}"
+    return f"NonZeroExit: exit code {status}"
 
 
 def _json_object(text: str) -> Mapping[str, Any] | None:
@@ -233,7 +243,7 @@ def _json_object(text: str) -> Mapping[str, Any] | None:
         return None
     try:
         held = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if isinstance(held, dict):
         return held
@@ -253,7 +263,7 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
         return Outcome(output, named, result, is_declared=True)
     failure = _exit_error(held, stderr) or _flagged_error(held, output)
     is_declared = failure is not None or _FAILED_LINE.search(output) is not None
-    return Outcome(output, find_error(output) or failure, result, is_declared)
+    return Outcome(output, find_error(output) or failure, result, is_declared, _exit_code(held))
 
 
 def _flat(held: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -306,9 +316,13 @@ def _read_error(given: Any) -> str:
     return found or f"{kind}: {message}"
 
 
+def _exit_code(held: Mapping[str, Any]) -> int | None:
+    return next((held[key] for key in _EXIT_KEYS if isinstance(held.get(key), int)), None)
+
+
 def _exit_error(held: Mapping[str, Any], stderr: str) -> str | None:
-    code = next((held[key] for key in _EXIT_KEYS if isinstance(held.get(key), int)), 0)
-    if code == 0:
+    code = _exit_code(held)
+    if not code:
         return None
     lines = _filled_lines(stderr)
     return f"NonZeroExit: exit code {code}{': ' + lines[-1].strip() if lines else ''}"

@@ -114,7 +114,7 @@ def _read_group(reader: Reader, records: list[Record], tally: Tally) -> Iterator
         return
     try:
         found = list(reader.read(records))
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ValidationError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError, ValidationError) as error:
         said = " ".join(str(error).split())[:120]
         tally.skip(f"differs from {layout}", f"{records[0].place}: {type(error).__name__} {said}")
         return

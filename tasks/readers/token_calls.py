@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from carryover.tasks.readers.source_code import ToolCall
@@ -10,9 +10,9 @@ from carryover.tasks.readers.source_code import ToolCall
 HAS_TOKENS = re.compile(r"<[|｜](?:tool[_▁]call|python_tag)|\[TOOL_CALLS\]|^Action Input:", re.MULTILINE)
 """Text that may hold such a call."""
 _BEGUN = re.compile(
-    r"<[|｜]tool[_▁]call[_▁]begin[|｜]>\s*(?:function<｜tool▁sep｜>)?(?P<name>[\w.:-]+)\s*"
-    r"(?:<｜tool▁sep｜>|<\|tool_call_argument_begin\|>|```json)?\s*(?P<arguments>.*?)\s*(?:```\s*)?"
-    r"<[|｜]tool[_▁]call[_▁]end[|｜]>",
+    r"<[|｜]tool[_▁]call[_▁]begin[|｜]>\s*+(?:function<｜tool▁sep｜>)?+(?P<name>[\w.:-]++)\s*+"
+    r"(?:<｜tool▁sep｜>|<\|tool_call_argument_begin\|>|```json)?+"
+    r"(?P<arguments>(?:(?!<[|｜]tool[_▁]call[_▁](?:begin|end)).)*+)<[|｜]tool[_▁]call[_▁]end[|｜]>",
     re.DOTALL,
 )
 """DeepSeek's and Kimi's calls."""
@@ -20,7 +20,7 @@ _PYTHON_TAG = re.compile(r"<\|python_tag\|>(?P<code>.*?)(?:<\|e(?:om|ot)_id\|>|\
 """Llama's calls of its interpreter."""
 _LISTED = re.compile(r"\[TOOL_CALLS\]\s*(?P<calls>\[.*\])", re.DOTALL)
 _NAMED = re.compile(
-    r"\[TOOL_CALLS\](?P<name>[\w.-]+)(?:\[CALL_ID\]\w+)?\[ARGS\](?P<arguments>\{.*?\})(?=\[TOOL_CALLS\]|</s>|\s*\Z)",
+    r"\[TOOL_CALLS\](?P<name>[\w.-]+)(?:\[CALL_ID\]\w+)?\[ARGS\](?P<arguments>\{(?:(?!\[TOOL_CALLS\]).)*?\})(?=\[TOOL_CALLS\]|</s>|\s*\Z)",
     re.DOTALL,
 )
 """Mistral's calls."""
@@ -36,7 +36,10 @@ def calls_in_tokens(text: str) -> Iterator[ToolCall]:
     """Yield the calls in a text, in order of their forms."""
     if not HAS_TOKENS.search(text):
         return
-    for pattern in (_BEGUN, _NAMED, _ACTION):
+    for found in _BEGUN.finditer(text):
+        arguments = found["arguments"].strip().removesuffix("```")
+        yield ToolCall(found["name"], arguments.strip())
+    for pattern in (_NAMED, _ACTION):
         for found in pattern.finditer(text):
             yield ToolCall(found["name"].strip(), found["arguments"].strip())
     for found in _LISTED.finditer(text):
@@ -48,8 +51,11 @@ def calls_in_tokens(text: str) -> Iterator[ToolCall]:
 def _listed_calls(text: str) -> Iterator[ToolCall]:
     try:
         calls: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         yield ToolCall("", None)
         return
     for call in calls:
-        yield ToolCall(str(call.get("name")), call.get("arguments"))
+        if isinstance(call, Mapping):
+            yield ToolCall(str(call.get("name")), call.get("arguments"))
+        else:
+            yield ToolCall("", None)

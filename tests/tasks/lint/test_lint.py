@@ -1,6 +1,9 @@
+import time
+
 import pytest
 
 from carryover.tasks.lint.lint import lint_in_detail, lint_trace
+from carryover.tasks.lint.statements import shadows_of
 from carryover.tasks.lint.walk import count_lexemes
 from carryover.tasks.readers.conversation import replies_of
 from carryover.tasks.readers.trace import Block, Reply, Trace
@@ -264,6 +267,7 @@ def test_another_name_of_a_known_module_restates_nothing():
         ('File "<string>", line 2, in <module>\nZeroDivisionError: division by zero', ("kept",), ("never",)),
         ("NameError: name 'lost' is not defined", ("kept",), ("never",)),
         ("Code execution failed at line 'lost' due to: InterpreterError: no", ("kept",), ("never",)),
+        ("Code execution failed at line 'ept' due to: InterpreterError: no", ("kept", "never"), ()),
     ],
 )
 def test_a_block_leaves_what_it_bound_before_it_raised(error, carried, early):
@@ -319,6 +323,13 @@ def test_a_syntax_error_at_work_leaves_names_bound():
     blocks = (Block("x = 1\neval('(')", output=error, error=error), Block("print(x)", output="1"))
     found = lint_trace(Trace(trace_id="trace", replies=(Reply("", blocks),)))
     assert (found.carried_names, found.error_count) == (("x",), 1)
+
+
+@pytest.mark.parametrize("code", [" " * 2_000 + "!", "for a " * 50_000])
+def test_bindings_of_hostile_text_are_found_in_linear_time(code):
+    started = time.process_time()
+    assert shadows_of([code]) == frozenset()
+    assert time.process_time() - started < 5
 
 
 def test_failed_reads_show_a_fresh_process():

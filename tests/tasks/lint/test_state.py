@@ -173,6 +173,8 @@ def test_a_cell_of_bash_is_a_shell_block():
         ("echo 1 > a.py", "sed -i -e 's/a/b/' a.py", ("a.py",)),
         ("perl -pi -e 's/a/b/' a.py", "cat a.py", ("a.py",)),
         ("sed 's/a/b/' a.py", "cat a.py", ()),
+        ("perl -0777pi -e 's/a/b/' a.py", "cat a.py", ("a.py",)),
+        ("perl -Mstrict -ne 'print' a.py", "cat a.py", ()),
         ("mkdir out", "echo 1 > out/a", ("out",)),
         ("mkdir out", "mkdir -p out/a", ()),
         ("echo 1 > a.txt", "echo 2 > a.txt; cat a.txt", ()),

@@ -172,6 +172,9 @@ def tar_bytes():
     return written.getvalue()
 
 
+NESTED = json.dumps(
+    {"messages": [{"role": "assistant", "tool_calls": [{"name": "python", "arguments": '{"a":' * 100_000}]}]}
+)
 NOISE = random.Random(1).randbytes(100_000)
 """What no compression makes shorter."""
 
@@ -214,6 +217,7 @@ def encrypt(content):
         (gzip.compress(LINE.encode(), mtime=0)[:-30], "damaged compressed file"),
         (gzip.compress(b"PK\x03\x04" + NOISE, mtime=0)[:-30], "damaged compressed file"),
         (gzip.compress(b"PAR1" + NOISE, mtime=0)[:-30], "damaged compressed file"),
+        (NESTED.encode(), "differs from a chat data set"),
         (b'{"messages": [{"role": "assistant", "content": "hi"}, 3]}', "differs from a chat data set"),
     ],
 )

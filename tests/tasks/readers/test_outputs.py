@@ -46,6 +46,13 @@ IPYTHON = (
         ("<returncode>1</returncode>\n<output></output>", "NonZeroExit: exit code 1"),
         ("ls: no such file\n[Command finished with exit code 2]", "NonZeroExit: exit code 2"),
         ("<returncode>0</returncode>", None),
+        ("Fails with exit code 1 if none matches.", None),
+        ("Fails with exit code 1 on error, exit code 0 otherwise.\n[exit code 2]", "NonZeroExit: exit code 2"),
+        ("Exit code: 2 stdout: stderr: no", "NonZeroExit: exit code 2"),
+        ("Command failed with exit code 2: no such file", "NonZeroExit: exit code 2"),
+        ("exit code 2 ls: no such file", "NonZeroExit: exit code 2"),
+        ("Command exited with code 2 after 3 seconds", "NonZeroExit: exit code 2"),
+        ("Error:\n  NameError: name 'x' is not defined", MISSING),
         ("exitcode: 3 (execution failed)\nCode output: ", "NonZeroExit: exit code 3"),
         ("exitcode: 0 (execution succeeded)\nCode output: 14", None),
         ("The log says ValueError: often\nand goes on\nfor long", None),
@@ -108,6 +115,11 @@ def test_outcomes_of_every_form(content, outcome):
 )
 def test_fields_flags_and_own_words_declare_an_error(content, is_declared):
     assert read_outcome(content).is_declared == is_declared
+
+
+def test_absurdly_nested_json_is_an_output():
+    nested = '{"a":' * 100_000
+    assert read_outcome(nested) == Outcome(nested)
 
 
 def test_the_type_and_the_name_of_an_error():

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from carryover.tasks.readers.conversation import replies_of
@@ -95,6 +97,7 @@ def test_code_in_every_form_is_read(message, codes):
         (called("NotebookEdit", {"notebook_path": "a.ipynb", "new_source": "x"}), (), ("NotebookEdit",)),
         ({"content": [{"type": "new-call", "input": {"code": "x = 1"}}]}, ("a part of type new-call",), ()),
         ({"content": [{"type": "input_image", "image_url": "x"}]}, (), ()),
+        ({"content": "[TOOL_CALLS] [1]"}, ("call of a tool without a name without source code",), ()),
         ({"content": "[TOOL_CALLS] [{broken]"}, ("call of a tool without a name without source code",), ()),
         ({"content": "Action: Search\nAction Input: print(3)"}, (), ("Search",)),
         ({"recipient": "all", "content": "print(3)"}, (), ()),
@@ -174,3 +177,35 @@ def test_a_fence_is_prose_where_an_agent_runs_code_otherwise(runs):
     first, second = replies_of([{"role": "assistant", **runs}, {"role": "tool", "content": "1"}, prose])
     assert [block.code for block in first.blocks] == ["x = 1"]
     assert (second.blocks, second.not_run_count) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("result", "error"),
+    [
+        ({"type": "tool-result", "toolCallId": "1", "output": {"type": "error-text", "value": "no x"}}, "no x"),
+        ({"type": "tool-result", "toolCallId": "1", "output": {"type": "text", "value": "no x"}}, None),
+        ({"type": "tool-result", "toolCallId": "1", "result": "no x", "isError": True}, "no x"),
+        ({"toolResult": {"toolUseId": "1", "content": [{"json": {"error": "no x"}}]}}, "no x"),
+        ({"toolResult": {"toolUseId": "1", "content": [{"text": "no x"}], "status": "success"}}, None),
+    ],
+)
+def test_a_part_tells_that_its_call_failed(result, error):
+    call = {"type": "tool_use", "id": "1", "name": "python", "input": {"code": "print(x)"}}
+    messages = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    (reply,) = replies_of(messages)
+    assert [block.error for block in reply.blocks] == [error]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|tool_call_begin|>" * 20_000,
+        "<|tool_call_begin|>python" + " " * 100_000,
+        "<|tool_call_begin|>" + "a" * 100_000,
+        "[TOOL_CALLS]a[ARGS]{" * 20_000,
+    ],
+)
+def test_tokens_without_an_end_are_read_in_linear_time(text):
+    started = time.process_time()
+    assert replies_of([{"role": "assistant", "content": text}])[0].blocks == ()
+    assert time.process_time() - started < 5
