@@ -106,7 +106,7 @@ class Agent:
         self.client = connection.client(model)
         self.loop_state = LoopState(name or "agent")
         self.text = SemanticStream()
-        self.skills: dict[str, Skill] = {}
+        self.skills: dict[str, Skill] = {} if skills is None else find_skills(Path(skills))
         self.restored: Restored | None = None
         """After `resume`: what came back, and what did not."""
         self._save_file = None
@@ -119,7 +119,6 @@ class Agent:
         self._branch_count = 0
         self._is_answering = False
         if skills is not None:
-            self.skills = find_skills(Path(skills))
             self.inject("use_skill", use_skill_of(self.skills))
 
     def inject(

@@ -48,6 +48,8 @@ class CaseEnvironment:
         self.arm = arm
         self.world = deepcopy(case.world)
         self._first = dict(case.world.variables)
+        self._unreadable: list[str] = []
+        """What is wrong with the last answer's JSON block as a whole."""
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """Return the first turn's functions, with a store for variables if needed."""
@@ -85,11 +87,18 @@ class CaseEnvironment:
         return [describe(name, value, described.get(name, "")).text for name, value in values.items()]
 
     def take_told(self, answer: str) -> None:
-        """Take variables' values from an answer's last JSON block, if any."""
+        """Take variables' values from an answer's last JSON block, if any.
+
+        A block that is not JSON changes no variable, and makes the turn a wrong one. Without variables any answer goes.
+        """
+        self._unreadable = []
         blocks = _JSON_BLOCK.findall(answer)
+        if not self._first:
+            return
         try:
             values = json.loads(blocks[-1]) if blocks else {}
-        except ValueError:
+        except (ValueError, RecursionError) as error:  # also an integer of thousands of digits, or absurd nesting
+            self._unreadable = [f"unreadable JSON block: {type(error).__name__}: {error}"]
             return
         if not isinstance(values, dict):
             return
@@ -111,9 +120,9 @@ class CaseEnvironment:
     def wrong_names(self, expected: Expected) -> list[str]:
         """Return the names whose state is wrong, or why it is unreadable."""
         try:
-            return list(self.case.differing(expected.state, self.world.state()))
+            return [*self._unreadable, *self.case.differing(expected.state, self.world.state())]
         except Exception as error:  # noqa: BLE001 - an answer of an odd type is a wrong one
-            return [f"unreadable state: {type(error).__name__}: {error}"]
+            return [*self._unreadable, f"unreadable state: {type(error).__name__}: {error}"]
 
     def state_json(self, expected: Expected) -> str:
         """Return the checked state as JSON, expected beside found.

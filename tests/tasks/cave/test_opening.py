@@ -8,7 +8,7 @@ from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 
 
 def test_unknown_contract_leaves_no_process_behind():
-    before = descendants(os.getpid())
+    before = set(descendants(os.getpid()))
     with pytest.raises(ValueError, match="fleeting"):
         open_interpreter(RuntimeSpec(), "fleeting", None, None)
-    assert descendants(os.getpid()) == before
+    assert before.issuperset(descendants(os.getpid()))

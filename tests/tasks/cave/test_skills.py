@@ -1,10 +1,13 @@
 """Agent Skills: listed by name and description, read and injected when asked for."""
 
+import os
+
 import pytest
 
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.cave.skills import find_skills
+from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.services.errors import UserError
 
 SKILL = """---
@@ -59,6 +62,13 @@ def test_skill_is_listed_and_its_instructions_come_when_asked_for(open_agent, wa
     assert "_scaled" not in told
     assert "<output>\n6.0\n</output>" in model.shown()
     assert not (tmp_path / "ran").exists()
+
+
+def test_missing_folder_of_skills_leaves_no_process_behind(tmp_path):
+    before = set(descendants(os.getpid()))
+    with pytest.raises(UserError, match="no folder of skills"):
+        Agent(scripted("Done."), skills=tmp_path / "missing")
+    assert before.issuperset(descendants(os.getpid()))
 
 
 def test_resumed_agent_reads_its_skills(open_agent, watched, skills, tmp_path, fork_tree):

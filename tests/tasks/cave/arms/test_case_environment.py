@@ -69,6 +69,24 @@ def test_told_value_of_an_odd_form_is_wrong_though_nothing_changed():
     assert environment.wrong_names(case.expected[0]) != []
 
 
+@pytest.mark.parametrize("text", ['{"total": 1', '{"total": ' + "9" * 5000 + "}", '{"total": ' + "[" * 200_000])
+def test_told_block_that_is_not_json_is_wrong_and_changes_nothing(text):
+    case = Case("odd", "counter", 0, World(variables={"total": 1}), (Turn("Change nothing.", "pass"),))
+    environment = CaseEnvironment(case, ARMS["code_act"])
+    environment.take_told(f"```json\n{text}\n```")
+    (wrong,) = environment.wrong_names(case.expected[0])
+    assert wrong.startswith("unreadable JSON block: ")
+    environment.take_told("Nothing to change.")
+    assert environment.wrong_names(case.expected[0]) == []
+
+
+def test_json_block_counts_for_nothing_where_no_variables_are():
+    case = Case("odd", "none", 0, World(), (Turn("Change nothing.", "pass"),))
+    environment = CaseEnvironment(case, ARMS["code_act"])
+    environment.take_told("```json\n{...}\n```")
+    assert environment.wrong_names(case.expected[0]) == []
+
+
 def test_state_of_thousands_of_digits_is_data():
     environment = CaseEnvironment(CASE, ARMS["persistent_code"])
     environment.world.variables["total"] = 10**5000
