@@ -112,9 +112,9 @@ def _as_source(value: Any) -> str | None:
     if isinstance(value, TypeVar):
         is_bound = value.__bound__ is not None or value.__constraints__
         return None if is_bound else f"typing.TypeVar({value.__name__!r})"
-    if not _is_plain(value):
-        return None
-    with contextlib.suppress(*UNPARSABLE):  # an integer of thousands of digits has no text
+    with contextlib.suppress(*UNPARSABLE):  # an integer of thousands of digits has no text, nor has endless nesting
+        if not _is_plain(value):
+            return None
         text = repr(value)
         if len(text) <= _CONSTANT_LIMIT and ast.literal_eval(text) == value:
             return text

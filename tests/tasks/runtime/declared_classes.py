@@ -108,6 +108,8 @@ class Word(str):
 
 WORDS = (Word("a"), 1)
 DIGITS = 10**5000
+LOOP: list = []
+LOOP.append(LOOP)
 
 
 class Worded:
@@ -116,6 +118,10 @@ class Worded:
 
 class Long:
     digits = DIGITS
+
+
+class Endless:
+    loop = LOOP
 
 
 class Shape:

@@ -84,7 +84,9 @@ def test_named_tuple_with_other_attributes_is_refused(open_one: Any):
         open_one("persistent").inject("span", span)
 
 
-@pytest.mark.parametrize(("kind", "name"), [(declared.Worded, "WORDS"), (declared.Long, "DIGITS")])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(declared.Worded, "WORDS"), (declared.Long, "DIGITS"), (declared.Endless, "LOOP")]
+)
 def test_constant_that_no_text_repeats_is_refused(open_one: Any, kind: type, name: str):
     with pytest.raises(InjectionError, match=f"its source uses {name}, which the sandbox lacks"):
         open_one("persistent").inject(kind.__name__, kind)
