@@ -129,6 +129,8 @@ class ForkTreeEngine(Engine):
         try:
             worth = self._processes.roll_back()
             if isinstance(self._processes, LiveProcesses):
+                if self._turn is not None:  # here a failure undoes no block that ended well
+                    self._restore_files(self._processes.next())
                 held = private_bytes(self._processes.next().process_id())
                 if held + _ROOM_BYTES > self.spec.episode_memory_limit_bytes:
                     self.restart(tuple(self.installed))
@@ -290,9 +292,14 @@ class ForkTreeEngine(Engine):
         self._turn = turn
         live = self._processes.next()
         if is_anothers or self._processes.is_resumed:
-            if problem := live.ask(("restore",)):
-                raise NodeGoneError(f"the scratch folder cannot be put back: {problem!s:.1000}")
+            self._restore_files(live)
             self._processes.is_resumed = False
+
+    def _restore_files(self, live: Node) -> None:
+        """Put this state's files back, in the folder's turn; raise `NodeGoneError` if that fails."""
+        if problem := live.ask(("restore",)):
+            self._processes.close()  # no copy of this state could put them back either
+            raise NodeGoneError(f"the scratch folder cannot be put back: {problem!s:.1000}")
 
     def _give_turn_back(self) -> None:
         if self._turn is not None:

@@ -28,6 +28,8 @@ from os import (  # references of our own: a block may rebind what a module hold
 from os import open as open_file
 from typing import Any, NamedTuple
 
+from .open_files import Identity
+
 FILE_COUNT_LIMIT = 4096
 _CANARY = ".canary"
 """A symbolic link to the word, made and read by one call each; it is there between two blocks only."""
@@ -134,13 +136,14 @@ class Folder:
             self._word = self.canary()
             self._has_canary = self._word is not None
 
-    def restore(self, *, is_mapped: bool = False) -> dict[int, str]:
-        """Make the folder what the image says; return moved files.
+    def restore(self, *, is_mapped: bool = False) -> dict[Identity, str]:
+        """Make the folder what the image says, or empty one that forgets; return moved files.
 
-        Those are paths of files that were made anew, by former inode. A mapped file may have changed without a sign.
+        Those are paths of files that were made anew, by former identity. A mapped file may have changed without a sign.
         """
-        moved: dict[int, str] = {}
-        if self.path is None:
+        moved: dict[Identity, str] = {}
+        if self.path is None or not self._keeps:
+            self.forget()
             return moved
         here = _working_directory()
         self._remove_canary()
@@ -153,7 +156,8 @@ class Folder:
                 made = self._make(name, entry)
                 self._image[name] = made
                 if _is_another_file(entry, made):
-                    moved[entry.sign[0]] = f"{self.path}/{name}"
+                    path = f"{self.path}/{name}"
+                    moved[lstat(path).st_dev, entry.sign[0]] = path
         if self._word is not None:
             self._remember(self._word)
         _go_to(here, self.path)

@@ -177,7 +177,7 @@ class Server:
             if self.is_root:
                 self._sweep()
             moved = self.runner.folder.restore(is_mapped=self.runner.shared.has_mappings())
-            self.runner.shared.files.put_back(moved)
+            self.runner.shared.put_back(moved)
         except OSError as error:
             return reason_of(error)
 

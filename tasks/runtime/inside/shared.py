@@ -9,12 +9,13 @@ import mmap
 import select
 import stat
 from _weakref import ref
+from collections.abc import Mapping
 from fcntl import ioctl
 from os import fstat  # a reference of our own: a block may rebind what a module holds
 from sys import byteorder
 from typing import Any
 
-from .open_files import OpenFiles
+from .open_files import Identity, OpenFiles, has_identity, identity_of
 
 _LOWEST = 3
 _USUAL = 20
@@ -26,7 +27,8 @@ _INT_BYTES = 4
 _UNKNOWN = -1
 """Fill of what is readable and does not say how much it holds."""
 _PROTECTION = mmap.PROT_READ | mmap.PROT_WRITE
-_SHARED_ANEW = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x10  # MAP_FIXED: in the place of the other
+_SHARED_IN_PLACE = mmap.MAP_SHARED | 0x10  # MAP_FIXED: in the place of the other
+_NO_FILE = -1
 _SIZE_LIMIT = 256 << 20
 """Bytes of shared memory that are noted; more is named to the host."""
 _ACCESS_DEFAULT = 0
@@ -44,9 +46,12 @@ class _Tracked(_Original):
     def __new__(cls, fileno: int, length: int, *settings: Any, **named: Any) -> Any:
         made: Any = _Original.__new__(cls, fileno, length, *settings, **named)
         flags = settings[0] if settings else named.get("flags", mmap.MAP_SHARED)
+        protection = named.get("prot", settings[1] if len(settings) > 1 else _PROTECTION)
         access = named.get("access", settings[2] if len(settings) > 2 else _ACCESS_DEFAULT)
-        if access == _ACCESS_WRITE or (access == _ACCESS_DEFAULT and flags & mmap.MAP_SHARED):
-            made.inode = fstat(fileno).st_ino if fileno >= 0 else None
+        is_shared = access == _ACCESS_DEFAULT and flags & mmap.MAP_SHARED and protection & mmap.PROT_WRITE
+        if access == _ACCESS_WRITE or is_shared:
+            made.file = identity_of(fstat(fileno)) if fileno >= 0 else None
+            made.offset = named.get("offset", settings[3] if len(settings) > 3 else 0)
             _tracked.append(ref(made, _tracked.remove))
         return made
 
@@ -67,8 +72,8 @@ class Shared:
         self._usual = _poll_of(_LOWEST, _USUAL)
         self._others: Any = None
         self.files = OpenFiles()
-        self._fills: dict[int, tuple[int, int]] = {}
-        """Inode and fill of what has no offset."""
+        self._fills: dict[int, tuple[Identity, int]] = {}
+        """Identity and fill of what cannot be put back."""
         self._contents: list[tuple[Any, bytes]] = []
 
     def note(self, own: frozenset[int]) -> None:
@@ -78,8 +83,8 @@ class Shared:
             return  # what is not written to is not copied by a fork
         self._contents = _contents() if _tracked else []
         self._fills = {}
-        for descriptor in self.files.note(found):
-            self._fills[descriptor] = fstat(descriptor).st_ino, _fill(descriptor)
+        for descriptor in self.files.note(found, is_mapped=self.has_mappings()):
+            self._fills[descriptor] = identity_of(fstat(descriptor)), _fill(descriptor)
 
     def resume(self, files: frozenset[int]) -> dict[str, Any]:
         """Put back what can be; return the rest.
@@ -94,11 +99,21 @@ class Shared:
                 continue
             address = _address(mapping)
             held.append([address, len(content)])
-            if mapping.inode not in files:  # the folder puts its own files back, and their mappings follow
+            inode = None if mapping.file is None else mapping.file[1]
+            if inode not in files:  # the folder puts its own files back, and their mappings follow
                 _replace(address, content)
-        pipes = [descriptor for descriptor, (inode, _) in self._fills.items() if _has_inode(descriptor, inode)]
+        pipes = [descriptor for descriptor, (known, _) in self._fills.items() if has_identity(descriptor, known)]
         changed = [descriptor for descriptor in pipes if _may_differ(descriptor, self._fills[descriptor][1])]
         return {"pipes": pipes, "changed": changed, "held": held}
+
+    def put_back(self, moved: Mapping[Identity, str]) -> None:
+        """Put open files back, and let mappings follow them; `moved` has the new path of a file."""
+        followed = self.files.put_back(moved, is_mapped=self.has_mappings())
+        for mapping in _mappings():
+            if mapping.file in followed:
+                descriptor = followed[mapping.file]
+                _map(_address(mapping), len(mapping), descriptor, mapping.offset)
+                mapping.file = identity_of(fstat(descriptor))
 
     def has_mappings(self) -> bool:
         """Tell whether a file may change without a sign, by shared memory."""
@@ -126,16 +141,19 @@ def _opened(poll: Any, first: int, last: int) -> set[int]:
     return set(range(first, last)) - closed
 
 
+def _mappings() -> list[Any]:
+    """Return the open mappings."""
+    mappings = [made() for made in tuple(_tracked)]  # a collection of garbage takes some away
+    return [mapping for mapping in mappings if mapping is not None and not mapping.closed]
+
+
 def _contents() -> list[tuple[Any, bytes]]:
     left = _SIZE_LIMIT
     found = []
-    for made in list(_tracked):
-        mapping = made()
-        if mapping is None or mapping.closed:
-            continue
+    for mapping in _mappings():
         left -= len(mapping)
         if left >= 0:
-            found.append((made, _Original.__getitem__(mapping, slice(None))))
+            found.append((ref(mapping), _Original.__getitem__(mapping, slice(None))))
     return found
 
 
@@ -145,16 +163,15 @@ def _address(mapping: Any) -> int:
 
 def _replace(address: int, content: bytes) -> None:
     """Replace shared memory by new memory with its content."""
-    # At the same address, so that every object which the block made of the mapping goes on working.
-    if _libc.mmap(address, len(content), _PROTECTION, _SHARED_ANEW, -1, 0) == address:
+    if _map(address, len(content), _NO_FILE, 0):
         ctypes.memmove(address, content, len(content))
 
 
-def _has_inode(descriptor: int, inode: int) -> bool:
-    try:
-        return fstat(descriptor).st_ino == inode
-    except OSError:  # closed as the fork began
-        return False
+def _map(address: int, size: int, descriptor: int, offset: int) -> bool:
+    """Map a file, or new memory, in the place of a mapping; tell whether it is there."""
+    # At the same address, so that every object which the block made of the mapping goes on working.
+    flags = _SHARED_IN_PLACE | (mmap.MAP_ANONYMOUS if descriptor == _NO_FILE else 0)
+    return _libc.mmap(address, size, _PROTECTION, flags, descriptor, offset) == address
 
 
 def _may_differ(descriptor: int, fill: int) -> bool:

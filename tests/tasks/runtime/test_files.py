@@ -103,6 +103,15 @@ def test_killed_block_leaves_the_files_of_before(open_files, name, change):
     assert interpreter.run_block(READ).result == HELD
 
 
+@pytest.mark.parametrize("deed", ["os.mkdir('folder', 0)", "os.write(file, b'more')", "os.remove('file')"])
+def test_files_that_cannot_be_put_back_are_made_again(open_files, deed):
+    interpreter = open_files("persistent")
+    opening = "file = os.open('file', os.O_RDWR | os.O_CREAT, 0o444)"  # write-protected, and open for writing
+    interpreter.run_block(f"import os\n{opening}\nn = os.write(file, b'first')")
+    assert interpreter.run_block(f"{deed}\nos._exit(1)").state_event == "rolled_back"
+    assert interpreter.run_block("os.listdir(), open('file').read()").result == "(['file'], 'first')"
+
+
 @pytest.mark.parametrize("directory", ["/usr", "deep/er"])
 def test_killed_block_leaves_the_working_directory_of_before(open_files, directory):
     interpreter = open_files("persistent")
@@ -164,6 +173,13 @@ def test_file_that_was_put_is_there_for_every_block(open_files, name, tmp_path):
     for _ in range(2):
         read = "open('table.csv').read(), open('data/raw.bin', 'rb').read()"
         assert interpreter.run_block(read).result == r"('a,b\n1,2\n', b'\x00\xff')"
+
+
+def test_file_that_was_put_outlives_a_rollback_of_a_folder_that_forgets(open_files):
+    interpreter = open_files(Contract(name="forgetful", lifetime="episode", keeps_files=False))
+    interpreter.put("kept", b"first")
+    interpreter.run_block("import os\nopen('other', 'w').close()\nos._exit(1)")
+    assert interpreter.run_block("import os\nos.listdir()").result == "['kept']"
 
 
 def test_files_come_out(open_files):

@@ -75,6 +75,31 @@ def test_open_file_is_its_path_after_a_rollback(open_files, deed):
     assert interpreter.run_block("open('kept').read()").result == "'first again'"
 
 
+@pytest.mark.parametrize("deed", ["os.remove('values')", "os.rename('values', 'other')", "os.replace('new', 'values')"])
+def test_mapping_follows_its_path_after_a_rollback(open_files, deed):
+    interpreter = open_files("persistent")
+    interpreter.run_block(f"{FILE}\nreaders = [open('values', 'rb') for _ in range(2)]")
+    interpreter.run_block(f"import os\nopen('new', 'w').close()\nvalues[:] = 2\n{deed}{DIE}")
+    assert interpreter.run_block("values.tolist()").result == "[1, 1, 1]"
+    assert interpreter.run_block("values[:] = 3\nopen('values', 'rb').read()").result == repr(b"\3\3\3")
+
+
+def test_mapped_file_without_a_name_is_rolled_back(open_files):
+    interpreter = open_files("persistent")
+    interpreter.run_block(f"{NAMELESS}\nimport mmap\nmemory = mmap.mmap(file.fileno(), 5)")
+    interpreter.run_block(f"memory[:] = b'other'{DIE}")
+    assert interpreter.run_block("file.seek(0), file.read(), memory[:]").result == "(0, b'first', b'first')"
+    assert interpreter.run_block("memory[:] = b'third'\nfile.seek(0), file.read()").result == "(0, b'third')"
+
+
+def test_read_only_mapping_needs_no_replay(open_fork_tree_files):
+    interpreter = open_fork_tree_files("persistent")
+    interpreter.run_block("n = open('kept', 'w').write('first')")
+    interpreter.run_block("import mmap\nfile = open('kept')\nmemory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)")
+    assert interpreter.run_block(f"1{DIE}").notices == (notices.ROLLED_BACK,)
+    assert interpreter.run_block("memory[:]").result == "b'first'"
+
+
 def test_removed_file_that_is_only_written_is_named(open_fork_tree_files):
     interpreter = open_fork_tree_files("persistent")
     interpreter.run_block(
