@@ -13,7 +13,7 @@ from carryover.tasks.traces.vocabulary import ExportFormat, Purpose, Split
 
 
 def episode(
-    episode_id: Annotated[str | None, typer.Argument(help="Id, or its first digits.")] = None,
+    episode_id: Annotated[str | None, typer.Argument(help="Id, its first digits, or an instance's name.")] = None,
     home: Home = None,
     plan: Plan = None,
     *,

@@ -2,7 +2,7 @@
 
 `%magic` and `!shell` lines become the names that they read, or `pass`; `globals()["x"]` becomes `x`; `exec("...")` its
 statements; `del x` a read of `x` and a marker; what `except NameError` or `"x" in globals()` guards, a marker
-instead of a read.
+instead of a read. Annotations that are never evaluated vanish.
 """
 
 import ast
@@ -71,12 +71,32 @@ def plain_block(code: str, shadows: Collection[str] = ()) -> PlainBlock:
         original = parse_python(source)
         special = (line for line in code.splitlines() if _MAGIC_LINE.match(line) or _ASSIGNED_LINE.match(line))
         rewriter.is_opaque = not all(map(_HARMLESS_LINE.match, special))
-    is_rewritten = bool(shadows) or bool(_REWRITTEN.search(source))
-    tree = ast.fix_missing_locations(rewriter.visit(parse_python(source))) if is_rewritten else original
+    has_lazy_annotations = _has_lazy_annotations(original)
+    is_rewritten = bool(shadows) or bool(_REWRITTEN.search(source)) or has_lazy_annotations
+    tree = original
+    if is_rewritten:
+        tree = parse_python(source)
+        if has_lazy_annotations:
+            _erase_annotations(tree)
+        tree = ast.fix_missing_locations(rewriter.visit(tree))
     has_star_import = "*" in source and any(
         isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(original)
     )
     return PlainBlock(tree, original, source, rewriter.is_opaque, has_star_import, is_rewritten)
+
+
+def _has_lazy_annotations(tree: ast.Module) -> bool:
+    """Tell whether a block does not evaluate its annotations (PEP 563)."""
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    return any(alias.name == "annotations" for node in imports for alias in node.names)
+
+
+def _erase_annotations(tree: ast.Module) -> None:
+    """Replace annotations by `None`, which reads no name."""
+    for node in ast.walk(tree):
+        for field in ("annotation", "returns"):
+            if getattr(node, field, None) is not None:
+                setattr(node, field, ast.Constant(None))
 
 
 def _without_magics(code: str) -> str:

@@ -16,17 +16,21 @@ OTHER_RUNTIME = {"P": "S", "S": "P"}
 def find_episode(episodes: Sequence[Row], cell: str, instance: str) -> Row:
     """Return the first episode of a cell and an instance.
 
-    A trained model goes before a script. Raise `UserError` where there is none.
+    A trained model goes before a script. Raise `UserError` for no instance or several.
     """
     condition = cell.replace("→", "->")
     of_cell = [row for row in episodes if row["condition"] == condition]
     if not of_cell:
         known = ", ".join(dict.fromkeys(row["condition"] for row in episodes))
         raise UserError(f"no episode of cell {cell!r}; choose from {known or 'none'}")
-    found = [row for row in of_cell if _is_instance(row, instance)]
+    exact = [row for row in of_cell if row["instance_id"] == instance]
+    found = exact or [row for row in of_cell if _is_instance(row, instance)]
     if not found:
         most = max(row["instance_number"] for row in of_cell)
         raise UserError(f"no episode of {condition} on instance {instance!r}; choose from 1 to {most}, or give an id")
+    named = sorted({row["instance_id"] for row in found})
+    if len(named) > 1 and not instance.isdecimal():
+        raise UserError(f"several instances start with {instance!r}: {', '.join(named[:5])}; give the whole name")
     return min(found, key=lambda row: row["model"] != "sft")
 
 

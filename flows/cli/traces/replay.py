@@ -1,4 +1,4 @@
-"""A run described and an episode replayed, by prefixes of their ids."""
+"""A run described and an episode replayed, by id or a part of it."""
 
 import json
 from typing import Any
@@ -35,12 +35,12 @@ def describe_run(warehouse: Warehouse, start: str) -> dict[str, object]:
     }
 
 
-def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
-    """Print an episode by the first digits of its id.
+def print_episode(warehouse: Warehouse, name: str, plan: str | None) -> None:
+    """Print an episode by its id, its instance, or the first digits of its id.
 
-    Raise `UserError` if no episode of the plan starts so, or several do.
+    Raise `UserError` if the name fits no episode of the plan, or several.
     """
-    episode = _find_episode(warehouse, start, plan)
+    episode = _find_episode(warehouse, name, plan)
     console = screen()
     summary = (
         "{trained} -> {runtime_contract} on {bucket}, instance {instance_id}\n"
@@ -57,24 +57,34 @@ def print_episode(warehouse: Warehouse, start: str, plan: str | None) -> None:
     console.print(Rule(plain(_ending(episode))))
 
 
-def _find_episode(warehouse: Warehouse, start: str, plan: str | None) -> dict[str, Any]:
-    """Return the one episode whose id starts so.
-
-    Raise `UserError` for none or several.
-    """
-    matches = warehouse.sql(command_sql("found_episodes"), start=start).arrow().to_pylist()
+def _find_episode(warehouse: Warehouse, name: str, plan: str | None) -> dict[str, Any]:
+    matches = warehouse.sql(command_sql("found_episodes"), name=name).arrow().to_pylist()
     digest = choose_plan(warehouse, plan) if plan else warehouse.latest_plan()
-    found = [row for row in matches if digest in (None, row["plan_digest"])]
     if not matches:
-        way_out = '`carryover query "select episode_id from episodes"` lists them'
-        raise UserError(f"no episode starts with {start!r}; {way_out}")
-    if not found:
+        way_out = '`carryover query "select episode_id, instance_id from episodes"` lists them'
+        raise UserError(f"no episode has the instance {name!r} or an id that starts so; {way_out}")
+    of_plan = [row for row in matches if digest in (None, row["plan_digest"])]
+    if not of_plan:
         others = ", ".join(sorted({row["plan_digest"] for row in matches}))
-        raise UserError(f"no episode of plan {digest} starts with {start!r}; name a plan that has one: --plan {others}")
+        raise UserError(f"plan {digest} has no episode {name!r}; name a plan that has one: --plan {others}")
+    found = _best_matches(of_plan, name)
     if len(found) > 1:
-        ids = ", ".join(row["episode_id"] for row in found[:5]) + (", ..." if len(found) > 5 else "")
-        raise UserError(f"several episodes start with {start!r}: {ids}; give more digits")
+        listed = ", ".join(map(_described, found[:5])) + (", ..." if len(found) > 5 else "")
+        raise UserError(f"several episodes fit {name!r}: {listed}; give an id, or more of its digits")
     return found[0]
+
+
+def _best_matches(matches: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Return the episode of this id, else the instance's, else all."""
+    same_id = [row for row in matches if row["episode_id"] == name]
+    same_instance = [row for row in matches if row["instance_id"] == name]
+    return same_id or same_instance or matches
+
+
+def _described(episode: dict[str, Any]) -> str:
+    return (
+        f"{episode['episode_id']} ({_who_played(episode)} -> {episode['runtime_contract']}, {episode['instance_id']})"
+    )
 
 
 def _ending(episode: dict[str, Any]) -> str:

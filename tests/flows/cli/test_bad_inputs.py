@@ -61,7 +61,7 @@ EXITS = {
     "questions --write NOTES": (1, "asks none of these questions; give a copy of sql/questions.md"),
     # episode, diff, merge, doctor
     "episode": (1, "name an episode: its id, or --cell and --instance"),
-    "episode zzz": (1, "no episode starts with 'zzz'"),
+    "episode zzz": (1, "no episode has the instance 'zzz'"),
     "episode zzz --plan nope": (1, "no run of plan 'nope'"),
     "diff 1": (2, "Missing argument 'second_run'"),
     "diff zzz zzz": (1, "no run 'zzz'; the latest are"),

@@ -92,7 +92,7 @@ def test_episode_is_replayed_from_an_id_prefix(home):
     assert header == "episode_id"
     for part in ("First I look.", "x = len(list_items())", "seven", "finish_tool after 2 turns"):
         assert part in replay
-    with pytest.raises(UserError, match="no episode starts with 'zzz'"):
+    with pytest.raises(UserError, match="no episode has the instance 'zzz'"):
         run("episode", "zzz", "--home", home)
 
 

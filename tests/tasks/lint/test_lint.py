@@ -318,6 +318,28 @@ def test_a_block_that_python_refused_ran_nothing(error):
     assert (found.idiom, found.unjudged_count, found.error_count) == ("stateless_safe", 0, 1)
 
 
+LAZY = "from __future__ import annotations\n"
+
+
+@pytest.mark.parametrize(
+    "annotated",
+    [
+        "def area(shape: Shape, *rest: Shape, **more: Shape) -> Shape:\n    return 1",
+        "async def area() -> list[Shape]: pass",
+        "size: Shape = 1",
+        "class Box:\n    side: Shape\n    size: Shape = 1",
+    ],
+)
+def test_lazy_annotations_read_no_name(annotated):
+    assert lint("class Shape: pass", annotated).carried_names == ("Shape",)
+    assert lint("class Shape: pass", LAZY + annotated).idiom == "stateless_safe"
+
+
+def test_defaults_and_values_beside_lazy_annotations_are_read():
+    found = lint("size = 1", LAZY + "def area(side: int = size): pass", LAZY + "other: int = size")
+    assert (found.carried_names, found.carried_read_count) == (("size",), 2)
+
+
 def test_a_syntax_error_at_work_leaves_names_bound():
     error = "SyntaxError: '(' was never closed"
     blocks = (Block("x = 1\neval('(')", output=error, error=error), Block("print(x)", output="1"))

@@ -47,6 +47,19 @@ def test_an_episode_alone_has_no_partner():
         partner_of([CELLS[1]], CELLS[1])
 
 
+NAMED = [row("P->S", number=number, instance_id=name) for number, name in ((2, "i11"), (1, "i1"), (12, "2"))]
+
+
+@pytest.mark.parametrize(("instance", "found"), [("i1", "i1"), ("i11", "i11"), ("2", "2"), ("12", "2"), ("1", "i1")])
+def test_an_instance_s_whole_name_goes_before_a_beginning(instance, found):
+    assert find_episode(NAMED, "P->S", instance)["instance_id"] == found
+
+
+def test_a_beginning_of_several_instances_is_refused():
+    with pytest.raises(UserError, match="several instances start with 'i': i1, i11; give the whole name"):
+        find_episode(NAMED, "P->S", "i")
+
+
 def test_a_trained_model_goes_before_a_script():
     script = row("P->S", model="teacher", base="teacher")
     assert find_episode([script, CELLS[1]], "P->S", "1") is CELLS[1]

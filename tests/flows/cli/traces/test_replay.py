@@ -8,7 +8,7 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.traces.rows import TurnRow
 from carryover.tasks.traces.study_rows import RunRow
-from tests.flows.cli.calling import run
+from tests.flows.cli.calling import refused, run
 from tests.storage.conftest import build_episode, build_row
 
 LONG_LINE = " + ".join(f"value_{number}" for number in range(20))
@@ -36,8 +36,26 @@ def home(tmp_path_factory):
             for turn, names in bound.items()
         ]
         zone.write(rows, "run")
+    for episode_id, instance in (("ab12", "task-1"), ("ab13", "task-1"), ("task-1f", "task-2"), ("cd", "ab")):
+        zone.write(build_episode(episode_id, instance_id=instance, runtime_contract="stateless"), "run")
     merge(zone, home / "warehouse.duckdb")
     return home
+
+
+@pytest.mark.parametrize(
+    ("name", "episode_id"),
+    [("ab12", "ab12"), ("task-2", "task-1f"), ("ab", "cd"), ("pers", "persistent"), ("task-1f", "task-1f")],
+)
+def test_an_id_or_instance_goes_before_first_digits(home, name, episode_id):
+    assert f"episode {episode_id} " in run("episode", name, "--home", home)
+
+
+def test_a_name_of_several_episodes_is_refused_with_candidates(home):
+    status, said = refused("episode", "task-1", "--home", home)
+    assert status == 1
+    assert said.startswith("several episodes fit 'task-1': ab12 (")
+    assert "ab13 (" in said
+    assert "task-1f" not in said
 
 
 @pytest.mark.parametrize(
