@@ -13,7 +13,7 @@ from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
 from carryover.tasks.agent.shard import run_shard
-from carryover.tasks.families.choose import choose_family
+from carryover.tasks.families.choose import StudyFamily, choose_family
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.runtime.backend import Runtime
@@ -150,29 +150,35 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
     condition = shard.condition
     label = f"{condition.variant}, {condition.model_name} on {condition.runtime_contract}, {condition.bucket}"
     spec = run.plan.runtime_under(condition.defined(condition.runtime_contract))
+    family = choose_family(shard.instances.family)
+    planned = _planned(zone, family, missing)
     meter = share_meter(run, zone)
     with shown_progress(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
         keeper = _Keeper(run, shard, meter, batch, advance)
         with closing(open_runtime(spec)) as runtime:
             try:
-                asyncio.run(_play_all(run, shard, _planned(zone, shard, missing), runtime, keeper))
+                asyncio.run(_play_all(run, shard, planned, family=family, runtime=runtime, keeper=keeper))
             except Exception as error:
                 meter.stop(error)
                 raise
     return keeper
 
 
-def _planned(zone: LandingZone, shard: ShardSpec, missing: Sequence[EpisodePlace]) -> Iterator[PlannedEpisode]:
-    family = choose_family(shard.instances.family)
+def _planned(zone: LandingZone, family: StudyFamily, missing: Sequence[EpisodePlace]) -> Iterator[PlannedEpisode]:
     instances = read_instances(zone, family, [place.instance_id for place in missing])
     for instance, place in zip(instances, missing, strict=True):
         yield PlannedEpisode(instance, place.replicate, place.attempt)
 
 
 async def _play_all(
-    run: Run, shard: ShardSpec, planned: Iterable[PlannedEpisode], runtime: Runtime, keeper: _Keeper
+    run: Run,
+    shard: ShardSpec,
+    planned: Iterable[PlannedEpisode],
+    *,
+    family: StudyFamily,
+    runtime: Runtime,
+    keeper: _Keeper,
 ) -> None:
-    family = choose_family(shard.instances.family)
     count_tokens = None
     if shard.tokenizer is not None:
         count_tokens = TokenCounter(load_tokenizer(shard.tokenizer))
