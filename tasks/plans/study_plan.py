@@ -280,9 +280,10 @@ class StudyPlan(FrozenModel):
         """The plan's name and label; with its families, but for the knapsack."""
         families = dict.fromkeys(part.train_instances.family for part in self.parts)
         named = [family for family in families if family != PAPER_FAMILY]
+        label = self.label.removeprefix(f"{self.name}, ")
         if named:
-            return f"{self.name} on {', '.join(named)}: {self.label}"
-        return f"{self.name}: {self.label}"
+            return f"{self.name} on {', '.join(named)}: {label}"
+        return f"{self.name}: {label}"
 
     @property
     def label(self) -> str:

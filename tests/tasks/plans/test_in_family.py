@@ -85,6 +85,8 @@ def test_a_refused_teacher_is_told_the_line_to_write(tmp_path, changes, way):
 def test_a_title_names_the_family_but_for_the_knapsack(boxes):
     assert resolve_plan("smoke", Overrides(family=boxes)).title == f"smoke on {boxes}: numbers without meaning"
     assert resolve_plan("smoke").title == "smoke: numbers without meaning"
+    assert resolve_plan("laptop").title == "laptop: not Qwen3-8B"
+    assert resolve_plan("laptop_full").title == "laptop_full: laptop, not Qwen3-8B"
 
 
 def test_a_corpus_about_the_knapsack_is_refused(boxes):
