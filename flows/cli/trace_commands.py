@@ -116,7 +116,8 @@ def probe(
     runtime: Annotated[
         str,
         typer.Argument(
-            help="A name (persistent, stateless, ipykernel, smolagents, ...), mcp:SERVER, MODULE:CLASS, or a command."
+            help="A name (persistent, stateless, ipykernel, smolagents, ...), mcp:SERVER, MODULE:CLASS, FILE.py:CLASS, "
+            "or a command."
         ),
     ],
     *,

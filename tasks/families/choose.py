@@ -2,16 +2,12 @@
 
 import hashlib
 import inspect
-import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any, Protocol
-
-from pydantic import ValidationError
 
 from carryover.tasks.agent import family as machine
 from carryover.tasks.families.family import Family
@@ -19,6 +15,7 @@ from carryover.tasks.families.own_family import OwnFamily
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.own_objects import WantedKind, import_object
 from carryover.tasks.services.source_digest import source_digest
 from carryover.tasks.traces.rows import InstanceRow, ItemRow
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY, Split
@@ -81,7 +78,7 @@ def open_own_family(wanted: str) -> OwnFamily:
     if not name and not place.endswith(".py"):
         names = ", ".join((PAPER_FAMILY, *SHIPPED))
         raise UserError(f"unknown family {wanted!r}; choose from {names}, or name MODULE:CLASS")
-    found = find_object(wanted, place, name)
+    found = import_object(wanted, FAMILY_OR_CONTRACT)
     if not (inspect.isclass(found) and issubclass(found, Family)):
         raise UserError(f"{wanted!r} is no subclass of carryover.Family; `carryover family new NAME` writes one")
     try:
@@ -107,58 +104,15 @@ def family_source(wanted: str) -> str | None:
     return digest.hexdigest()[:16]
 
 
-def find_object(wanted: str, place: str, name: str) -> object:
-    """Return the object `name` of a module or a `.py` file.
-
-    Modules are found in the working directory too. Raise `UserError` where it cannot be imported; a `ValidationError`
-    of the user's own passes.
-    """
-    try:
-        if place.endswith(".py"):
-            return _of_file(place, name)
-        _with_working_directory()
-        return resolve_name(wanted)
-    except ValidationError:  # a ValueError too, but the caller names its field
-        raise
-    except (ImportError, AttributeError, OSError, SyntaxError, TypeError, ValueError) as error:
-        raise UserError(f"cannot import {wanted!r}: {error}; name MODULE:NAME or FILE.py:NAME") from error
-
-
-def _of_file(place: str, name: str) -> object:
-    """Return a file's object, or raise `UserError` naming its families and contracts."""
-    module = _load_file(Path(place))
-    if name and hasattr(module, name):
-        return getattr(module, name)
-    defined = [f"{place}:{other}" for other, value in vars(module).items() if _is_chosen(value, module)]
-    if not defined:
-        raise UserError(f"no {name!r} in {place}, which defines no family and no contract")
-    raise UserError(f"no {name!r} in {place}; choose from {', '.join(defined)}")
-
-
-def _is_chosen(value: object, module: ModuleType) -> bool:
+def _is_choice(value: object, module: ModuleType) -> bool:
     """Tell whether a module's value is a family of its own, or a contract."""
     if inspect.isclass(value):
         return issubclass(value, Family) and value.__module__ == module.__name__
     return isinstance(value, Contract)
 
 
-def _load_file(file: Path) -> ModuleType:
-    """Return a file's module, under a name that no other module has."""
-    name = f"carryover_own_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}_{file.stem}"
-    spec = spec_from_file_location(name, file)
-    assert spec is not None, "a file that ends with .py has a loader"
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and annotations look it up
-    spec.loader.exec_module(module)
-    return module
-
-
-def _with_working_directory() -> None:
-    """Let modules of the working directory be imported."""
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+FAMILY_OR_CONTRACT = WantedKind("no family and no contract", _is_choice)
+"""What a file of a study's own is asked for."""
 
 
 def _name(family: type[Family]) -> str:

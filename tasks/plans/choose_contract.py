@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from carryover.tasks.families.choose import find_object
+from carryover.tasks.families.choose import FAMILY_OR_CONTRACT
 from carryover.tasks.runtime.contract import Contract, is_described, named_contract
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.own_objects import import_object
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 """Names that rows, folders and served models can bear."""
@@ -61,7 +62,7 @@ def _read(wanted: str, place: str, name: str) -> Contract:
     try:
         if place.endswith((".yaml", ".yml")):
             return Contract.model_validate(_fields_in(wanted, place, name))
-        found = find_object(wanted, place, name)
+        found = import_object(wanted, FAMILY_OR_CONTRACT)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))

@@ -1,26 +1,28 @@
 """The runtime that a name, a class or a command means."""
 
+import inspect
 import re
 import shlex
-import sys
-from pathlib import Path
-from pkgutil import resolve_name
+from types import ModuleType
+from typing import Any
 
 from carryover.tasks.probe.connectors.foreign import FOREIGN, ForeignRuntime
 from carryover.tasks.probe.protocol import ProbedRuntime
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.own_objects import WantedKind, import_object
 
 HERE = ("persistent", "stateless", "persistent-jupyter", "stateless-jupyter", "ipykernel", "ipykernel-reset")
 """Runtimes of this environment."""
 MCP = "mcp:"
-_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_CLASS = re.compile(r"(?:[A-Za-z_][\w.]*|\S+\.py):[A-Za-z_]\w*")
 
 
 def choose_runtime(wanted: str, python: str | None = None, tool: str | None = None) -> ProbedRuntime:
     """Return the runtime, not opened, of a name, class or command.
 
     Args:
-        wanted: A name of `HERE` or `FOREIGN`, `MODULE:CLASS`, `mcp:` with a command or an address, or a command.
+        wanted: A name of `HERE` or `FOREIGN`, `MODULE:CLASS`, `FILE.py:CLASS`, `mcp:` with a command or an address, or
+            a command.
         python: Interpreter of the environment that holds the package of a foreign runtime.
         tool: Tool of an MCP server that has several.
     """
@@ -37,7 +39,9 @@ def choose_runtime(wanted: str, python: str | None = None, tool: str | None = No
     words = shlex.split(wanted)
     if len(words) < 2 and "/" not in wanted:
         names = ", ".join((*HERE, *FOREIGN))
-        raise UserError(f"unknown runtime {wanted!r}; choose from {names}, {MCP}SERVER, MODULE:CLASS, or a command")
+        raise UserError(
+            f"unknown runtime {wanted!r}; choose from {names}, {MCP}SERVER, MODULE:CLASS, FILE.py:CLASS, or a command"
+        )
     from carryover.tasks.probe.connectors.command import CommandRuntime
 
     return CommandRuntime(words)
@@ -62,18 +66,25 @@ def _foreign(wanted: str, python: str | None) -> ProbedRuntime:
 
 def _own_class(wanted: str) -> ProbedRuntime:
     """Import a class and return an instance of it."""
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     try:
-        found = resolve_name(wanted)
+        found: Any = import_object(wanted, WantedKind("no runtime", _is_runtime))
+    except UserError:
+        raise
     except Exception as error:  # a module of others may raise anything
-        raise UserError(f"cannot import {wanted!r}: {type(error).__name__}: {error}; name MODULE:CLASS") from error
+        raise UserError(f"cannot import {wanted!r}: {type(error).__name__}: {error}") from error
     try:
         runtime = found()
     except Exception as error:  # and so may its class
         raise UserError(f"cannot make {wanted!r}: {type(error).__name__}: {error}; it takes no arguments") from error
-    missing = [name for name in ("open", "run", "close") if not callable(getattr(runtime, name, None))]
-    if missing:
+    if missing := _missing_methods(runtime):
         raise UserError(f"{wanted!r} has no method {missing[0]!r}; offer open(), run(code) and close()")
     return runtime
+
+
+def _is_runtime(value: object, module: ModuleType) -> bool:
+    """Tell whether a module's value is a class of its own that can be probed."""
+    return inspect.isclass(value) and value.__module__ == module.__name__ and not _missing_methods(value)
+
+
+def _missing_methods(runtime: object) -> list[str]:
+    return [name for name in ("open", "run", "close") if not callable(getattr(runtime, name, None))]

@@ -38,3 +38,13 @@ def test_a_class_that_cannot_be_made_is_refused(tmp_path, monkeypatch, source, m
     monkeypatch.delitem(sys.modules, "made_runtime", raising=False)
     with pytest.raises(UserError, match=f"'made_runtime:Mine'.*{message}"):
         choose_runtime("made_runtime:Mine")
+
+
+def test_a_class_is_taken_from_a_file(tmp_path):
+    file = tmp_path / "own_runtime.py"
+    methods = "\n".join(f"    def {name}(self, code=''): return '{name}'" for name in ("open", "run", "close"))
+    file.write_text(f"class Mine:\n{methods}\n")
+    assert choose_runtime(f"{file}:Mine").run("x = 1") == "run"
+    with pytest.raises(UserError) as refused:
+        choose_runtime(f"{file}:Other")
+    assert str(refused.value) == f"no 'Other' in {file}; choose from {file}:Mine"
