@@ -19,30 +19,42 @@ if TYPE_CHECKING:
     from transformers.utils.quantization_config import BitsAndBytesConfig
 
 
-def load_start(spec: TrainingSpec, source: str, seed: int) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
-    """Return the model and tokenizer that a training starts from.
+def load_start_tokenizer(spec: TrainingSpec, source: str) -> "PreTrainedTokenizerBase":
+    """Return the tokenizer that a training starts from, with its chat template.
 
     `source` is the tokenizer's folder for `scratch`, and the base's folder or hub id otherwise. A base that is missing
     or gated, or whose chat template shows no replies, is a `UserError`.
     """
     if spec.architecture is not None:
-        tokenizer = load_tokenizer(source)
-        model = new_model(spec.architecture, tokenizer, seed)
-    else:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        return with_template(spec, load_tokenizer(source))
+    from transformers import AutoTokenizer
 
-        with explained(source, "base model"):
-            tokenizer = AutoTokenizer.from_pretrained(source, revision=spec.base_revision)
-            model = AutoModelForCausalLM.from_pretrained(
-                source,
-                revision=spec.base_revision,
-                dtype=getattr(torch, spec.precision),
-                quantization_config=four_bit_settings() if spec.method == "qlora" else None,
-                attn_implementation=choose_attention(spec, has_gpu=torch.cuda.is_available()),
-                device_map={"": torch.cuda.current_device()} if torch.cuda.is_available() else None,
-            )
-    return model, with_template(spec, tokenizer)
+    with explained(source, "base model"):
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=spec.base_revision)
+    return with_template(spec, tokenizer)
+
+
+def load_start_model(
+    spec: TrainingSpec, source: str, tokenizer: "PreTrainedTokenizerBase", seed: int
+) -> "PreTrainedModel":
+    """Return the model that a training starts from: an untrained one, or its base.
+
+    Raise what `load_start_tokenizer` does.
+    """
+    if spec.architecture is not None:
+        return new_model(spec.architecture, tokenizer, seed)
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with explained(source, "base model"):
+        return AutoModelForCausalLM.from_pretrained(
+            source,
+            revision=spec.base_revision,
+            dtype=getattr(torch, spec.precision),
+            quantization_config=four_bit_settings() if spec.method == "qlora" else None,
+            attn_implementation=choose_attention(spec, has_gpu=torch.cuda.is_available()),
+            device_map={"": torch.cuda.current_device()} if torch.cuda.is_available() else None,
+        )
 
 
 def with_template(spec: TrainingSpec, tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokenizerBase":

@@ -27,6 +27,8 @@ class PreparedData(NamedTuple):
     validation: "Dataset | None"
     token_count: int
     """Tokens of one pass over the training rows."""
+    longest: int
+    """Tokens of the longest conversation."""
 
 
 def prepare_data(
@@ -60,6 +62,7 @@ def prepare_data(
         train=Dataset.from_list(named[held_out:]),
         validation=Dataset.from_list(named[:held_out]) if held_out else None,
         token_count=sum(len(ids) for ids, _ in rows[held_out:]),
+        longest=max(len(ids) for ids, _ in rows),
     )
 
 

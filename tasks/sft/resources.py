@@ -59,10 +59,13 @@ class ResourceEstimate(NamedTuple):
         return self.weight_bytes + self.optimizer_bytes + self.activation_bytes + self.process_bytes
 
 
-def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1) -> ResourceEstimate:
+def estimate_resources(
+    spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1, longest: int | None = None
+) -> ResourceEstimate:
     """Estimate a training's bytes, on each of its GPUs.
 
-    Raises `UserError` for sequences longer than the model's positions.
+    `longest` is the tokens of the data's longest conversation; without it a conversation of `batch.max_length` is
+    assumed. Raises `UserError` for sequences longer than the model's positions.
     """
     if spec.batch.max_length > shape.max_positions:
         length = f"{spec.batch.max_length:,}"
@@ -73,7 +76,7 @@ def estimate_resources(spec: TrainingSpec, shape: ModelShape, gpu_count: int = 1
         )
     adapter = 0 if spec.lora is None else shape.adapter_parameter_count(spec.lora)
     trained = adapter or shape.parameter_count
-    activations = _activation_bytes(spec, shape)
+    activations = _activation_bytes(spec, shape, spec.batch.largest_pass(longest))
     return ResourceEstimate(
         weight_bytes=_weight_bytes(spec, shape, adapter, gpu_count),
         optimizer_bytes=trained * OPTIMIZER_BYTES // gpu_count,
@@ -98,13 +101,12 @@ def _weight_bytes(spec: TrainingSpec, shape: ModelShape, adapter: int, gpu_count
     return round((shape.layer_parameter_count * width + shards) / gpu_count)
 
 
-def _activation_bytes(spec: TrainingSpec, shape: ModelShape) -> int:
-    """Return the activations' bytes, and the logits' held at once.
+def _activation_bytes(spec: TrainingSpec, shape: ModelShape, tokens: int) -> int:
+    """Return a pass's activation bytes, and the logits' held at once.
 
     Activations are kept for the backward pass.
     """
     width = _number_width(spec)
-    tokens = spec.batch.largest_pass
     hidden = shape.hidden_size
     inner = shape.intermediate_size
     query = shape.head_count * shape.head_size
@@ -176,14 +178,19 @@ def check_shares(spec: TrainingSpec, gpu_count: int) -> None:
         )
 
 
-def check_room(spec: TrainingSpec, source: str, output: Path, gpu_count: int = 1) -> None:
-    """Raise `UserError` for a training beyond this machine, if known."""
+def check_room(
+    spec: TrainingSpec, source: str, output: Path, gpu_count: int = 1, *, longest: int | None = None
+) -> None:
+    """Raise `UserError` for a training beyond this machine, if known.
+
+    `longest` is the tokens of the data's longest conversation.
+    """
     import torch
 
     shape = find_shape(spec, source)
     if shape is None:
         return
-    estimate = estimate_resources(spec, shape, gpu_count)
+    estimate = estimate_resources(spec, shape, gpu_count, longest)
     output.mkdir(parents=True, exist_ok=True)
     if estimate.disk_bytes > (free := shutil.disk_usage(output).free):
         raise UserError(

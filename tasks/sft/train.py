@@ -17,7 +17,7 @@ from carryover.tasks.services.whole_files import digest_of_file
 from carryover.tasks.sft.card import CARD_NAME, ModelCard, read_card, write_card
 from carryover.tasks.sft.determinism import watched_operations
 from carryover.tasks.sft.folder import CHECKPOINTS, claim, digest_of_tensors, held, last_checkpoint, start_digests
-from carryover.tasks.sft.load import load_start, quiet_libraries, save_model
+from carryover.tasks.sft.load import load_start_model, load_start_tokenizer, quiet_libraries, save_model
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.resources import check_room, check_shares, find_shape, seconds_per_token, telling_of_memory
 from carryover.tasks.sft.trainer import open_trainer
@@ -107,9 +107,8 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
     conversations = read_conversations(job.dataset)
     device = _choose_device(spec)
     quiet_libraries()
-    check_room(spec, source, output, gpu_count)
 
-    model, processing = load_start(spec, source, job.seed)
+    processing = load_start_tokenizer(spec, source)
     data = prepare_data(
         conversations,
         processing,
@@ -117,6 +116,8 @@ def compute_here(job: TrainingJob, on_log: OnLog | None = None) -> None:
         validation_share=spec.validation_share,
         seed=job.seed,
     )
+    check_room(spec, source, output, gpu_count, longest=data.longest)
+    model = load_start_model(spec, source, processing, job.seed)
     shape = find_shape(spec, source)
     mean_length = data.token_count / len(data.train)
     peak = None if shape is None else seconds_per_token(spec, shape, mean_length, device)

@@ -116,10 +116,15 @@ class BatchSpec(FrozenModel):
             return self.sequences * self.max_length
         return self.tokens
 
-    @property
-    def largest_pass(self) -> int:
-        """Tokens of a forward pass, at most: a conversation longer than `tokens` has one alone."""
-        return max(self.tokens_per_pass, self.max_length)
+    def largest_pass(self, longest: int | None = None) -> int:
+        """Return a forward pass's tokens, at most.
+
+        A conversation longer than `tokens` has a pass alone. Without packing, `longest` is the longest one's tokens,
+        where the data is known.
+        """
+        if self.packing or longest is None:
+            longest = self.max_length
+        return max(self.tokens_per_pass, longest)
 
 
 class TrainingSpec(FrozenModel):

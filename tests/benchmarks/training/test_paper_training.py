@@ -11,7 +11,7 @@ import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.services.hub import load_tokenizer
-from carryover.tasks.sft.load import load_start
+from carryover.tasks.sft.load import load_start_model, load_start_tokenizer
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.resources import CORE_FLOPS, GIB, GPU_GIB, estimate_resources
@@ -136,7 +136,8 @@ def test_adapters_in_float32_lose_no_more_than_in_bfloat16(tmp_path, keep_figure
     spec = TRAINING["paper"].model_copy(update={"batch": ON_A_CPU.batch, "max_steps": 30, "validation_share": 0.0})
     losses = {}
     for dtype in (torch.float32, torch.bfloat16):
-        model, processing = load_start(spec, str(tmp_path / "base"), 0)
+        processing = load_start_tokenizer(spec, str(tmp_path / "base"))
+        model = load_start_model(spec, str(tmp_path / "base"), processing, 0)
         data = prepare_data(conversations, processing, max_length=1024, validation_share=0.0, seed=0)
         folder = tmp_path / str(dtype)
         folder.mkdir()

@@ -12,7 +12,7 @@ from huggingface_hub.errors import GatedRepoError
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import expanded, explained, fetch_tokenizer, is_local, load_tokenizer
-from carryover.tasks.sft.load import load_start, save_untrained
+from carryover.tasks.sft.load import load_start_model, load_start_tokenizer, save_untrained
 from carryover.tasks.sft.resources import find_shape
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TRAINING, ArchitectureSpec, TokenizerSpec
@@ -72,10 +72,11 @@ def test_a_training_starts_from_the_downloaded_commit_of_its_spec(downloaded, re
     spec = PAPER.model_copy(
         update={"base_model": "tiny/base", "base_revision": revision, "method": "lora", "precision": "float32"}
     )
-    model, tokenizer = load_start(spec, "tiny/base", 0)
-    (expected, _), (other, _) = (
-        load_start(spec, str(downloaded[each]), 0) for each in (commit, ({OLD_COMMIT, NEW_COMMIT} - {commit}).pop())
-    )
+    other_commit = NEW_COMMIT if commit == OLD_COMMIT else OLD_COMMIT
+    tokenizer = load_start_tokenizer(spec, "tiny/base")
+    model = load_start_model(spec, "tiny/base", tokenizer, 0)
+    expected = load_start_model(spec, str(downloaded[commit]), tokenizer, 0)
+    other = load_start_model(spec, str(downloaded[other_commit]), tokenizer, 0)
     assert _first_weights(model) == _first_weights(expected) != _first_weights(other)
     assert len(tokenizer.get_vocab()) == 259
 
@@ -137,7 +138,7 @@ def test_a_hub_refusal_is_one_line_in_every_loader(source, said):
     for ask in (
         lambda: load_tokenizer(source),
         lambda: find_shape(PAPER, source),
-        lambda: load_start(PAPER, source, 0),
+        lambda: load_start_tokenizer(PAPER, source),
     ):
         with pytest.raises(UserError, match=said) as caught:
             ask()

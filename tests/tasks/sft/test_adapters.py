@@ -9,7 +9,7 @@ from carryover.tasks.datasets.conversations import read_conversations
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.cpu.models import load_models
 from carryover.tasks.serving.serving_spec import ServedModels
-from carryover.tasks.sft.load import load_start
+from carryover.tasks.sft.load import load_start_model, load_start_tokenizer
 from carryover.tasks.sft.prepare import prepare_data
 from carryover.tasks.sft.tokenizer import chat_template
 from carryover.tasks.sft.trainer import open_trainer
@@ -58,7 +58,8 @@ def test_training_moves_the_adapter_and_no_tensor_of_its_base(world, base, tmp_p
     assert spec.lora is not None
     lora = spec.lora.model_copy(update={"has_trained_embedding": has_trained_embedding})
     spec = spec.model_copy(update={"lora": lora, "validation_share": 0.0})
-    model, tokenizer = load_start(spec, str(base), 0)
+    tokenizer = load_start_tokenizer(spec, str(base))
+    model = load_start_model(spec, str(base), tokenizer, 0)
     conversations = read_conversations(world / "data.jsonl")
     data = prepare_data(conversations, tokenizer, max_length=spec.batch.max_length, validation_share=0.0, seed=0)
     callback = log_callback(tmp_path / "log.jsonl", None)
@@ -116,14 +117,14 @@ def test_a_template_that_cannot_show_replies_is_one_line(base, world, tmp_path):
     from transformers import AutoTokenizer
 
     spec = TrainingSpec.model_validate(ADAPTER.model_dump() | {"chat_template": None})
-    assert load_start(spec, str(base), 0)[1].chat_template == chat_template("chatml")  # shows them already
+    assert load_start_tokenizer(spec, str(base)).chat_template == chat_template("chatml")  # shows them already
     tokenizer = AutoTokenizer.from_pretrained(base)
     tokenizer.chat_template = "{% for message in messages %}{{ message.content }}{% endfor %}"
     for path in base.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(UserError, match=r"TRL has no variant of it.*set chat_template"):
-        load_start(spec, str(tmp_path), 0)
+        load_start_tokenizer(spec, str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def trainer(request, tokenizer, tmp_path):
     from datasets import Dataset
 
     spec = SPECS[request.param]
-    data = PreparedData(Dataset.from_list(ROWS), None, token_count=8)
+    data = PreparedData(Dataset.from_list(ROWS), None, token_count=8, longest=4)
     callback = log_callback(tmp_path / "log.jsonl", None)
     opened = open_trainer(
         spec, new_model(SHAPE, tokenizer, 0), tokenizer, data, checkpoints=tmp_path, seed=0, callback=callback

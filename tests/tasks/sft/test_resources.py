@@ -109,6 +109,21 @@ def test_a_cpu_training_is_estimated_near_its_measured_peak():
     assert estimate_resources(spec, SMOLLM2_135M).memory_bytes == pytest.approx(measured, rel=0.15)
 
 
+def test_the_longest_conversation_decides_a_cpu_training_s_activations():
+    batch = BatchSpec(max_length=8000, packing=False, tokens=400)
+    spec = TRAINING["smoke"].model_copy(update={"batch": batch})
+    of_longest = {
+        longest: estimate_resources(spec, SMOLLM2_135M, longest=longest).activation_bytes
+        for longest in (None, 8000, 800, 100)
+    }
+    assert of_longest[None] == of_longest[8000] == 10 * of_longest[800]
+    assert of_longest[100] == of_longest[800] / 2  # short conversations share a pass of 400 tokens
+
+
+def test_a_packed_sequence_is_full_whatever_its_conversations():
+    assert estimate_resources(PAPER, QWEN3_8B, longest=100) == estimate_resources(PAPER, QWEN3_8B)
+
+
 def test_gpus_of_one_training_divide_all_but_quantized_weights():
     alone, shared = (estimate_resources(PAPER, QWEN3_8B, count) for count in (1, 8))
     quantized = 6_945_767_424 * (0.5 + 0.127 / 8)  # Qwen3-8B's projections

@@ -5,8 +5,18 @@ import json
 import pytest
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.sft.resources import check_room, find_shape, smallest_limit, telling_of_memory, unknown_size
-from carryover.tasks.sft.training_spec import TRAINING
+from carryover.tasks.sft.resources import (
+    GIB,
+    check_room,
+    estimate_resources,
+    find_shape,
+    smallest_limit,
+    telling_of_memory,
+    unknown_size,
+)
+from carryover.tasks.sft.train import TrainingJob, train
+from carryover.tasks.sft.training_spec import TRAINING, BatchSpec
+from tests.tasks.sft.training import SMOKE
 
 PAPER = TRAINING["paper"].model_copy(update={"base_revision": None})
 QWEN3 = {
@@ -47,6 +57,25 @@ def test_what_a_training_writes_must_fit_on_its_disk(tmp_path):
 def test_a_training_must_fit_into_the_memory(tmp_path):
     with pytest.raises(UserError, match="GiB of memory and"):
         check_room(with_batch(sequences=10**5), "Qwen/Qwen3-8B", tmp_path / "model")
+
+
+def test_a_cpu_training_is_refused_by_its_longest_conversation(world, tmp_path, monkeypatch):
+    (tmp_path / "memory.max").write_text("1")
+    monkeypatch.setattr("carryover.tasks.sft.resources.CGROUP_LIMITS", (tmp_path / "memory.max",))
+    assert SMOKE.architecture is not None
+    architecture = SMOKE.architecture.model_copy(update={"max_positions": 200_000})
+    batch = BatchSpec(max_length=200_000, packing=False, tokens=64)
+    spec = SMOKE.model_copy(update={"architecture": architecture, "batch": batch})
+    job = TrainingJob(
+        spec=spec, dataset=world / "data.jsonl", output=tmp_path / "model", contract="stateless", seed=1,
+        tokenizer=world / "tokenizer",
+    )  # fmt: skip
+    shape = find_shape(spec, str(world / "tokenizer"))
+    assert shape is not None
+    taken = estimate_resources(spec, shape, longest=64).memory_bytes
+    assert estimate_resources(spec, shape).memory_bytes > 2 * taken
+    with pytest.raises(UserError, match=f"takes about {taken / GIB:.1f} GiB of memory and this machine"):
+        train(job)
 
 
 def test_a_small_model_fits(tmp_path):

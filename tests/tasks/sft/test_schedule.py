@@ -26,7 +26,7 @@ def test_trapezoid_falls_to_its_final_ratio(tokenizer, tmp_path, final_ratio):
     changes = {"schedule": "trapezoid", "warmup_ratio": 0.2, "decay_ratio": 0.4, "final_ratio": final_ratio}
     smoke = TRAINING["smoke"]
     spec = smoke.model_copy(update={"optimizer": smoke.optimizer.model_copy(update=changes)})
-    data = PreparedData(Dataset.from_list([{"input_ids": [5, 6], "labels": [5, 6]}]), None, token_count=2)
+    data = PreparedData(Dataset.from_list([{"input_ids": [5, 6], "labels": [5, 6]}]), None, token_count=2, longest=2)
     callback = log_callback(tmp_path / "log.jsonl", None)
     trainer = open_trainer(
         spec, new_model(SHAPE, tokenizer, 0), tokenizer, data, checkpoints=tmp_path, seed=0, callback=callback
