@@ -1,15 +1,21 @@
 """Agents call the tools of a small server, through the `mcp` package's own client and server."""
 
+import asyncio
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from carryover.tasks.cave.mcp_server import McpServer
+from carryover.tasks.services.background import awaited
 from carryover.tasks.services.errors import UserError
 from tests.tasks.probe.foreign_environments import checkout_variables, provide_runtime
 
@@ -79,3 +85,142 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(UserError, match=r"the `mcp` package is missing; pip install '\.\[mcp\]' in the checkout"):
         McpServer("http://127.0.0.1:1/mcp")
+
+
+class Answer(dict):
+    """What the package's models are asked for: their JSON."""
+
+    def model_dump(self, **_how):
+        return dict(self)
+
+
+class StandIn:
+    """The few names of the `mcp` package that a connection uses, without a process."""
+
+    def __init__(self, pages=({"tools": []},)):
+        self.pages = pages
+        self.started = []
+        self.ended = []
+        self.asked = []
+
+    def __call__(self, _read, _write):
+        return self
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_raised):
+        return None
+
+    @asynccontextmanager
+    async def stdio_client(self, started):
+        self.started.append(started)
+        try:
+            yield "read", "write"
+        finally:
+            self.ended.append(started)
+
+    async def initialize(self):
+        return None
+
+    async def list_tools(self, params):
+        return Answer(self.pages[int(params.cursor or 0)])
+
+    async def call_tool(self, name, arguments):
+        self.asked.append((name, arguments))
+        return Answer(content=[], structuredContent={"result": len(self.asked)}, isError=False)
+
+    def install(self, monkeypatch):
+        names = {
+            "mcp": {
+                "ClientSession": self,
+                "StdioServerParameters": SimpleNamespace,
+                "stdio_client": self.stdio_client,
+            },
+            "mcp.client": {},
+            "mcp.client.streamable_http": {"create_mcp_http_client": None, "streamable_http_client": None},
+            "mcp.types": {"PaginatedRequestParams": SimpleNamespace},
+        }
+        for name, members in names.items():
+            module = ModuleType(name)
+            vars(module).update(members)
+            monkeypatch.setitem(sys.modules, name, module)
+        return self
+
+
+def tool(name):
+    return {"name": name, "inputSchema": {"type": "object", "properties": {}}}
+
+
+def test_an_interrupt_while_a_server_starts_ends_it_at_once(monkeypatch):
+    class Silent(StandIn):
+        async def initialize(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.Event().wait()
+
+    package = Silent().install(monkeypatch)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        McpServer("server --silent", timeout_seconds=100)
+    assert time.monotonic() - start < 50
+    while not package.ended:  # on the loop's thread
+        assert time.monotonic() - start < 50
+        time.sleep(0.01)
+
+
+def test_a_silent_server_is_named_and_ended(monkeypatch):
+    class Silent(StandIn):
+        async def initialize(self):
+            await asyncio.Event().wait()
+
+    package = Silent().install(monkeypatch)
+    with pytest.raises(UserError, match="MCP server server --silent: TimeoutError; check the command or the address"):
+        McpServer("server --silent", timeout_seconds=0.1)
+    start = time.monotonic()
+    while not package.ended:
+        assert time.monotonic() - start < 50
+        time.sleep(0.01)
+
+
+def test_every_page_of_tools_is_offered(monkeypatch):
+    package = StandIn(({"tools": [tool("read")], "nextCursor": "1"}, {"tools": [tool("put-back")]}))
+    package.install(monkeypatch)
+    with McpServer(["server", "a b"], environment={"KEY": "1"}, folder="/tmp") as server:
+        assert [*server.functions] == ["read", "put_back"]
+        awaited(server.functions["put_back"]())
+    assert package.asked == [("put-back", {})]
+    assert vars(package.started[0]) == {"command": "server", "args": ["a b"], "env": {"KEY": "1"}, "cwd": "/tmp"}
+    assert package.ended == package.started
+    with pytest.raises(ConnectionError, match="the MCP server server 'a b' is closed"):
+        awaited(server.functions["read"]())
+
+
+def test_two_tools_of_one_python_name_are_refused(monkeypatch):
+    package = StandIn(({"tools": [tool("put-back"), tool("put_back")]},)).install(monkeypatch)
+    with pytest.raises(UserError, match="server has two tools that are called 'put_back' in Python"):
+        McpServer("server")
+    assert package.ended == package.started
+
+
+def test_a_call_without_an_answer_ends(monkeypatch):
+    class Slow(StandIn):
+        async def call_tool(self, name, arguments):
+            await asyncio.Event().wait()
+
+    Slow(({"tools": [tool("read")]},)).install(monkeypatch)
+    with McpServer("server", timeout_seconds=0.1) as server, pytest.raises(TimeoutError):
+        awaited(server.functions["read"]())
+
+
+def test_chosen_tools_are_injected_under_a_prefix(monkeypatch):
+    StandIn(({"tools": [tool("read"), tool("write")]},)).install(monkeypatch)
+    injected = {}
+    with McpServer("server") as server:
+        user = SimpleNamespace(inject=injected.__setitem__)
+        with pytest.raises(UserError, match="server has no tool 'red'; choose from read, write"):
+            server.inject(user, only=["read", "red"])
+        assert injected == {}
+        server.inject(user, only=["write"], prefix="shop_")
+        assert injected == {"shop_write": server.functions["write"]}
+        server.inject(user)
+    assert [*injected] == ["shop_write", "read", "write"]
