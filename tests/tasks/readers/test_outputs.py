@@ -21,6 +21,8 @@ IPYTHON = (
         (TRACEBACK, MISSING),
         (f"{TRACEBACK}\n[Jupyter current working directory: /]", MISSING),
         (IPYTHON, MISSING),
+        (f"a\nb\n{MISSING}\n[done]\n>>>", MISSING),
+        (f"[started]\na\n{MISSING}\nb\n[done]", None),
         ("json.decoder.JSONDecodeError: Expecting value", "json.decoder.JSONDecodeError: Expecting value"),
         ("KeyboardInterrupt", "KeyboardInterrupt"),
         (TRACEBACK.replace(MISSING, "__main__.Refused: no"), "__main__.Refused: no"),

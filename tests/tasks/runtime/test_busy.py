@@ -56,6 +56,33 @@ def test_second_thread_is_refused_and_the_first_goes_on(open_one, contract):
     assert interpreter.run_block("1").result == "1"
 
 
+def test_tool_of_a_block_runs_a_branch_without_files(open_fork_tree):
+    branches = []
+    interpreter = open_fork_tree("persistent", {"ask": lambda: branches[0].run_block("x + 1").result})
+    interpreter.run_block("x = 1")
+    branches.append(interpreter.branch())
+    assert interpreter.run_block("ask()").result == "'2'"
+    branches[0].close()
+
+
+def test_branch_that_shares_files_is_refused_within_a_block(open_fork_tree_files):
+    branches = []
+    refusals = []
+
+    def ask() -> str:
+        with pytest.raises(BusyError) as refusal:
+            branches[0].run_block("1")
+        refusals.append(str(refusal.value))
+        return "done"
+
+    interpreter = open_fork_tree_files("persistent", {"ask": ask})
+    branches.append(interpreter.branch())
+    assert interpreter.run_block("ask()").result == "'done'"
+    assert refusals == ["a branch of this interpreter runs a block in this thread; wait for its end"]
+    assert branches[0].run_block("2").result == "2"
+    branches[0].close()
+
+
 def test_close_ends_a_running_block(open_one, contract):
     inside = threading.Event()
     interpreter = open_one(contract, {"tell": inside.set})

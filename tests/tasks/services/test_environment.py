@@ -35,6 +35,8 @@ def test_a_command_line_names_programs_without_their_folders():
     assert command_line(["/usr/bin/python3", "-m", "carryover.flows.cli.start", "run"]) == (
         "python3 -m carryover.flows.cli.start run"
     )
+    assert command_line(["/usr/bin/python3", "/home/someone/study.py"]) == "study.py"
+    assert command_line(["/usr/bin/python3"]) == "python3"
 
 
 def test_the_environment_is_json():
