@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from carryover.tasks.readers.conversation import RunRule, opening_of, replies_of
+from carryover.tasks.readers.initiator import as_the_model_sees
 from carryover.tasks.readers.trace import Trace, known_contract
 
 ID_FIELDS = ("episode_id", "trace_id", "trajectory_id", "conversation_id", "session_id", "id", "task_id", "uuid")
@@ -22,7 +23,7 @@ def chat_trace(
 
     `name` identifies it where the record does not, and what `more` says goes before what the record says.
     """
-    listed = [message for message in messages if message is not None]
+    listed = as_the_model_sees([message for message in messages if message is not None])
     usual: dict[str, Any] = {
         "trace_id": first_text(record, ID_FIELDS) or name,
         "instance_id": first_text(record, _INSTANCE_FIELDS),

@@ -23,6 +23,8 @@ _LAYOUTS = (
     "claude_code",
     "openinference",
     "opentelemetry",
+    "langchain",
+    "pydantic_ai",
     "responses",
     "gemini",
     "notebook",

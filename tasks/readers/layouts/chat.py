@@ -17,6 +17,7 @@ _LIST_FIELDS = (
     "conversation",
     "trajectory",
     "history",
+    "chat_history",
     "dialog",
     "chat",
     "turns",

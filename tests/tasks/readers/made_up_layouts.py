@@ -23,6 +23,7 @@ from tests.tasks.readers.made_up_agents import (
     swe_agent,
 )
 from tests.tasks.readers.made_up_calls import STYLES
+from tests.tasks.readers.made_up_frameworks import FRAMEWORKS
 from tests.tasks.readers.made_up_messages import (
     BLOCKS,
     QUESTION,
@@ -168,6 +169,7 @@ PYTHON_LAYOUTS = {
     "verifiers episode": ("a trace of verifiers", verifiers_episode()),
     "notebook": ("a Jupyter notebook", notebook()),
     "authors": ("the repository of arXiv 2603.01209", authors()),
+    **FRAMEWORKS,
 } | {name: ("a chat data set", lines([{"messages": chat(style)}])) for name, style in STYLES.items()}
 """Layouts of agents that run Python, with what their reader calls them."""
 SHELL_LAYOUTS = {

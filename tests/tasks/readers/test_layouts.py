@@ -14,8 +14,9 @@ from carryover.tasks.readers import layouts
 from carryover.tasks.readers.reader import all_readers
 from carryover.tasks.readers.reading import read_traces
 from carryover.tasks.readers.tally import Tally
+from tests.tasks.readers.made_up_frameworks import FRAMEWORKS
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
-from tests.tasks.readers.made_up_messages import BLOCKS, COMMANDS
+from tests.tasks.readers.made_up_messages import ANSWER, BLOCKS, COMMANDS, QUESTION
 
 MADE_UP = Path(__file__).parent / "made_up"
 EXPECTED = {
@@ -75,6 +76,19 @@ def test_made_up_traces_get_the_verdict_that_they_must(name):
         assert (list(value) if isinstance(value, tuple) else value) == expected
 
 
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_frameworks_tell_who_spoke_first(tmp_path, name):
+    (trace,), _ = read(tmp_path, FRAMEWORKS[name][1])
+    assert [message.content for message in trace.opening if message.role == "user"] == [QUESTION]
+    assert (trace.replies[-1].text, trace.replies[-1].blocks) == (ANSWER, ())
+
+
+def test_a_model_and_tokens_come_with_pydantic_ai(tmp_path):
+    (trace,), _ = read(tmp_path, FRAMEWORKS["Pydantic AI"][1])
+    assert trace.model_name == "m"
+    assert [(reply.prompt_tokens, reply.completion_tokens) for reply in trace.replies] == [(10, 2)] * 4
+
+
 @pytest.mark.parametrize("name", ["mini-swe-agent", "Claude Code"])
 def test_frameworks_of_fresh_processes_are_known(tmp_path, name):
     (trace,), _ = read(tmp_path, SHELL_LAYOUTS[name][1])
@@ -100,7 +114,18 @@ def test_a_call_that_inspect_refused_ran_no_code(tmp_path):
 
 @pytest.mark.parametrize(
     "field",
-    ["messages", "conversations", "conversation", "trajectory", "history", "dialog", "chat", "turns", "chosen"],
+    [
+        "messages",
+        "conversations",
+        "conversation",
+        "trajectory",
+        "history",
+        "dialog",
+        "chat",
+        "turns",
+        "chosen",
+        "chat_history",
+    ],
 )
 def test_a_chat_list_may_have_any_of_these_names(tmp_path, field):
     said = [{"role": "user", "content": "Count."}, {"role": "assistant", "content": "```python\nx = 1\n```"}]
