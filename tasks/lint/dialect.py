@@ -37,7 +37,7 @@ _NAME_ERRORS = ("NameError", "UnboundLocalError")
 
 _REWRITTEN = re.compile(
     r"\b(?:globals|locals|vars|dir|exec|eval|del|NameError|UnboundLocalError|import_module|get_ipython|__import__|modules)\b"
-    r"|__main__|\b___?\b"
+    r"|__main__|__future__|\b___?\b"
 )
 """Words without which a block is plain Python already."""
 
@@ -71,32 +71,27 @@ def plain_block(code: str, shadows: Collection[str] = ()) -> PlainBlock:
         original = parse_python(source)
         special = (line for line in code.splitlines() if _MAGIC_LINE.match(line) or _ASSIGNED_LINE.match(line))
         rewriter.is_opaque = not all(map(_HARMLESS_LINE.match, special))
-    has_lazy_annotations = _has_lazy_annotations(original)
-    is_rewritten = bool(shadows) or bool(_REWRITTEN.search(source)) or has_lazy_annotations
+    is_rewritten = bool(shadows) or bool(_REWRITTEN.search(source))
     tree = original
     if is_rewritten:
-        tree = parse_python(source)
-        if has_lazy_annotations:
-            _erase_annotations(tree)
-        tree = ast.fix_missing_locations(rewriter.visit(tree))
+        evaluated = _without_lazy_annotations(parse_python(source))
+        tree = ast.fix_missing_locations(rewriter.visit(evaluated))
     has_star_import = "*" in source and any(
         isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(original)
     )
     return PlainBlock(tree, original, source, rewriter.is_opaque, has_star_import, is_rewritten)
 
 
-def _has_lazy_annotations(tree: ast.Module) -> bool:
-    """Tell whether a block does not evaluate its annotations (PEP 563)."""
+def _without_lazy_annotations(tree: ast.Module) -> ast.Module:
+    """Return a block with `None` for annotations that it never evaluates (PEP 563)."""
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    return any(alias.name == "annotations" for node in imports for alias in node.names)
-
-
-def _erase_annotations(tree: ast.Module) -> None:
-    """Replace annotations by `None`, which reads no name."""
+    if not any(alias.name == "annotations" for node in imports for alias in node.names):
+        return tree
     for node in ast.walk(tree):
         for field in ("annotation", "returns"):
             if getattr(node, field, None) is not None:
                 setattr(node, field, ast.Constant(None))
+    return tree
 
 
 def _without_magics(code: str) -> str:

@@ -23,14 +23,10 @@ def find_episode(episodes: Sequence[Row], cell: str, instance: str) -> Row:
     if not of_cell:
         known = ", ".join(dict.fromkeys(row["condition"] for row in episodes))
         raise UserError(f"no episode of cell {cell!r}; choose from {known or 'none'}")
-    exact = [row for row in of_cell if row["instance_id"] == instance]
-    found = exact or [row for row in of_cell if _is_instance(row, instance)]
+    found = _of_instance(of_cell, instance)
     if not found:
         most = max(row["instance_number"] for row in of_cell)
         raise UserError(f"no episode of {condition} on instance {instance!r}; choose from 1 to {most}, or give an id")
-    named = sorted({row["instance_id"] for row in found})
-    if len(named) > 1 and not instance.isdecimal():
-        raise UserError(f"several instances start with {instance!r}: {', '.join(named[:5])}; give the whole name")
     return min(found, key=lambda row: row["model"] != "sft")
 
 
@@ -68,7 +64,19 @@ def _stands_beside(other: str, condition: str) -> bool:
     return is_aligned or other_train == other_runtime
 
 
-def _is_instance(row: Row, instance: str) -> bool:
-    if instance.isdecimal() and int(instance) == row["instance_number"]:
-        return True
-    return row["instance_id"].startswith(instance) and not instance.isdecimal()
+def _of_instance(episodes: Sequence[Row], instance: str) -> list[Row]:
+    """Return the episodes of an instance: its name goes before its number, and before a beginning."""
+    named = [row for row in episodes if row["instance_id"] == instance]
+    if named:
+        return named
+    if instance.isdecimal():
+        return [row for row in episodes if row["instance_number"] == int(instance)]
+    return _beginning_with(episodes, instance)
+
+
+def _beginning_with(episodes: Sequence[Row], start: str) -> list[Row]:
+    found = [row for row in episodes if row["instance_id"].startswith(start)]
+    names = sorted({row["instance_id"] for row in found})
+    if len(names) > 1:
+        raise UserError(f"several instances start with {start!r}: {', '.join(names[:5])}; give the whole name")
+    return found
