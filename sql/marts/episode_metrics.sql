@@ -15,6 +15,41 @@ with own_errors as (
     group by all
 ),
 
+first_misses as (
+    select
+        episode_id,
+        min(turn) as first_turn
+    from main.errors
+    where is_missing_name and not is_caught and not is_injected
+    group by all
+),
+
+-- the first block after a missing name that ends without an error
+repairs as (
+    select
+        episode_id,
+        first_misses.first_turn,
+        min(steps.turn) as repaired_turn
+    from main.steps
+    inner join first_misses using (episode_id)
+    anti join (select episode_id, turn from main.errors where not is_caught) as failed using (episode_id, turn)
+    where steps.turn > first_misses.first_turn
+    group by all
+),
+
+repetitions as (
+    select
+        episode_id,
+        count(*) filter (is_repeated) as repeated_step_count
+    from (
+        select
+            episode_id,
+            code = lag(code) over (partition by episode_id order by step) as is_repeated
+        from main.steps
+    ) as compared
+    group by all
+),
+
 -- imported traces hold no executed calls, faults or cached tokens, some neither tokens nor times, and a state in which
 -- nothing was inspected or taken has a score of 0: what nobody counted is null
 counted_episodes as (
@@ -91,6 +126,9 @@ select
     training_tokens, injected_fault_count, model_seconds, execution_seconds, wall_seconds,
     coalesce(columns(own_errors.* exclude (episode_id)), 0) as '\0',
     coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
+    if(has_missing_name, repairs.repaired_turn is not null, null) as is_repaired,
+    repairs.repaired_turn - repairs.first_turn as turns_to_repair,
+    coalesce(repetitions.repeated_step_count, 0) as repeated_step_count,
     episode_failures.failure_class,
     episode_behaviour.* exclude (episode_id, reading, is_default)
 from counted_episodes
@@ -104,6 +142,8 @@ left join (
 left join staging.finish_signals using (finish_reason)
 left join staging.base_models using (plan_digest, base)
 left join own_errors using (episode_id)
+left join repairs using (episode_id)
+left join repetitions using (episode_id)
 left join marts.episode_failures
     on counted_episodes.episode_id = episode_failures.episode_id and episode_failures.is_default
 left join marts.episode_behaviour

@@ -7,6 +7,7 @@ ran as plans of their own are read as one study again.
 """
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -82,10 +83,7 @@ def keep_results(
     `WarehouseError` for a plan without a run here, and for an episode of a trained model under two plans.
     """
     digests = list(dict.fromkeys(plan_digests))
-    new_plans = [
-        KeptPlan(plan=json.loads(row.pop("plan_json")), environment=json.loads(row.pop("environment_json")), **row)
-        for row in warehouse.sql(_RUNS, digests=digests).arrow().to_pylist()
-    ]
+    new_plans = [_kept_plan(row) for row in warehouse.sql(_RUNS, digests=digests).arrow().to_pylist()]
     if missing := sorted(set(digests) - {plan.plan_digest for plan in new_plans}):
         raise WarehouseError(f"no run of plan {', '.join(missing)} here; `carryover query` tells which have run")
     found = warehouse.sql(f"{_EPISODES} and ({where})", digests=digests).polars()
@@ -171,6 +169,30 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
             connection.execute(f"insert into main.{rows[0].TABLE} by name select * from arrived")
     shut_files_out(connection)
     return Warehouse(connection, folder / EPISODES)
+
+
+def _kept_plan(row: dict[str, Any]) -> KeptPlan:
+    """Return a run's plan without the folders above its local files, since others read it."""
+    plan = _without_folders(json.loads(row.pop("plan_json")))
+    environment = json.loads(row.pop("environment_json"))
+    if typed := environment.get("command_line"):
+        environment["command_line"] = shlex.join(_without_folders(shlex.split(typed)))
+    return KeptPlan(plan=plan, environment=environment, **row)
+
+
+def _without_folders(value: Any) -> Any:
+    """Return nested data in which each local path is its last part."""
+    match value:
+        case str():
+            option, equals, path = value.rpartition("=")
+            is_local = path.startswith(("/", "~"))
+            return f"{option}{equals}{Path(path).name}" if is_local else value
+        case list():
+            return [_without_folders(item) for item in value]
+        case dict():
+            return {key: _without_folders(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _run_of(name: str, plans: Sequence[KeptPlan]) -> RunRow:

@@ -1,8 +1,10 @@
 """Kept results whose source or settings have changed since."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
@@ -52,6 +54,8 @@ def _plan_here(kept: KeptPlan) -> StudyPlan | None:
     if kept.plan_name not in PLANS:
         return None
     whole = resolve_plan(kept.plan_name)
+    if _models(kept.plan) != _models(whole.model_dump()):  # a model of the user's: its options are no settings of ours
+        return _read_here({**kept.plan, "source": whole.source})
     wanted = tuple(part["name"] for part in kept.plan["parts"])
     names = tuple(part.name for part in whole.parts)
     if wanted == names:
@@ -59,3 +63,15 @@ def _plan_here(kept: KeptPlan) -> StudyPlan | None:
     if set(wanted) <= set(names):
         return resolve_plan(kept.plan_name, Overrides(parts=wanted))
     return None
+
+
+def _read_here(plan: Mapping[str, Any]) -> StudyPlan | None:
+    """Return a kept plan; None where it holds settings that this checkout does not know."""
+    try:
+        return StudyPlan.model_validate(plan)
+    except ValidationError:
+        return None
+
+
+def _models(plan: Mapping[str, Any]) -> list[str | None]:
+    return [part["training"]["base_model"] for part in plan["parts"]]

@@ -1,9 +1,15 @@
 """Repair after a missing name, exact rows worked out by hand."""
 
+from importlib.resources import files
+from pathlib import Path
+
 import pytest
 
+from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.stages.results import open_results
 from tests.sql.hand_made import OURS
 
+LAPTOP = Path(str(files("carryover.sql") / "results" / "laptop"))
 LOST = "NameError: name 'ids' is not defined"
 
 
@@ -17,7 +23,7 @@ def test_repair_is_counted_from_the_first_miss_to_a_clean_block(warehouse):
     warehouse.steps(repaired, [("look()", ()), ("look()", ()), ("x = 1", ("x",)), ("finish()", ())])
     for turn in (1, 2):
         warehouse.error(repaired, turn, LOST)
-    lost = warehouse.episode("P->S", "i2", score=0.2, finish_reason="max_turns")
+    lost = warehouse.episode("P->S", "i2", score=0.2, finish_reason="max_turns", step_count=2)
     warehouse.steps(lost, [("look()", ()), ("look()", ())])
     for turn in (1, 2):
         warehouse.error(lost, turn, LOST)
@@ -35,12 +41,28 @@ def test_repair_is_counted_from_the_first_miss_to_a_clean_block(warehouse):
         "affected_episode_count": 2,
         "repaired_pct": 50.0,
         "mean_turns_to_repair": 2.0,
+        # one block in the first episode's three later ones, and the second's one, repeats the block before
+        "affected_repeated_block_pct": 50.0,
         "affected_ended_pct": 50.0,
         "affected_score_pct": pytest.approx(50.0),
         "unaffected_score_pct": 100.0,
         # the scores' standard deviation is 0.4163
         "detectable_score_points": pytest.approx(280 * 0.41633 * (2 / 3) ** 0.5, rel=1e-3),
     }
+
+
+def test_cells_of_one_score_tell_no_detectable_difference(warehouse):
+    for instance in ("i1", "i2"):
+        warehouse.episode("P->S", instance, score=0.0)
+    assert row_of(warehouse, "P->S")["detectable_score_points"] is None
+
+
+def test_rows_kept_without_their_steps_tell_no_repair():
+    with open_results(LAPTOP) as results:
+        rows = results.sql(table_query("repair").sql, plan_digest=LAPTOP.name).polars().rows(named=True)
+    (row,) = [row for row in rows if (row["condition"], row["base"]) == ("P->S", "scratch")]
+    assert row["affected_episode_count"] == row["episode_count"]
+    assert (row["repaired_pct"], row["affected_repeated_block_pct"]) == (None, None)
 
 
 def test_cells_without_a_miss_have_nothing_to_repair(warehouse):

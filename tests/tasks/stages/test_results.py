@@ -24,7 +24,7 @@ PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
 def study(tmp_path, make_row):
     """A function that lands one seed of a study as a plan of its own: a teacher's trace and two instances per cell."""
 
-    def land(plan_digest, seed, *, variant="main", trained_variant=None, token_count=7, other_share=None):
+    def land(plan_digest, seed, *, variant="main", trained_variant=None, token_count=7, other_share=None, run_of=None):
         zone = LandingZone(tmp_path / plan_digest)
         run = {"run_id": f"run-{plan_digest}"}
         shared = {**run, "plan_digest": plan_digest, "variant": variant, "scale": "laptop", "bucket": "small"}
@@ -54,7 +54,7 @@ def study(tmp_path, make_row):
         plan = {"flow": "reproduce_study", "plan_digest": plan_digest, "plan_name": "laptop", "plan_json": PLAN}
         rows = {
             "episodes": episodes,
-            "runs": [make_row(RunRow, environment_json="{}", **run, **plan)],
+            "runs": [make_row(RunRow, **{"environment_json": "{}", **run, **plan, **(run_of or {})})],
             "training_examples": [
                 make_row(TrainingExampleRow, episode_id=trace.episode_id, instance_id="t", **example, **counted)
             ],
@@ -86,6 +86,21 @@ def test_seeds_of_several_plans_are_read_as_one_study(study, tmp_path):
     assert rows == [("mechanism", "a", 8), ("mechanism", "b", 8)]
     assert ratios == [(2.0, 2)]
     assert [plan.plan_digest for plan in read_plans(folder)] == ["a", "b"]
+
+
+def test_kept_plans_name_no_folder_of_the_machine(study, tmp_path):
+    training = {"base_model": "/home/ada/weights/tiny", "base_revision": None}
+    run = {
+        "plan_json": json.dumps({**json.loads(PLAN), "parts": [{"training": training}]}),
+        "environment_json": json.dumps(
+            {"command_line": "carryover run --base-model=/home/ada/weights/tiny --home '~/a b'"}
+        ),
+    }
+    folder = tmp_path / "pretrained"
+    keep_results(study("a", 1, run_of=run), ["a"], folder, kept_statistics)
+    (kept,) = read_plans(folder)
+    assert kept.plan["parts"][0]["training"]["base_model"] == "tiny"
+    assert kept.environment["command_line"] == "carryover run --base-model=tiny --home 'a b'"
 
 
 @pytest.mark.slow

@@ -54,6 +54,25 @@ def test_rows_of_another_plan_name_both_digests(tmp_path):
     assert describe_stale([first, second]) == f"{told} and may give others (and 1 more plans of these results)"
 
 
+def test_rows_of_a_users_model_are_compared_with_their_own_settings(tmp_path):
+    chosen = Overrides(base_model="my-model", training_seeds=(1,), evaluation_count=20)
+    plan = resolve_plan("pretrained", chosen)
+    before = plan.model_copy(update={"source": "0123456789abcdef"})
+    assert stale_plans(keep(tmp_path, (plan, plan.digest))) == []
+    (found,) = stale_plans(keep(tmp_path, (before, before.digest)))
+    assert found.digest_here == plan.digest
+
+
+def test_rows_with_a_setting_unknown_here_have_no_plan(tmp_path):
+    plan = resolve_plan("pretrained", Overrides(base_model="my-model"))
+    folder = keep(tmp_path, (plan, plan.digest))
+    listed = json.loads((folder / "plans.json").read_text())
+    listed[0]["plan"]["gone"] = 1
+    (folder / "plans.json").write_text(json.dumps(listed))
+    (found,) = stale_plans(folder)
+    assert found.digest_here is None
+
+
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_reading_kept_rows_says_when_they_are_stale(folder, capsys):
     """It stays a notice: a change is made before its rows are made anew."""
