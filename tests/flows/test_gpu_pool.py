@@ -1,5 +1,7 @@
 """A pool takes the trainings that its workers have machines for; one that was handed over ends with who waits."""
 
+from contextlib import nullcontext
+from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 from uuid import UUID
@@ -8,8 +10,9 @@ import httpx
 import pytest
 from prefect.client.schemas.objects import FlowRun, Worker, WorkerStatus
 from prefect.exceptions import TerminationSignal
-from prefect.states import Completed, Pending, Running
+from prefect.states import Completed, Failed, Pending, Running
 
+from carryover.flows import gpu_pool
 from carryover.flows.gpu_pool import (
     CHECKS_WITHOUT_WORKER,
     LOOKS_PER_CHECK,
@@ -20,6 +23,7 @@ from carryover.flows.gpu_pool import (
 from carryover.tasks.plans.preflight import check_machine, check_needs, training_needs
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.folders import Folders
 from carryover.tasks.sft.machine import Machine
 from carryover.tasks.sft.resources import GIB
 
@@ -74,6 +78,31 @@ def test_signal_cancels_the_training_on_the_work_pool(capsys, stop, error):
         wait(server, stop)
     assert server.told == [(TRAINING, "Cancelling")]
     assert "stopping: the training on the work pool 'gpu' is cancelled" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("landing", "variables"),
+    [("/d/landing", None), ("s3://bucket/landing", {"env": {"CARRYOVER_DEPLOYED_LANDING": "s3://bucket/landing"}})],
+)
+def test_a_worker_lands_where_the_study_does(monkeypatch, landing, variables):
+    asked = []
+
+    def run_deployment(name, **settings):
+        asked.append((name, settings))
+        return FlowRun(id=TRAINING, flow_id=UUID(int=2))
+
+    monkeypatch.setattr(gpu_pool, "run_deployment", run_deployment)
+    monkeypatch.setattr(gpu_pool, "get_client", lambda **_: nullcontext(Server(Completed())))
+    gpu_pool.train_on_gpu_pool({"run_id": "r"}, Folders(home=Path("/d"), landing=landing), [])
+    settings = {"parameters": {"run_id": "r"}, "job_variables": variables, "timeout": 0, "as_subflow": True}
+    assert asked == [(gpu_pool.TRAINING_DEPLOYMENT, settings)]
+
+
+def test_a_training_that_fails_on_the_pool_is_told(monkeypatch):
+    monkeypatch.setattr(gpu_pool, "run_deployment", lambda *_, **__: FlowRun(id=TRAINING, flow_id=UUID(int=2)))
+    monkeypatch.setattr(gpu_pool, "get_client", lambda **_: nullcontext(Server(Failed(message="no memory"))))
+    with pytest.raises(UserError, match=r"training on the work pool 'gpu' ended as Failed\('no memory'\)"):
+        gpu_pool.train_on_gpu_pool({}, Folders(home=Path("/d"), landing="/d/landing"), [])
 
 
 def test_a_server_that_fails_cancels_no_training():

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from typer.testing import CliRunner
 
+from carryover.flows.cli.main import app
 from carryover.storage.warehouse.readers_copy import readers_copy_path
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.resolve import resolve_plan
@@ -200,3 +202,11 @@ def test_claims_of_the_papers_are_printed_for_files_not_screens(home):
     title = "Published claims and errata of both papers"
     assert title not in " ".join(run("tables", "--home", home).split())
     assert title in run("tables", "--home", home, "--format", "markdown")
+
+
+@pytest.mark.parametrize("group", [(), ("family",), ("cave",), ("stage",)])
+def test_a_group_without_a_command_lists_its_commands(group):
+    done = CliRunner().invoke(app, [*group])
+    assert "Usage: " in done.output
+    assert "Commands:" in done.output
+    assert "completion" not in done.output  # a shell's files are its owner's

@@ -59,3 +59,9 @@ def test_runs_without_a_shared_instance_are_refused():
     other = run_of(B, instance_id=pl.lit("x"))
     with pytest.raises(UserError, match="no instance is in both runs: one has '0', the other 'x'"):
         paired(run_of(A), other, SPEC)
+
+
+def test_scores_have_no_ratio():
+    score, *_ = paired(run_of(A), run_of(B))
+    assert (score.ratio, score.ratio_low, score.ratio_high) == (None, None, None)
+    assert score.difference is not None

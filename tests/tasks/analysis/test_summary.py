@@ -61,6 +61,13 @@ def said(**changes):
     return findings(pl.DataFrame([SETTING | changes], infer_schema_length=None))
 
 
+@pytest.mark.parametrize(
+    ("seed_count", "kind"), [(1, "95 %, over instances"), (3, "95 %, the wider of two over 3 training seeds")]
+)
+def test_the_first_sentence_says_what_its_interval_is_over(seed_count, kind):
+    assert f"[0.25, 0.50] ({kind})." in said(seed_count=seed_count)[0]
+
+
 def test_the_first_sentence_holds_the_ratio_and_its_interval():
     first, *others = said()
     assert first.startswith("What a runtime costs depends on the runtime of training:")

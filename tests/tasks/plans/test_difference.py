@@ -41,3 +41,8 @@ def test_an_object_in_the_place_of_nothing_is_one_sentence():
     assert describe_difference({"teacher": {"endpoint": None}}, {"teacher": {"endpoint": endpoint}}) == [
         "teacher.endpoint: None in the first, url 'x', retries 3, command `serve --rules 'a b'` in the second"
     ]
+
+
+def test_fields_are_told_by_name():
+    first = dict.fromkeys("hdbgaecf", 1)
+    assert [line[0] for line in describe_difference(first, {})] == [*"abcdefgh"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.probe.channels import CHANNELS, PROBED, simpler
+from carryover.tasks.probe.channels import CHANNELS, HELPERS, PROBED, setup, simpler
 from carryover.tasks.probe.connectors.own import OwnRuntime
 from carryover.tasks.probe.contract import assert_contract
 from carryover.tasks.probe.looking import reason
@@ -257,3 +257,11 @@ def test_the_probe_loads_no_library_of_an_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_a_channel_gets_its_helpers_and_no_others():
+    with_helpers = {name for name, channel in CHANNELS.items() if setup(channel, 7) == f"TOKEN = 7\n{HELPERS}"}
+    without = {name for name, channel in CHANNELS.items() if setup(channel, 7) == "TOKEN = 7\n"}
+    assert with_helpers == {name for name, channel in CHANNELS.items() if "_is_" in channel.probe}
+    assert without == set(CHANNELS) - with_helpers != set()
+    assert with_helpers

@@ -1,6 +1,7 @@
 """Foreign episodes as rows: what their recordings say, and what they leave open."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from carryover.tasks.readers.episode_rows import import_trace
 from carryover.tasks.readers.import_setting import ImportSetting
 from carryover.tasks.readers.importing import import_traces
+from carryover.tasks.readers.layouts.authors import LAYOUT as AUTHORS_LAYOUT
 from carryover.tasks.readers.reading import read_value
 from carryover.tasks.readers.tally import Tally
 from carryover.tasks.traces.vocabulary import FinishReason
@@ -162,3 +164,19 @@ def test_an_invalid_value_is_counted_and_the_rest_imported(tmp_path):
     tally = Tally()
     assert len(list(import_traces(path, SETTING, tally=tally))) == 1
     assert tally.unread == {"an episode with an invalid value": 1}
+
+
+@pytest.mark.parametrize(
+    ("setting", "layout", "family"),
+    [
+        ({}, "chat", "foreign"),
+        ({"scale": "paper"}, "chat", "knapsack"),
+        ({}, AUTHORS_LAYOUT, "knapsack"),
+        ({"scale": "paper", "family": "boxes"}, AUTHORS_LAYOUT, "boxes"),
+    ],
+)
+def test_a_trace_without_a_family_gets_the_settings_or_its_layouts(setting, layout, family):
+    (trace,) = read_value({"messages": REUSING}, Tally(), "chat")
+    chosen = SETTING.model_copy(update=setting)
+    rows = import_trace(replace(trace, layout=layout), chosen)
+    assert rows.episode.family == family

@@ -59,6 +59,14 @@ def test_shell_of_every_layout_is_read_with_its_outcomes(tmp_path, name):
     assert (found.language, found.carried_names, found.carried_files) == ("shell", ("W",), ("w.txt",))
 
 
+def test_a_trajectory_of_atif_names_its_instance_or_is_its_own(tmp_path):
+    document = json.loads(PYTHON_LAYOUTS["ATIF 1.8"][1])
+    (alone,), _ = read(tmp_path, json.dumps(document).encode())
+    assert (alone.trace_id, alone.instance_id) == ("s", "s")
+    (named,), _ = read(tmp_path, json.dumps({**document, "extra": {"instance_id": "i", "score": 0.5}}).encode())
+    assert (named.trace_id, named.instance_id, named.score) == ("s", "i", 0.5)
+
+
 @pytest.mark.parametrize("name", WITHOUT_OUTCOMES)
 def test_texts_without_turns_are_read_block_by_block(tmp_path, name):
     layout, content = WITHOUT_OUTCOMES[name]

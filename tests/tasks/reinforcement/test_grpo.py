@@ -163,5 +163,9 @@ def test_a_finished_reinforcement_is_returned_as_it_is(start, tmp_path):
     run_job(job)
     assert job.is_finished
     assert read_card(job.output).step_count == 3
+    other = job.model_copy(update={"seed": 1})
     with pytest.raises(UserError, match="another"):
-        run_job(job.model_copy(update={"seed": 1}))
+        run_job(other)
+    assert reinforce_in_process(job, lambda _: None, lambda: None).step_count == 3
+    with pytest.raises(UserError, match="another"):
+        reinforce_in_process(other, lambda _: None, lambda: None)

@@ -125,6 +125,24 @@ def test_adapters_are_served_with_their_training_chat_template(tmp_path):
         cpu_command(ServingSpec(), models, host="127.0.0.1", port=1)
 
 
+def test_our_server_serves_this_machine_by_default():
+    assert vars(parse_options(["--model", "m"])) == {
+        "model": "m",
+        "revision": None,
+        "served_model_name": None,
+        "lora_modules": [],
+        "checkpoints": [],
+        "host": "127.0.0.1",
+        "port": 8000,
+        "max_model_len": None,
+        "max_num_seqs": 128,
+        "kv_cache_memory_bytes": 2 << 30,
+        "chat_template": None,
+        "default_chat_template_kwargs": {},
+        "threads": 1,
+    }
+
+
 def test_our_server_reads_what_we_write():
     changes = {"base_revision": "b968826", "checkpoints": {"whole": Path("/models/run=1/whole")}}
     models = PAPER.model_copy(update=changes)

@@ -225,3 +225,12 @@ def test_a_server_does_not_outlive_its_killed_supervisor(tmp_path):
         os.kill(supervisor, signal.SIGKILL)
         wait_until_gone([server_pid])
         os.killpg(server_pid, signal.SIGKILL)
+
+
+def test_the_end_of_a_block_is_the_end_of_its_server(tmp_path):
+    server = start(tmp_path)
+    with server:
+        server.wait_until_healthy(30)
+        pids = pids_in(server.log_path)
+    wait_until_gone(pids)  # while `server` is still referred to
+    assert not server.is_healthy()

@@ -64,6 +64,14 @@ def test_a_folder_keeps_the_first_training_that_reached_a_checkpoint(tmp_path):
         claim(tmp_path, {"seed": 1})
 
 
+def test_a_training_is_the_same_in_whatever_order_it_is_told(tmp_path):
+    claim(tmp_path, {"seed": 1, "start": {"b": 1, "a": 2}})
+    (tmp_path / CARD_NAME).write_text("{}")
+    claim(tmp_path, {"start": {"a": 2, "b": 1}, "seed": 1})
+    with pytest.raises(UserError, match="holds a different training"):
+        claim(tmp_path, {"start": {"a": 1, "b": 2}, "seed": 1})
+
+
 def test_a_finished_training_keeps_its_folder(tmp_path):
     claim(tmp_path, {"seed": 1})
     (tmp_path / "carryover.json").write_text("{}")

@@ -13,6 +13,7 @@ from carryover.tasks.generate import generate_instance_set
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.stages import caching
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
 
 PLAN = resolve_plan("smoke")
@@ -40,6 +41,29 @@ def test_stage_runs_again_on_request_or_without_its_result():
     assert in_run(generate_instance_set, run, Stage.INSTANCES).refresh_cache
     assert not in_run(generate_instance_set, run, Stage.TRAINING).refresh_cache
     assert in_run(generate_instance_set, run, Stage.TRAINING, is_there=False).refresh_cache
+
+
+def test_results_lie_with_the_landing_zone_or_in_the_data_folder(monkeypatch):
+    saved = []
+
+    class Storage:
+        def __init__(self, basepath):
+            self.basepath = basepath
+
+        def save(self, name, *, overwrite):
+            saved.append((self.basepath, name, overwrite))
+
+    monkeypatch.setattr(caching, "RemoteFileSystem", Storage)
+
+    def storage_of(landing):
+        return in_run(generate_instance_set, make_run("r", landing=landing), Stage.INSTANCES).result_storage
+
+    assert storage_of("/data/landing") == Path("/data/results")
+    assert storage_of("/shared/landing") == Path("/shared/landing/objects/results")
+    assert saved == []
+    block = storage_of("s3://bucket/landing/")
+    ((url, name, overwrite),) = saved
+    assert (url, block, overwrite) == ("s3://bucket/landing/objects/results", f"remote-file-system/{name}", True)
 
 
 def key_of(run: Run, identity: str = "identity") -> str:

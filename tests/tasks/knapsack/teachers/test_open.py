@@ -3,9 +3,10 @@ import asyncio
 import pytest
 
 from carryover.tasks.agent.protocol import CompletionRequest
+from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.teachers.open import open_teacher
+from carryover.tasks.knapsack.teachers.open import fixed_habits, open_teacher
 from tests.tasks.agent.playing import opening_messages
 
 
@@ -35,6 +36,17 @@ def test_tokens_are_those_of_the_conversation_and_the_reply():
     assert completion.completion_tokens == len(completion.text)
     assert completion.cached_prompt_tokens == 0
     assert teacher.token_source == "training_tokenizer"
+
+
+def test_a_fixed_teacher_prints_its_table_unless_told_otherwise():
+    replies = {}
+    for prints_table in (True, False):
+        teacher = KNAPSACK_FAMILY.open_teacher("small", "stateless", prints_table=prints_table)
+        request = make_request("small", "compact")
+        replies[prints_table] = asyncio.run(teacher.complete(request)).text
+    sized = open_teacher("small", "stateless", habits=fixed_habits("small").model_copy(update={"shown": "size"}))
+    assert replies[True] == asyncio.run(open_teacher("small", "stateless").complete(request)).text
+    assert replies[False] == asyncio.run(sized.complete(request)).text != replies[True]
 
 
 def test_an_unknown_bucket_is_named_with_the_choices():
