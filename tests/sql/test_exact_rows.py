@@ -26,7 +26,7 @@ down the rows of these."""
 FOUR_CONTRACTS = {"tables/four_contracts", "tables/injection"}
 """The small study has two contracts: `test_four_contracts.py` writes down the rows of these."""
 REPAIR = {"tables/repair"}
-"""The small study repairs nothing: `test_repair.py` writes down the rows of this."""
+"""The small study repeats no block: `test_repair.py` writes down the rows of this."""
 DOSES = {"tables/batches", "tables/lifetimes", "tables/mixture"}
 """The small study has no doses: `test_doses.py` writes down the rows of these."""
 REINFORCED = {"tables/reinforcement"}
