@@ -327,11 +327,15 @@ LAZY = "from __future__ import annotations\n"
         "def area(shape: Shape, *rest: Shape, **more: Shape) -> Shape:\n    return 1",
         "async def area() -> list[Shape]: pass",
         "size: Shape = 1",
-        "class Box:\n    side: Shape\n    size: Shape = 1",
     ],
 )
 def test_lazy_annotations_read_no_name(annotated):
     assert lint("class Shape: pass", annotated).carried_names == ("Shape",)
+    assert lint("class Shape: pass", LAZY + annotated).idiom == "stateless_safe"
+
+
+def test_lazy_annotations_of_a_class_read_no_name():
+    annotated = "class Box:\n    side: Shape\n    size: Shape = 1"
     assert lint("class Shape: pass", LAZY + annotated).idiom == "stateless_safe"
 
 
