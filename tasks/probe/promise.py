@@ -21,6 +21,7 @@ _GONE = r"(?:lost|forgotten|discarded|cleared|reset|wiped|erased|dropped|destroy
 _LATER = r"(?:later|next|subsequent|following|future|other|earlier|previous|between|across|all)"
 _FRESH_PLACE = r"(?:process|interpreter|environment|session|sandbox|kernel|namespace|container|repl|shell)"
 _RUN = r"(?:runs?|executed|executions?|blocks?|calls?|cells?|invocations?|snippets?|scripts?)"
+_YOURS = r"(?:everything|anything|objects?|whatever)(?: that| which)? you (?:define|create|assign|import|compute)"
 _FAR = r".{0,200}"
 """What stands between two words of a sentence; a bound, since a prompt may be one long line."""
 _NO_CONDITION = r"(?:(?!\b(?:until|unless|if|when|once|never|not)\b|n't).){0,200}"
@@ -30,19 +31,21 @@ _KEEPS = re.compile(
     rf"|\b(?:stateful|persistent)\b{_FAR}\b(?:python|jupyter|notebook|environment|repl|tool|sandbox)\b"
     rf"|\b{_STATE}\b{_FAR}\b(?:used|reused|re-used|referenced|shared)\b{_FAR}\b{_LATER}\b"
     rf"|\bshares?\b{_FAR}\b(?:one|a|single|same)\b{_FAR}\b{_PLACE}\b"
-    rf"|\b{_PLACE} (?:{_KEPT})\b",
+    rf"|\b{_PLACE} (?:{_KEPT})\b"
+    rf"|\b{_YOURS}\b{_FAR}\b(?:{_KEPT}|{_THERE}|(?:re-?)?used\b{_FAR}\b{_LATER})\b",
     re.IGNORECASE,
 )
 _LOSES = re.compile(
-    rf"\bstateless\b|\b(?:fresh|new|clean|separate|blank|its own)\b(?:,? [\w-]+){{0,2}} {_FRESH_PLACE}\b"
-    rf"|\b(?:each|every)\b{_FAR}\b(?:isolated|from scratch)\b"
+    rf"\bstateless\b|\b(?:fresh|new|clean|separate|blank|empty|its own)\b(?:,? [\w-]+){{0,2}} {_FRESH_PLACE}\b"
+    rf"|\b(?:each|every)\b{_FAR}\b(?:isolated|in isolation|from scratch)\b"
+    rf"|\b{_KEPT} (?:nothing|no (?!longer|matter|need))\b"
     rf"|\b(?:each|every)\b{_FAR}\b{_RUN}\b{_FAR}\bindependent(?:ly)?\b"
     rf"|\b(?:no|without)\b(?! need)(?:\W+\w+){{0,6}}?\W+{_STATE}\b{_FAR}\b(?:{_KEPT}|shared|between|across|over)\b"
     rf"|(?:\b(?:not|never)|n't)(?: be| been)?(?: \w+ly)? (?:{_KEPT}|{_THERE}|shared)\b"
-    rf"|\bno longer (?:{_THERE}|exists?)\b|\b(?:nothing|none)\b(?:\W+\w+){{0,4}}?\W+{_KEPT}\b"
+    rf"|\bno longer (?:{_THERE}|exists?)\b|\b(?:nothing|none)\b(?:\W+\w+){{0,4}}?\W+(?:{_KEPT}|shared)\b"
     rf"|\b{_STATE}\b (?:do|does|are|is|will)(?: not|n't)\s*(?:[.,;!]|$)"
     rf"|(?:\b(?:not|never)|n't|\bcannot) (?:assume|expect|rely|depend|count)\b{_FAR}\b(?:{_STATE}|{_KEPT})\b"
-    rf"|\b{_STATE}\b{_NO_CONDITION}\b{_GONE}\b"
+    rf"|\b(?:{_STATE}|{_YOURS})\b{_NO_CONDITION}\b{_GONE}\b"
     rf"|{_NO_NEED}\bre-?(?:import|define|load|create)\b{_FAR}\b(?:each|every)\b",
     re.IGNORECASE,
 )

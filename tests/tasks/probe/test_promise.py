@@ -8,6 +8,9 @@ from carryover.tasks.services.errors import UserError
     "sentence",
     [
         "Variables persist between calls.",
+        "Variables persist no matter how many calls you make.",
+        "Everything you define stays available.",
+        "Objects that you create can be used in later turns.",
         "Your code runs in a stateful Jupyter notebook.",
         "State is preserved across executions!",
         "Functions that you define remain available in later blocks.",
@@ -31,6 +34,13 @@ def test_a_promise_of_persistence_is_found(sentence):
     "sentence",
     [
         "Each call runs in a fresh Python process.",
+        "Every call starts from an empty namespace.",
+        "The interpreter keeps no state.",
+        "The tool retains nothing between calls.",
+        "Your environment remembers nothing from earlier calls.",
+        "Each snippet is executed in isolation.",
+        "Code blocks are independent, and nothing is shared.",
+        "Everything you define is lost after the call.",
         "Variables do not persist between calls.",
         "The tool is stateless.",
         "No state is shared between executions.",
@@ -63,6 +73,7 @@ def test_a_wrapped_sentence_is_one():
     "sentence",
     [
         "Keep the names of your variables short.",
+        "Explain everything you define.",
         "Do not use names of tools as variables.",
         "Keep your answers short and remember to be polite.",
         "Print the final value of each variable.",
