@@ -192,7 +192,11 @@ def shape_of(value: Any, allowed: frozenset[str] | None) -> Shape:
 
 
 def _has(kind: type, operator: str) -> bool:
-    return getattr(kind, operator, None) is not None
+    # Not `getattr`: it finds the operators of the class of `kind`, which every class is called by.
+    for base in kind.__mro__:
+        if operator in vars(base):
+            return vars(base)[operator] is not None
+    return False
 
 
 def _methods_of(kind: type, allowed: frozenset[str] | None) -> list[tuple[str, Any]]:

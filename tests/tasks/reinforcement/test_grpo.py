@@ -166,6 +166,5 @@ def test_a_finished_reinforcement_is_returned_as_it_is(start, tmp_path):
     other = job.model_copy(update={"seed": 1})
     with pytest.raises(UserError, match="another"):
         run_job(other)
-    assert reinforce_in_process(job, lambda _: None, lambda: None).step_count == 3
     with pytest.raises(UserError, match="another"):
         reinforce_in_process(other, lambda _: None, lambda: None)

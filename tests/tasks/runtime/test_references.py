@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import enum
 import functools
 import sqlite3
 import sys
@@ -256,3 +257,16 @@ def test_connection_goes_in_by_reference_alone(open_one):
         interpreter.inject("database", connection)
     interpreter.inject("database", connection, by="reference")
     assert interpreter.run_block("database.execute('select 1').fetchall()").result == "[(1,)]"
+
+
+def test_a_block_is_told_the_operators_that_are_there_and_allowed():
+    reading = ("__len__", "__iter__", "__getitem__", "__contains__")
+    assert shape_of({}, None).operators == (*reading, "__setitem__", "__delitem__")
+    assert shape_of({}, frozenset({"__setitem__", "__call__"})).operators == (*reading, "__setitem__")
+    assert shape_of({}, frozenset()).operators == reading
+    assert shape_of(len, None).operators == ("__call__",)
+    assert shape_of(Color.RED, None).operators == ()  # its class alone can be counted
+
+
+class Color(enum.Enum):
+    RED = 1
