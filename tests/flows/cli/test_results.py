@@ -132,3 +132,18 @@ def test_results_that_are_not_there_are_named_with_the_choices():
         UserError, match=r"no results 'paper'; give a folder that `carryover keep` wrote, or one of laptop, laptop_full"
     ):
         find_results("paper")
+
+
+@pytest.mark.parametrize(
+    ("results", "table", "page"),
+    [
+        ("map_exploration", "cells", "families.md"),
+        ("map_exploration", "family_metrics", "families.md"),
+    ],
+)
+def test_pages_of_other_studies_print_their_rows(results, table, page):
+    text = (RESULTS / page).read_text(encoding="utf-8")
+    for words in (("tables", table), ("hypotheses",)):
+        printed = run(*words, "--results", results, "--format", "markdown").strip()
+        assert "\n| " in printed
+        assert printed in text
