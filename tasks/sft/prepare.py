@@ -46,12 +46,7 @@ def prepare_data(
     from datasets import Dataset
 
     rows = tokenize(conversations, tokenizer)
-    for number, (ids, _) in enumerate(rows, start=1):
-        if len(ids) > max_length:
-            raise UserError(
-                f"conversation {number} has {len(ids):,} tokens, more than batch.max_length {max_length:,}; "
-                "truncate the dataset to the training length"
-            )
+    _check_lengths(rows, max_length)
     rows = [(ids, labels) for ids, labels in rows if any(label != IGNORED for label in labels)]
     if not rows:
         raise UserError("no reply in the training data is marked for training; there is nothing to learn")
@@ -64,6 +59,16 @@ def prepare_data(
         token_count=sum(len(ids) for ids, _ in rows[held_out:]),
         longest=max(len(ids) for ids, _ in rows),
     )
+
+
+def _check_lengths(rows: Sequence[TokenizedRow], max_length: int) -> None:
+    """Raise `UserError` for a conversation of more than `max_length` tokens."""
+    for number, (ids, _) in enumerate(rows, start=1):
+        if len(ids) > max_length:
+            raise UserError(
+                f"conversation {number} has {len(ids):,} tokens, more than batch.max_length {max_length:,}; "
+                "truncate the dataset to the training length"
+            )
 
 
 def held_out_count(row_count: int, validation_share: float) -> int:
