@@ -98,7 +98,7 @@ def _with(spec: Spec, **changes: Any) -> Spec:
     return spec.model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
-def _refuse_of_knapsack(overrides: Overrides) -> None:
+def _refuse_knapsack_options(overrides: Overrides) -> None:
     """Raise `UserError` for an override that another family has no use for."""
     for field in ("bucket", "teacher_habits"):
         value = getattr(overrides, field)
@@ -136,7 +136,7 @@ def _names(contracts: Mapping[str, Contract], wanted: Iterable[str]) -> tuple[st
 def _changed_part(part: StudyPart, overrides: Overrides, contracts: Mapping[str, Contract]) -> StudyPart:
     part = _with_contracts(part, overrides, contracts)
     if overrides.family not in (None, PAPER_FAMILY):
-        _refuse_of_knapsack(overrides)
+        _refuse_knapsack_options(overrides)
         part = in_family(part, overrides.family, has_endpoint=overrides.teacher_url is not None)
     part = _with_instances(part, overrides)
     dataset = overrides.model_dump(include={"text_format", "retention", "matching"}, exclude_none=True)

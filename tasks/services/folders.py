@@ -66,13 +66,17 @@ def name_folders(home: Path | None = None) -> Folders:
     Raise `UserError` where a worker names another landing zone than the deployment that it runs.
     """
     folder = (home or Path(os.environ.get(HOME_VARIABLE) or "data")).absolute()
-    own = _named_place(LANDING_VARIABLE)
+    default = str(folder / "landing")
+    named_here = _named_place(LANDING_VARIABLE)
     deployed = _named_place(DEPLOYED_VARIABLE)
-    landing = deployed or str(folder / "landing")
-    is_deployed = deployed is not None
-    if own and is_deployed and own.rstrip("/") != landing.rstrip("/"):
-        raise UserError(f"{LANDING_VARIABLE} is {own} here, and {landing} for the deployment; unset it on this worker")
-    return Folders(home=folder, landing=own or landing)
+    if deployed is None:  # no deployment runs this process
+        return Folders(home=folder, landing=named_here or default)
+    landing = deployed or default
+    if named_here and named_here.rstrip("/") != landing.rstrip("/"):
+        raise UserError(
+            f"{LANDING_VARIABLE} is {named_here} here, and {landing} for the deployment; unset it on this worker"
+        )
+    return Folders(home=folder, landing=named_here or landing)
 
 
 def _named_place(variable: str) -> str | None:

@@ -50,11 +50,14 @@ def _drawn(option: Mapping[str, Any], series: list[Mapping[str, Any]], place: in
 
 
 def _stack_of(series: list[Mapping[str, Any]], place: int) -> tuple[int, ...]:
+    """Return the places of the series stacked with one; none if it stands alone."""
     stack = series[place].get("stack")
     if stack is None:
         return ()
-    together = tuple(other for other, one in enumerate(series) if one.get("stack") == stack)
-    return together if len(together) > 1 else ()
+    stacked = tuple(other for other, each in enumerate(series) if each.get("stack") == stack)
+    if len(stacked) == 1:
+        return ()
+    return stacked
 
 
 def chart_differing(expected: Mapping[str, Json], actual: Mapping[str, Json]) -> tuple[str, ...]:

@@ -129,7 +129,8 @@ class CachePool:
     def evict(self) -> None:
         """Drop idle conversations, oldest use first, to fit the limit."""
         excess = self.byte_count - self.byte_limit
-        for _, key in sorted((cache.idle_since, key) for key, cache in self._caches.items() if cache.idle_since):
+        idle_since = {key: cache.idle_since for key, cache in self._caches.items() if cache.idle_since}
+        for key in sorted(idle_since, key=idle_since.__getitem__):
             if excess <= 0:
                 return
             excess -= self._caches.pop(key).tensor.nbytes
