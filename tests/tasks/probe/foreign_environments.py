@@ -1,14 +1,12 @@
 """Environments that hold other packages' runtimes: made at the first use, kept for later runs."""
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import tomllib
 from pathlib import Path
 
-from tests.tasks.serving.vllm_environment import is_offered
+from tests.kept_packages import fill_once, install, is_offered, kept_folder
 
 ROOT = Path(__file__).parents[3]
 CORE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
@@ -27,8 +25,7 @@ REQUIREMENTS = {
 
 
 def _folder(name: str) -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carryover"
-    return cache / f"probing-{name}-py{sys.version_info.major}{sys.version_info.minor}"
+    return kept_folder(f"probing-{name}")
 
 
 def can_provide_runtimes() -> bool:
@@ -38,20 +35,13 @@ def can_provide_runtimes() -> bool:
 
 def provide_runtime(name: str) -> Path:
     """Return the folder of programs of the environment that holds a runtime; the first call downloads some 50 MB."""
-    folder = _folder(name)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if not folder.exists():
-        unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
-        subprocess.run([sys.executable, "-m", "venv", str(unfinished)], check=True)
-        pip = [str(unfinished / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run([*pip, *REQUIREMENTS[name]], check=True)
-        try:
-            unfinished.rename(folder)
-        except OSError:
-            if not folder.exists():  # as it does where another process was faster
-                raise
-            shutil.rmtree(unfinished)
-    return folder / "bin"
+
+    def fill(environment: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+        install(REQUIREMENTS[name], python=environment / "bin" / "python")
+
+    fill_once(_folder(name), fill)
+    return _folder(name) / "bin"
 
 
 def checkout_variables(folder: Path) -> dict[str, str]:

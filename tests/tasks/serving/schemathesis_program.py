@@ -1,20 +1,15 @@
 """schemathesis in a folder of its own: its pytest plugin would load with every run of the tests."""
 
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-from tests.tasks.serving.vllm_environment import is_offered
+from tests.kept_packages import fill_once, install, is_offered, kept_folder
 
 REQUIREMENT = "schemathesis==4.32.5"
 
 
 def _folder() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carryover"
-    return cache / f"{REQUIREMENT.replace('==', '-')}-py{sys.version_info.major}{sys.version_info.minor}"
+    return kept_folder(REQUIREMENT.replace("==", "-"))
 
 
 def can_provide_schemathesis() -> bool:
@@ -24,16 +19,5 @@ def can_provide_schemathesis() -> bool:
 
 def provide_schemathesis() -> dict[str, str]:
     """Return the environment variables with which `python -m schemathesis.cli` runs; the first call downloads 20 MB."""
-    folder = _folder()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if not folder.exists():
-        unfinished = Path(tempfile.mkdtemp(dir=folder.parent))
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run([*pip, "--target", str(unfinished), REQUIREMENT], check=True)
-        try:
-            unfinished.rename(folder)
-        except OSError:
-            if not folder.exists():  # as it does where another process was faster
-                raise
-            shutil.rmtree(unfinished)
-    return {**os.environ, "PYTHONPATH": str(folder)}
+    fill_once(_folder(), lambda folder: install((REQUIREMENT,), "--target", str(folder)))
+    return {**os.environ, "PYTHONPATH": str(_folder())}
