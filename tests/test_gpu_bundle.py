@@ -14,7 +14,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.services.errors import UserError
 from tests.storage.conftest import build_episode
-from tests.tiny_bases import save_tiny_base
+from tests.tiny_bases import CELLS, PLAYED_CELLS, save_tiny_base
 
 SCRIPT = Path(__file__).parents[1] / "deployments" / "gpu_bundle.py"
 OPTIONS = (
@@ -22,13 +22,6 @@ OPTIONS = (
     *("--train-count", "12", "--evaluation-count", "2", "--max-turns", "6", "--max-completion-tokens", "32"),
     *("--lora-rank", "4", "--epochs", "1", "--accumulation", "2"),
 )
-CELLS = """
-select train_contract, runtime_contract, count(*)
-from latest_episodes
-where purpose = 'evaluation' and base = 'hub'
-group by all
-order by all
-"""
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +120,7 @@ def test_a_study_is_packed_run_elsewhere_and_merged(tmp_path):
     home = tmp_path / "home"
     assert call("merge", there / "bundle" / "rows.tar", "--home", home, env=environment).endswith(" merged\n")
     with Warehouse.open(home / "warehouse.duckdb") as warehouse:
-        played = warehouse.sql(CELLS).rows()
+        played = warehouse.sql(PLAYED_CELLS).rows()
         statistics = warehouse.sql("select count(*) from statistics").rows()
-    contracts = ("persistent", "stateless")
-    assert played == [(train, runtime, 2) for train in (*contracts, None) for runtime in contracts]
+    assert played == [(*cell, 2) for cell in CELLS]
     assert statistics[0][0] > 0

@@ -1,5 +1,6 @@
 """Random two-layer models of three architectures, saved as a user's folder of pretrained weights."""
 
+from itertools import product
 from pathlib import Path
 
 from carryover.tasks.services.hub import load_tokenizer
@@ -15,6 +16,16 @@ TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 """A template of a base's own: it marks no replies, and opens with words of its own where a conversation does not."""
+
+CELLS = tuple(product(("persistent", "stateless", None), ("persistent", "stateless")))
+"""Train and runtime contracts of both adapters and their base."""
+PLAYED_CELLS = """
+select train_contract, runtime_contract, count(*)
+from latest_episodes
+where purpose = 'evaluation' and base = 'hub'
+group by all
+order by all
+"""
 
 
 def save_tiny_base(folder: Path, architecture: str) -> Path:
