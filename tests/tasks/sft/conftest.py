@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.datasets.conversations import write_conversations
 from carryover.tasks.sft.load import save_untrained
 from carryover.tasks.sft.tokenizer import build_tokenizer
-from tests.tasks.sft.training import SMOKE, conversation_on
+from tests.tasks.sft.training import SMOKE, conversation_on, message_texts
 
 
 @pytest.fixture(scope="session")
@@ -14,9 +14,8 @@ def world(tmp_path_factory):
     root = tmp_path_factory.mktemp("training")
     conversations = [conversation_on(number) for number in range(60)]
     write_conversations(root / "data.jsonl", conversations)
-    texts = [message.content for conversation in conversations for message in conversation.messages]
     assert SMOKE.tokenizer is not None
-    build_tokenizer(texts, SMOKE.tokenizer, root / "tokenizer")
+    build_tokenizer(message_texts(conversations), SMOKE.tokenizer, root / "tokenizer")
     return root
 
 

@@ -15,6 +15,7 @@ from carryover.tasks.sft.tokenizer import chat_template
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
 from carryover.tasks.sft.training_spec import LoraSpec, TrainingSpec
+from tests.flattening import flat
 from tests.hub_cache import OLD_COMMIT
 from tests.tasks.sft.training import ADAPTER, SMOKE, run_training, small_paper
 
@@ -82,7 +83,7 @@ def test_training_moves_the_adapter_and_no_tensor_of_its_base(world, base, tmp_p
     assert isinstance(model, torch.nn.Module)
     assert isinstance(optimizer, torch.optim.Optimizer)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    moments = [value for state in optimizer.state_dict()["state"].values() for value in state.values()]
+    moments = flat(state.values() for state in optimizer.state_dict()["state"].values())
     assert {value.dtype for value in [*trained, *moments]} == {torch.float32}
 
 

@@ -1,12 +1,13 @@
 """Batches of conversations of like length."""
 
 from carryover.tasks.sft.batches import LengthBatches, group_by_length, right_padded
+from tests.flattening import flat
 
 
 def test_every_row_is_in_one_batch_within_the_budget():
     lengths = [10, 90, 30, 20, 100, 250, 40, 60] * 50
     batches = group_by_length(lengths, token_budget=200, seed=1)
-    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+    assert sorted(flat(batches)) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= 200
 

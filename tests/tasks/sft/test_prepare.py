@@ -10,6 +10,7 @@ from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.prepare import IGNORED, held_out_count, prepare_data, tokenize
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TokenizerSpec
+from tests.flattening import flat
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def test_a_label_is_the_token_that_the_reply_generated(tokenizer):
 
 def learned_count(data):
     """Return how many tokens of a pass the loss is taken on."""
-    return sum(label != IGNORED for labels in data.train["labels"] for label in labels)
+    return sum(label != IGNORED for label in flat(data.train["labels"]))
 
 
 def test_counts_leave_out_what_is_held_out(tokenizer):

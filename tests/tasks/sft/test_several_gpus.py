@@ -5,13 +5,12 @@ import sys
 
 import pytest
 
-from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.load import save_untrained
-from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import DESCRIPTION_NAME, train_in_process
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, LoraSpec, OptimizerSpec, TokenizerSpec
+from tests.tasks.sft.training import save_taking_conversations
 
 # Dropout draws other numbers in each process, and Muon rounds shards to bfloat16 otherwise than whole matrices.
 SPEC = TRAINING["smoke_common"].model_copy(
@@ -46,18 +45,7 @@ sys.exit(main(sys.argv[1:]))
 def job(tmp_path_factory):
     """An adapter's training of some 10 packed sequences per pass."""
     root = tmp_path_factory.mktemp("several")
-    conversations = [
-        Conversation(
-            messages=(
-                TrainingMessage(role="user", content=f"Take item {number}."),
-                TrainingMessage(role="assistant", content=f"take({number})\n" * (1 + number % 4)),
-            )
-        )
-        for number in range(60)
-    ]
-    write_conversations(root / "data.jsonl", conversations)
-    texts = [message.content for each in conversations for message in each.messages]
-    build_tokenizer(texts, TokenizerSpec(vocabulary_size=300), root / "tokenizer")
+    save_taking_conversations(60, root, TokenizerSpec(vocabulary_size=300))
     shape = TRAINING["smoke"].architecture
     assert shape is not None
     base = save_untrained(shape, root / "tokenizer", root / "base", seed=1)

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.child_process import KilledTrainingError
 from carryover.tasks.sft.folder import CHECKPOINTS
-from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
     borrowed_gpus,
@@ -23,6 +21,7 @@ from carryover.tasks.sft.train_process import (
 )
 from carryover.tasks.sft.training_log import read_log
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, TokenizerSpec
+from tests.tasks.sft.training import save_taking_conversations
 
 # 30 conversations make some 6 batches of 400 tokens, so checkpoints lie within passes
 SPEC = TRAINING["smoke"].model_copy(
@@ -59,20 +58,8 @@ sys.exit(train_process.main([sys.argv[1]]))
 def job(tmp_path_factory):
     """A training of seconds."""
     root = tmp_path_factory.mktemp("process")
-    conversations = [
-        Conversation(
-            messages=(
-                TrainingMessage(role="user", content=f"Take item {number}."),
-                TrainingMessage(role="assistant", content=f"take({number})\n" * (1 + number % 4)),
-            )
-        )
-        for number in range(30)
-    ]
-    write_conversations(root / "data.jsonl", conversations)
     assert SPEC.tokenizer is not None
-    build_tokenizer(
-        [message.content for each in conversations for message in each.messages], SPEC.tokenizer, root / "tokenizer"
-    )
+    save_taking_conversations(30, root, SPEC.tokenizer)
     return TrainingJob(
         spec=SPEC, dataset=root / "data.jsonl", output=root / "unbroken", contract="stateless", seed=3,
         tokenizer=root / "tokenizer",

@@ -1,8 +1,10 @@
 """Trainings of seconds on a CPU, for several modules of tests."""
 
-from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
+from carryover.tasks.datasets.conversations import Conversation, TrainingMessage, write_conversations
+from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
+from tests.flattening import flat
 
 SMOKE = TRAINING["smoke"].model_copy(
     update={"tokenizer": TokenizerSpec(vocabulary_size=300), "max_steps": 6, "logging_steps": 2, "save_steps": 2}
@@ -32,6 +34,25 @@ def small_paper(base):
         "optimizer": paper.optimizer.model_copy(update={"warmup_ratio": 0.0}),  # the first step of a warm-up has rate 0
     }  # fmt: skip
     return paper.model_copy(update=changes)
+
+
+def message_texts(conversations):
+    return [message.content for message in flat(each.messages for each in conversations)]
+
+
+def save_taking_conversations(count, folder, tokenizer):
+    """Write conversations of one to four calls as `data.jsonl`, and a tokenizer of their texts."""
+    conversations = [
+        Conversation(
+            messages=(
+                TrainingMessage(role="user", content=f"Take item {number}."),
+                TrainingMessage(role="assistant", content=f"take({number})\n" * (1 + number % 4)),
+            )
+        )
+        for number in range(count)
+    ]
+    write_conversations(folder / "data.jsonl", conversations)
+    build_tokenizer(message_texts(conversations), tokenizer, folder / "tokenizer")
 
 
 def conversation_on(number):
