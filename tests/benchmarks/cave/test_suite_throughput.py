@@ -15,6 +15,7 @@ from carryover.tasks.cave.suites.catalogue import suite_cases
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.services import background
+from tests.flattening import flat
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
@@ -26,7 +27,7 @@ LIMIT_SECONDS = 1200
 @pytest.fixture(scope="module")
 def cases():
     """Cases of three turns each, of five to twenty-five variables."""
-    return [case for seed in range(PLAYED // 25) for case in suite_cases("multi_variable", seed)]
+    return flat(suite_cases("multi_variable", seed) for seed in range(PLAYED // 25))
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def play_with_oracle(cases, arm, runtime):
 
     played = background.wait_for(play_all())
     assert len(played) == len(cases)
-    assert all(turn.is_passed for episode in played for turn in episode.turns)
+    assert all(turn.is_passed for turn in flat(episode.turns for episode in played))
 
 
 @pytest.mark.parametrize("arm", ARMS)

@@ -54,16 +54,12 @@ def _tokens_per_second(loaded: LoadedModel, played: list, *, max_draft_tokens: i
     engine = ModelEngine(loaded, CachePool(CACHE_BYTES), max_running=EPISODES, max_draft_tokens=max_draft_tokens)
     count, started = 0, time.process_time()
     for turn in range(max(map(len, played))):
-        requests = [
-            GenerationRequest(
-                _prompt_ids(loaded, messages),
-                SamplingParameters(REPLY_TOKENS, temperature=0.2, seed=seed),
-                f"episode-{number}",
-            )
-            for number, one in enumerate(played)
-            if turn < len(one)
-            for messages, seed in [one[turn]]
-        ]
+        requests = []
+        for number, asked in enumerate(played):
+            if turn < len(asked):
+                messages, seed = asked[turn]
+                sampling = SamplingParameters(REPLY_TOKENS, temperature=0.2, seed=seed)
+                requests.append(GenerationRequest(_prompt_ids(loaded, messages), sampling, f"episode-{number}"))
         for request in requests:
             engine.submit(request)
         while engine.has_work:

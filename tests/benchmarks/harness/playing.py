@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def make_instances(count: int) -> list[Instance]:
 def plan(instances: Iterable[Instance], replicates: int = 1) -> Iterable[PlannedEpisode]:
     """Yield every instance's episodes, one replicate after the other."""
     instances = list(instances)
-    return (PlannedEpisode(one, replicate, 0) for replicate in range(replicates) for one in instances)
+    return (PlannedEpisode(one, replicate, 0) for replicate, one in product(range(replicates), instances))
 
 
 def play(

@@ -35,6 +35,7 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
+from tests.flattening import flat
 from tests.tasks.agent.playing import make_context
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(8 * 3600)]
@@ -140,7 +141,7 @@ def test_wall_time_and_the_harness_share(
         return measuring.makespan(map(model_seconds, begun), concurrency // CELLS_AT_ONCE)
 
     alone = measuring.makespan(map(cell_seconds, cells), CELLS_AT_ONCE)
-    episodes = [recorded for cell in cells for recorded in cell]
+    episodes = flat(cells)
     count, turns = len(episodes), sum(recorded.episode.turn_count for recorded in episodes)
     simulated = sum(map(model_seconds, episodes))
     requests = sum(recorded.episode.model_seconds for recorded in episodes) - simulated / dilation

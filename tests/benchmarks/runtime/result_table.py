@@ -1,5 +1,7 @@
 """One table of all contenders and all measures."""
 
+from tests.flattening import flat
+
 
 class Table:
     """Cells by contender and measure, in the order in which they came; a cell that has no figure says why."""
@@ -19,7 +21,7 @@ class Table:
 
     def text(self) -> str:
         """Return the table as Markdown, with the reasons for its dashes."""
-        measures = list(dict.fromkeys(measure for row in self._cells.values() for measure in row))
+        measures = list(dict.fromkeys(flat(self._cells.values())))
         rows = [[name, *(row.get(measure, "-") for measure in measures)] for name, row in self._cells.items()]
         widths = [
             max(len(row[column]) for row in [["contender", *measures], *rows]) for column in range(len(measures) + 1)

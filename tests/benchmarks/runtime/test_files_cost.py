@@ -3,6 +3,8 @@
 pytest -m benchmark tests/benchmarks/runtime/test_files_cost.py
 """
 
+from itertools import product
+
 import contest
 import pytest
 
@@ -14,7 +16,7 @@ CONTRACTS = ("persistent", "stateless")
 
 @pytest.fixture
 def contenders(cave_python, tmp_path):
-    names = [f"ours_{contract}{suffix}" for contract in CONTRACTS for suffix in ("", "_files")]
+    names = [f"ours_{contract}{suffix}" for contract, suffix in product(CONTRACTS, ("", "_files"))]
     started = contest.start(names, cave_python, tmp_path)
     yield started
     for contender in started.values():

@@ -10,6 +10,8 @@ import time
 import contest
 import pytest
 
+from tests.flattening import flat
+
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(1800)]
 
 ROUND_COUNT, STEP_COUNT = 10, 60
@@ -109,7 +111,7 @@ def test_latency_while_the_model_thinks(contenders, processor_seconds, table, ke
 @pytest.mark.parametrize("name", [*OURS, *OTHERS])
 def test_throughput_of_two_workers(cave_python, table, keep_figure, tmp_path, name):
     started = [contest.start([name], cave_python, tmp_path / f"worker_{number}") for number in range(2)]
-    workers = [worker for each in started for worker in each.values()]
+    workers = flat(each.values() for each in started)
     if not workers:
         table.leave_out(name, "steps/s, 1 and 2 workers", MISSING)
         pytest.skip(f"{name}: {MISSING}")

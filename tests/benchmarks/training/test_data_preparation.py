@@ -13,6 +13,7 @@ from carryover.tasks.datasets.dataset_spec import DatasetSpec
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TokenizerSpec
+from tests.flattening import flat
 
 INSTANCES = 5_000
 CONTRACTS = ("persistent", "stateless")
@@ -116,11 +117,11 @@ def timed(work):
 
 def count_tokens(backend, texts):
     """Return the tokens of texts, tokenized in batches and nothing else."""
-    return sum(
-        len(encoding)
-        for start in range(0, len(texts), BATCH_TEXTS)
-        for encoding in backend.encode_batch_fast(texts[start : start + BATCH_TEXTS])
-    )
+    count = 0
+    for start in range(0, len(texts), BATCH_TEXTS):
+        encodings = backend.encode_batch_fast(texts[start : start + BATCH_TEXTS])
+        count += sum(map(len, encodings))
+    return count
 
 
 def make_tokenizer(tables, folder):
@@ -145,8 +146,8 @@ def test_ten_thousand_traces_cost_at_most_1_5_bare_tokenizations(tmp_path, keep_
 
     spec = DatasetSpec(maximum_kept=INSTANCES)
     dataset, ours = timed(lambda: prepare_dataset(*tables, spec=spec, tokenizer=tokenizer, run_id="run"))
-    records = [record for contract in CONTRACTS for record in dataset.records[contract]]
-    texts = [message["content"] for record in records for message in record["messages"]]
+    records = flat(dataset.records[contract] for contract in CONTRACTS)
+    texts = [message["content"] for message in flat(record["messages"] for record in records)]
     tokens, bare = timed(lambda: count_tokens(backend, texts))
     _, bare_distinct = timed(lambda: count_tokens(backend, list(dict.fromkeys(texts))))
     what = "CPU to validate, extract and truncate 10,000 traces over bare batch tokenization of their"

@@ -21,6 +21,7 @@ from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback, read_log
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, LoraSpec, TokenizerSpec
 from tests.benchmarks.gpu import QWEN3_ROPE, peak_flops, utilisation_in_words
+from tests.flattening import flat
 
 SMALL = ModelShape(64, 2, 4, 2, 16, 128, 400, 8192, is_tied=True)
 WORDS = ["the", "budget", "leaves", "room", "for", "more", "items", "so", "inspect", "another", "part", "of", "it"]
@@ -52,10 +53,10 @@ def _conversations(load: Load) -> list[Conversation]:
     def exchange() -> list[TrainingMessage]:
         return [TrainingMessage(role="user", content=text(350)), TrainingMessage(role="assistant", content=text(400))]
 
-    return [
-        Conversation(messages=tuple(message for _ in range(load.exchange_count) for message in exchange()))
-        for _ in range(load.conversation_count)
-    ]
+    def conversation() -> Conversation:
+        return Conversation(messages=tuple(flat(exchange() for _ in range(load.exchange_count))))
+
+    return [conversation() for _ in range(load.conversation_count)]
 
 
 def _random_base(shape: ModelShape, tokenizer_path: Path, folder: Path) -> None:

@@ -20,6 +20,7 @@ from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
 from carryover.tasks.sft.training_spec import TRAINING, TokenizerSpec
+from tests.tasks.sft.training import message_texts
 
 SPEC = TRAINING["laptop_base"]
 SEQUENCES = 13
@@ -31,7 +32,7 @@ REQUIRED_GAIN = 1.2
 def _data(folder):
     write_plain_corpus(folder / "data.jsonl", "small", range(900))
     conversations = read_conversations(folder / "data.jsonl")
-    texts = [message.content for conversation in conversations for message in conversation.messages]
+    texts = message_texts(conversations)
     tokenizer = load_tokenizer(build_tokenizer(texts, TokenizerSpec(), folder / "tokenizer"))
     return tokenizer, prepare_data(conversations, tokenizer, max_length=8192, validation_share=0.04, seed=0)
 

@@ -17,6 +17,8 @@ from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.trainer import open_trainer
 from carryover.tasks.sft.training_log import log_callback
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, TokenizerSpec
+from tests.flattening import flat
+from tests.tasks.sft.training import message_texts
 
 STEPS = 40
 ROUNDS = 3
@@ -98,10 +100,10 @@ def test_training_reaches_four_fifths_of_a_bare_loops_speed(tmp_path, name, keep
 
     torch.set_num_threads(1)
     spec, conversations = SPECS[name], _conversations()
-    texts = [message.content for conversation in conversations for message in conversation.messages]
+    texts = message_texts(conversations)
     tokenizer = load_tokenizer(build_tokenizer(texts, TokenizerSpec(), tmp_path / "tokenizer"))
     data = prepare_data(conversations, tokenizer, max_length=spec.batch.max_length, validation_share=0.0, seed=0)
-    learned = sum(label >= 0 for labels in data.train["labels"] for label in labels)
+    learned = sum(label >= 0 for label in flat(data.train["labels"]))
     ratios = []
     for number in range(ROUNDS):
         bare = _bare_loop(spec, tokenizer, data, tmp_path / f"bare-{number}")

@@ -3,6 +3,7 @@ import random
 import subprocess
 import sys
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -107,8 +108,7 @@ def _land_steps(landing: LandingZone) -> None:
         half = CHARACTERS_PER_STEP // 2
         steps = [
             STEP.model_copy(update={"episode_id": episode_id, "step": step, "code": text(half), "output": text(half)})
-            for episode_id in episode_ids
-            for step in range(1, STEPS_PER_EPISODE + 1)
+            for episode_id, step in product(episode_ids, range(1, STEPS_PER_EPISODE + 1))
         ]
         episodes = [EPISODE.model_copy(update={"episode_id": episode_id}) for episode_id in episode_ids]
         landing.write({"episodes": episodes, "steps": steps}, "run")

@@ -10,6 +10,7 @@ import pytest
 from carryover.tasks.analysis.compute import compute_statistics
 from carryover.tasks.analysis.statistics_spec import CELLS, METRICS
 from tests.benchmarks.conftest import Keeping
+from tests.flattening import flat
 
 pytestmark = pytest.mark.benchmark
 
@@ -22,7 +23,7 @@ def _episodes(seed_count: int) -> pl.DataFrame:
     """Return the four trained cells with random metrics, as many instances as make 100,000 episodes."""
     random = np.random.default_rng(0)
     instance_count = EPISODE_COUNT // (len(CELLS) * seed_count)
-    metrics = sorted({name for names in METRICS.values() for name in names} - {"p below 0.05"})
+    metrics = sorted(set(flat(METRICS.values())) - {"p below 0.05"})
     frames = []
     for arm, seed in product(CELLS, range(seed_count)):
         drawn = {metric: random.exponential(size=instance_count) for metric in metrics}

@@ -3,6 +3,7 @@
 pytest -m benchmark -s tests/benchmarks/warehouse/test_viewer_bundle.py
 """
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.tasks.interchange.conftest import CONTRACTS, play
 
 PLAYED_INSTANCES = 10
 """Played under each contract; the episodes of a cell are copies of them, which gzip packs one by one."""
-CELLS = [(train, runtime) for train in CONTRACTS for runtime in CONTRACTS]
+CELLS = list(product(CONTRACTS, repeat=2))
 GOALS = {"first screen": 1.0, "an episode": None}
 
 
