@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from carryover.storage.zone.landing import LandingZone
+from tests.flattening import flat
 from tests.flows.flow_process import start_python
 
 STAGES = """
@@ -80,7 +81,7 @@ def start(home: Path, case: Case, largest_file: int, server: str) -> tuple[int, 
     """
     fields = {**case._asdict(), "largest_file": largest_file}
     wanted = ("scale", "train_count", "evaluation_count", "before", "stage", "largest_file")
-    options = [word for name in wanted for word in (f"--{name.replace('_', '-')}", str(fields[name]))]
+    options = flat((f"--{name.replace('_', '-')}", str(fields[name])) for name in wanted)
     process = start_python(home, "-c", STAGES, *options, server=server)
     _, said = process.communicate()
     return process.returncode, [line for line in said.splitlines() if line.startswith(("carryover: ", "Traceback"))]
@@ -89,7 +90,7 @@ def start(home: Path, case: Case, largest_file: int, server: str) -> tuple[int, 
 def unfinished_files(home: Path) -> set[Path]:
     """Return the files of the data folder that are under no name that a reader takes."""
     folders = (home / "landing", home / "datasets")
-    return {file for folder in folders for file in folder.rglob("*") if file.suffix in (".tmp", ".unfinished")}
+    return {file for file in flat(folder.rglob("*") for folder in folders) if file.suffix in (".tmp", ".unfinished")}
 
 
 @pytest.mark.prefect
@@ -112,7 +113,7 @@ def test_stage_on_a_full_disk_leaves_no_partial_file(case, tmp_path, prefect_api
     assert "File too large; free space there" in line
     zone = LandingZone(home / "landing")
     assert zone.read(case.table).num_rows == case.row_count_before
-    committed = {file.path for manifest in zone.manifests().bundles for file in manifest.files}
+    committed = {file.path for file in flat(manifest.files for manifest in zone.manifests().bundles)}
     assert {file.path for file in zone.store.find() if file.path.endswith((".parquet", ".tmp"))} == committed
     assert unfinished_files(home) == set()
 

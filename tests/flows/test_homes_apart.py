@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 
 import polars as pl
 import pytest
@@ -95,5 +96,5 @@ def test_a_third_home_goes_on_from_what_the_others_made(study, prefect_api):
     bundles = {manifest.bundle_id for manifest in LandingZone(LANDING).manifests().bundles}
     run_flow(study / "third", "run", *STUDY[:-1], "3", server=prefect_api)
     new = [manifest for manifest in LandingZone(LANDING).manifests(known=bundles).bundles if manifest]
-    assert not any(manifest.file(table) for manifest in new for table in ("training_runs", "training_examples"))
+    assert not any(manifest.file(table) for manifest, table in product(new, ("training_runs", "training_examples")))
     assert {len(manifest.episodes) for manifest in new if manifest.episodes} == {1}

@@ -11,6 +11,7 @@ from prefect.settings import Settings
 from prefect.utilities.templating import apply_values
 from sqlalchemy.engine import make_url
 
+from tests.flattening import flat
 from tests.flows.compose_programs import read_services
 from tests.flows.flow_process import ROOT
 
@@ -38,7 +39,7 @@ def test_compose_starts_a_worker_for_every_pool():
 
 
 def test_compose_publishes_ports_on_loopback_only():
-    ports = [port for service in SERVICES.values() for port in service.get("ports", ())]
+    ports = flat(service.get("ports", ()) for service in SERVICES.values())
     assert ports
     assert all(port.startswith("127.0.0.1:") for port in ports)
 

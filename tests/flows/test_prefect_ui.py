@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from carryover.tasks.serving.process import ManagedProcess, find_free_port
+from tests.flattening import flat
 from tests.flows.cli.chromium import open_page
 from tests.flows.flow_process import run_flow, start_python
 
@@ -68,7 +69,7 @@ def test_a_finished_study_and_a_night_show_what_they_found(ui, smoke_study, tmp_
     assert set(runs) == {"stage:reevaluation", "stage:study"}
     assert all(re.fullmatch(r"smoke-[0-9a-f]{4}", run["name"]) for run in runs.values())
     assert {run["tags"][0].partition(":")[0] for run in runs.values()} == {"plan"}
-    tags = {tag for run in ask(ui, "task_runs") for tag in run["tags"]}
+    tags = set(flat(run["tags"] for run in ask(ui, "task_runs")))
     assert {"stage:evaluation", "contract:persistent", "contract:stateless"} < tags
     artifacts = {each["key"] or each["description"]: each for each in ask(ui, "artifacts")}
     assert {"smoke-result", "smoke-cells", "smoke-table-2", "smoke-checks", "smoke-report"} < set(artifacts)

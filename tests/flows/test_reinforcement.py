@@ -1,5 +1,7 @@
 """The study of reinforcement goes through every stage, and lands a row per update."""
 
+from itertools import product
+
 import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
@@ -34,5 +36,5 @@ def test_each_model_is_reinforced_and_evaluated_again(prefect_api, tmp_path):
             """
         ).rows()
     names = ("notes", "persistent")
-    assert updates == [(model, runtime, 2, 4) for model in names for runtime in names]
+    assert updates == [(model, runtime, 2, 4) for model, runtime in product(names, repeat=2)]
     assert played == [("main", 2), ("rl-other", 2), ("rl-own", 2)]

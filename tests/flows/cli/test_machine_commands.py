@@ -5,6 +5,7 @@ import pytest
 from carryover.flows.cli.folders import find_folders
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.services.errors import UserError
+from tests.flattening import flat
 from tests.flows.cli.calling import call, run
 from tests.storage.conftest import build_episode
 
@@ -28,7 +29,7 @@ def served(monkeypatch):
 
 
 def test_serve_passes_every_option_on(served):
-    options = [str(word) for pair in SERVED.items() for word in pair]
+    options = [str(word) for word in flat(SERVED.items())]
     run("serve", "folder", "--adapter", "a=one", "--adapter", "b=two", *options)
     expected = {name.removeprefix("--").replace("-", "_"): value for name, value in SERVED.items()}
     assert served == [(("folder", ["a=one", "b=two"]), expected)]

@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from carryover.flows.cli.command import flow_options
 from carryover.flows.cli.flow_commands import stages
 from carryover.flows.cli.main import app
+from tests.flattening import flat
 from tests.flows.flow_process import ROOT
 
 FLOWS = {
@@ -41,8 +42,8 @@ FILE = re.compile(r"\b(?:deployments|sql|tests)/[\w./-]+\.\w+")
 @cache
 def messages() -> list[tuple[str, str]]:
     """Return the sentences of the source that are no docstrings, each with its place."""
-    files = [file for folder in ("flows", "storage", "tasks") for file in sorted((ROOT / folder).rglob("*.py"))]
-    return [found for file in files for found in sentences(file)]
+    files = flat(sorted((ROOT / folder).rglob("*.py")) for folder in ("flows", "storage", "tasks"))
+    return flat(sentences(file) for file in files)
 
 
 def sentences(file: Path) -> Iterator[tuple[str, str]]:
@@ -76,34 +77,44 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
 def known_options() -> set[str]:
-    options = {option for command in COMMANDS.values() for each in command.params for option in each.opts}
+    parameters = flat(command.params for command in COMMANDS.values())
+    options = set(flat(parameter.opts for parameter in parameters))
     for module in FLOWS.values():
         flow = getattr(import_module(f"carryover.flows.{module}"), module)
         options |= {f"--{option.name.replace('_', '-')}" for option in flow_options(flow)[0]}
     return options
 
 
+def named_by_messages(pattern: re.Pattern[str]) -> dict[str, str]:
+    """Return what messages name by a pattern, each with a place."""
+    named = {}
+    for place, text in messages():
+        named |= dict.fromkeys(pattern.findall(text), place)
+    return named
+
+
 def test_options_that_messages_name_exist():
     known = known_options() | set().union(*OF_OTHERS.values())
-    named = {option: place for place, text in messages() for option in OPTION.findall(text)}
+    named = named_by_messages(OPTION)
     assert {"--refresh", "--train-on", "--endpoint-url", "--plan"} <= named.keys()
     assert {option: place for option, place in named.items() if option not in known} == {}
 
 
 def test_commands_that_messages_name_exist():
-    named = {tuple(words.split()): place for place, text in messages() for words in COMMAND.findall(text)}
+    named = {tuple(words.split()): place for words, place in named_by_messages(COMMAND).items()}
     assert {("merge",), ("stage", "train-models")} <= named.keys()
     assert {path: place for path, place in named.items() if path not in COMMANDS} == {}
 
 
 def test_targets_that_messages_name_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = {target for _, text in messages() for match in TARGET.findall(text) for target in match if target}
+    matches = flat(TARGET.findall(text) for _, text in messages())
+    named = {target for target in flat(matches) if target}
     assert {"demo", "deploy"} <= named <= targets
 
 
 def test_files_that_messages_name_exist():
-    named = {name: place for place, text in messages() for name in FILE.findall(text)}
+    named = named_by_messages(FILE)
     assert "deployments/install_vllm.sh" in named
     assert {name: place for name, place in named.items() if not (ROOT / name).exists()} == {}
 
@@ -118,4 +129,4 @@ def test_every_command_on_data_takes_a_data_folder(path):
     command = COMMANDS[path]
     is_flow = bool(command.context_settings.get("ignore_unknown_options"))
     assert is_flow == (path in FLOWS)
-    assert is_flow or "--home" in {option for each in command.params for option in each.opts}
+    assert is_flow or "--home" in set(flat(each.opts for each in command.params))

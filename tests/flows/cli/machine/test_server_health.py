@@ -216,16 +216,12 @@ def test_schedule_without_a_future_run_is_named():
 
 
 def test_busy_server_fits_a_screen():
-    runs = [
-        each
-        for _ in range(30)
-        for each in (
-            make_run(Running(), start_time=NOW),
-            make_run(Pending()),
-            scheduled(Late(), 30),
-            make_run(Failed(message="plan paper cannot start; missing: " * 9), end_time=NOW),
-        )
-    ]
+    runs = []
+    for _ in range(30):
+        runs.append(make_run(Running(), start_time=NOW))
+        runs.append(make_run(Pending()))
+        runs.append(scheduled(Late(), 30))
+        runs.append(make_run(Failed(message="plan paper cannot start; missing: " * 9), end_time=NOW))
     lines = describe_server(URL, make_state(*runs, next_runs={NIGHTLY: NOW}))
     assert lines[0] == "Prefect http://127.0.0.1:4200: 30 running, 30 waiting, 30 late, 30 failed"
     assert sum("laptop-2f3a" in line for line in lines) == sum(SHOWN.values())

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.flattening import flat
 from tests.flows.cli.viewer_pages import count, show, text
 from tests.flows.cli.viewer_server import served
 from tests.tasks.viewer.viewer_home import make_viewer_home, played, unread_rows
@@ -30,7 +31,7 @@ def test_every_step_and_every_turn_of_a_pair_has_a_url(page, address):
 def test_each_turn_tells_the_budget_that_is_left(page, address):
     show(page, f"{address}#/episode/ps1")
     left = [fact for fact in text(page, ".turn > header div") if "left" in fact]
-    assert left == [fact for turn in (1, 2, 3) for fact in (f"turns left{10 - turn}", "inspections left4")]
+    assert left == flat((f"turns left{10 - turn}", "inspections left4") for turn in (1, 2, 3))
 
 
 def test_the_state_lane_shows_what_became_of_the_name(page, address):

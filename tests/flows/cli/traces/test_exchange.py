@@ -14,6 +14,7 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.flattening import flat
 from tests.flows.cli.calling import call, import_records, run
 from tests.storage.conftest import build_episode, build_row
 
@@ -317,7 +318,7 @@ def test_lint_begins_with_its_verdict(chat):
 
 def test_lint_saves_rows_and_a_page(tmp_path, chat):
     files = [tmp_path / f"lint.{suffix}" for suffix in ("csv", "jsonl", "parquet", "html")]
-    run("lint", chat, *(word for file in files for word in ("--save", file)))
+    run("lint", chat, *flat(("--save", file) for file in files))
     assert all(file.stat().st_size for file in files)
     assert len(files[1].read_text().splitlines()) == 2
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.flattening import flat
 from tests.flows.cli.calling import call, refused
 from tests.tasks.viewer.bundle_parts import parts_of
 
@@ -26,7 +27,7 @@ def test_a_file_opens_with_the_lint_of_each_step(traces, tmp_path):
     parts = parts_of(tmp_path / "v.html")
     (episode,) = [values for path, values in parts.items() if path.startswith("episode/")]
     assert parts["study"]["plan_name"] == traces.name
-    assert [step["code"] for turn in episode["turns"] for step in turn["steps"]] == [*BLOCKS]
+    assert [step["code"] for step in flat(turn["steps"] for turn in episode["turns"])] == [*BLOCKS]
     assert episode["lint"]["steps"] == {"2": {"carried": ["x"], "early_names": [], "is_judged": True}}
     assert episode["lint"]["verdict"].startswith("takes `x` from earlier blocks, first at block 2")
     assert episode["episode"]["instance_id"] == "task-a"
