@@ -6,16 +6,11 @@ import pytest
 from carryover.tasks.analysis.formatting import VARIANT_WORDS
 from carryover.tasks.analysis.rendering import sheets
 from carryover.tasks.plans.laptop_full import laptop_full_parts
+from tests.flattening import flat
 from tests.sql.hand_made import OURS
 
-VARIANTS = sorted(
-    {
-        name
-        for part in laptop_full_parts()
-        for name in (part.variant, *(each.variant for each in part.evaluations))
-        if name
-    }
-)
+EVALUATIONS = flat(part.evaluations for part in laptop_full_parts())
+VARIANTS = sorted({part.variant for part in (*laptop_full_parts(), *EVALUATIONS) if part.variant})
 
 SCRIPT_RATIOS = ("p_on_s_token", "s_on_p_token", "s_on_s_token", "interaction")
 

@@ -1,6 +1,7 @@
 """Scripts, trained models and the paper by the same columns, and the page that prints them."""
 
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -74,8 +75,7 @@ def test_published_rows_are_ratios_of_the_printed_means(warehouse):
         of_split = cells.filter(split=split)
         tokens = {
             (train, runtime): of_split.filter(train_semantics=train, runtime_semantics=runtime)["mean_total_tokens"][0]
-            for train in ("persistent", "stateless")
-            for runtime in ("persistent", "stateless")
+            for train, runtime in product(("persistent", "stateless"), repeat=2)
         }
         at_home = tokens["persistent", "persistent"]
         across = tokens["persistent", "stateless"] / at_home
