@@ -1,6 +1,7 @@
 """Ways to break the sound study: check, SQL that breaks it, and the rows that the check gives."""
 
 import json
+from itertools import product
 from typing import Any
 
 from carryover.tasks.plans.overrides import Overrides
@@ -61,20 +62,20 @@ PLAN_BREAKS = [
     ),
     (
         played_as_planned(training_seeds=[1, 2]),
-        [_unplayed(train, runtime, seed=2) for train in CONTRACTS for runtime in CONTRACTS],
+        [_unplayed(train, runtime, seed=2) for train, runtime in product(CONTRACTS, repeat=2)],
     ),
     (played_as_planned(has_base_rows=True), [_unplayed(None, runtime) for runtime in CONTRACTS]),
     (
         played_as_planned(has_scripted_rows=True),
-        [_unplayed(script, runtime, base="teacher", seed=None) for script in CONTRACTS for runtime in CONTRACTS],
+        [_unplayed(script, runtime, base="teacher", seed=None) for script, runtime in product(CONTRACTS, repeat=2)],
     ),
     (
         played_as_planned(replicates=2),
-        [_unplayed(train, runtime, replicate=1) for train in CONTRACTS for runtime in CONTRACTS],
+        [_unplayed(train, runtime, replicate=1) for train, runtime in product(CONTRACTS, repeat=2)],
     ),
     (
         played_as_planned(instances={"bucket": "", "count": 2}),
-        [_unplayed(train, runtime, (2, 1, 1)) for train in CONTRACTS for runtime in CONTRACTS],
+        [_unplayed(train, runtime, (2, 1, 1)) for train, runtime in product(CONTRACTS, repeat=2)],
     ),
     (
         played_as_planned(instances={"bucket": "hard", "count": 1}),

@@ -25,6 +25,7 @@ from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, ItemRow, Row, S
 from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.tables import TABLES
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
+from tests.flattening import flat
 
 RowType = TypeVar("RowType", bound=Row)
 
@@ -144,8 +145,8 @@ def _study() -> list[Row]:
         build_row(RunRow),
         *_instance("train", "train", weight=3),
         *_instance("evaluation", "evaluation", weight=4),
-        *(row for arm in arms for row in _played_episode(f"t-{arm}", arm, split="train", instance_id="train")),
-        *(row for arm in arms for row in _played_episode(f"e-{arm}", arm, **cell)),
+        *flat(_played_episode(f"t-{arm}", arm, split="train", instance_id="train") for arm in arms),
+        *flat(_played_episode(f"e-{arm}", arm, **cell) for arm in arms),
         *(
             build_row(TrainingExampleRow, dataset_id=arm, contract=arm, episode_id=f"t-{arm}", **example)
             for arm in arms

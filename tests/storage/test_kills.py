@@ -9,6 +9,7 @@ import pytest
 
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
+from tests.flattening import flat
 from tests.storage.party import work
 
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -72,9 +73,7 @@ def test_no_acknowledged_episode_is_lost_or_doubled_whoever_is_killed(tmp_path, 
     finally:
         for party in parties.values():
             party.kill()
-    acknowledged = [
-        episode_id for writer in writers for episode_id in parties[writer].progress.read_text().splitlines()
-    ]
+    acknowledged = flat(parties[writer].progress.read_text().splitlines() for writer in writers)
     merge(tmp_path / "landing", tmp_path / "study.duckdb", grace=timedelta(0))
     with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
         counts = Counter(dict(warehouse.sql("select episode_id, count(*) from episodes group by episode_id").rows()))

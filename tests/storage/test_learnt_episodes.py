@@ -21,6 +21,7 @@ from carryover.tasks.knapsack.environment import TOOL_NAMES
 from carryover.tasks.runtime.results import BlockError
 from carryover.tasks.traces.events import name_event_rows, parse_block
 from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, NameEventRow, StepRow
+from tests.flattening import flat
 
 LANDED = json.loads(Path(__file__).with_name("learnt_episodes.json").read_text(encoding="utf-8"))
 KEPT = Path(str(files("carryover.sql") / "results" / "laptop_full" / "episodes.parquet"))
@@ -50,7 +51,7 @@ def recognised(landed: dict[str, Any]) -> ErrorRow:
 @pytest.fixture(scope="module")
 def measured(insert_rows) -> pl.DataFrame:
     steps = [StepRow.model_validate(step) for step in LANDED["steps"]]
-    rows = [event for step in steps for event in name_events(step)]
+    rows = flat(name_events(step) for step in steps)
     episodes = [EpisodeRow.model_validate(episode) for episode in LANDED["episodes"]]
     errors = [recognised(error) for error in LANDED["errors"]]
     connection = open_memory()

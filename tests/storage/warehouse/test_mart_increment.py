@@ -14,6 +14,7 @@ from carryover.storage.zone.schemas import EPISODE_CHILDREN
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import ErrorRow, InstanceRow, NameEventRow
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.flattening import flat
 
 PER_EPISODE = ("episode_behaviour", "episode_failures", "episode_metrics")
 SUMMARIES = (
@@ -48,7 +49,7 @@ def make_rows(make_row, make_episode):
         bind = make_row(NameEventRow, episode_id=episode_id, step=1, sequence=0, kind="bind", name="x")
         read = make_row(NameEventRow, episode_id=episode_id, step=3, sequence=0, kind="read", name="x")
         error = make_row(ErrorRow, episode_id=episode_id, turn=2, step=2, kind="interpreter", is_missing_name=True)
-        return [*(row for rows in tables.values() for row in rows), bind, read, error]
+        return [*flat(tables.values()), bind, read, error]
 
     return episode
 
@@ -68,7 +69,7 @@ def base(make_row, make_rows):
     """Instance `late` has not landed, `again` is a second attempt whose first one has not either."""
     return [
         make_row(InstanceRow, instance_id="i1", capacity=10, inspection_budget=2),
-        *(row for number in range(12) for row in make_rows(f"base-{number}", instance_id=f"other-{number}")),
+        *flat(make_rows(f"base-{number}", instance_id=f"other-{number}") for number in range(12)),
         *make_rows("early", instance_id="late"),
         *make_rows("again", attempt=1),
         *make_rows("failed", contract="stateless", finish_reason=FinishReason.ERROR),
@@ -105,7 +106,7 @@ def _marts(connection) -> dict[str, list[tuple]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_increments_in_any_order_give_what_a_rebuild_gives(base, bundles, merge_rows, seed):
-    at_once = _open([*base, *(row for bundle in bundles for row in bundle)], merge_rows)
+    at_once = _open([*base, *flat(bundles)], merge_rows)
     connection = _open(base, merge_rows)
     random.Random(seed).shuffle(bundles)
     assert [merge_rows(connection, bundle) for bundle in bundles] == ["increment"] * len(bundles)
