@@ -1,6 +1,7 @@
 import asyncio
 import hashlib
 import json
+from itertools import product
 
 from carryover.tasks.agent.episode import PlannedEpisode, run_episode
 from carryover.tasks.agent.episode_spec import EpisodeSpec
@@ -12,6 +13,7 @@ from carryover.tasks.knapsack.teachers.open import open_teacher
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.rows import Row
+from tests.flattening import flat
 from tests.tasks.agent.playing import make_context, make_scripted_condition
 
 VOLATILE = {"run_id", "started_at", "wall_seconds", "model_seconds", "execution_seconds", "seconds"}
@@ -39,7 +41,7 @@ def digest_of_a_run(run_id, *, concurrency):
                     PlannedEpisode(instance),
                 )
 
-        pairs = [(instance, contract) for instance in instances for contract in ("persistent", "stateless")]
+        pairs = list(product(instances, ("persistent", "stateless")))
         return await asyncio.gather(*(play(*pair) for pair in pairs))
 
     recorded = asyncio.run(play_all())
@@ -48,7 +50,8 @@ def digest_of_a_run(run_id, *, concurrency):
     for instance in instances:
         instance_row, item_rows = instance_rows(instance, run_id, "evaluation")
         rows += [instance_row, *item_rows]
-    rows += [row for episode in recorded for table in episode.rows.values() for row in table]
+    for episode in recorded:
+        rows += flat(episode.rows.values())
     content = [json.dumps(row.model_dump(mode="json", exclude=VOLATILE), sort_keys=True) for row in rows]
     return hashlib.sha256("\n".join(content).encode()).hexdigest()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import product
 
 import pytest
 
@@ -48,7 +49,9 @@ def test_an_undeclared_contract_stands_in_no_message(runtime):
     assert len(openings) == 1
     for recorded in played.values():
         told = [turn.observation or "" for turn in recorded.turns]
-        assert not any(word in text for text in told for word in ("PERSISTENT", "RESET", "active_globals", "runtime"))
+        assert not any(
+            word in text for text, word in product(told, ("PERSISTENT", "RESET", "active_globals", "runtime"))
+        )
         assert json.loads(recorded.episode.contract_json)["declares_contract"] is False
 
 

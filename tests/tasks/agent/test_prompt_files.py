@@ -1,5 +1,6 @@
 import inspect
 import re
+from itertools import product
 
 import pytest
 
@@ -62,7 +63,8 @@ def test_only_runtime_instruction_and_demonstrations_depend_on_the_contract(prom
 
 def test_the_digest_follows_the_contract_and_the_set():
     digests = {
-        prompt_digest(texts(name), contract) for name in ("full", "compact") for contract in ("persistent", "stateless")
+        prompt_digest(texts(name), contract)
+        for name, contract in product(("full", "compact"), ("persistent", "stateless"))
     }
 
     assert len(digests) == 4
