@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from itertools import product
 
 import polars as pl
 
@@ -38,7 +39,7 @@ def test_batches_are_drawn_with_the_scripts_beside_the_models():
 
 
 def test_mixture_is_drawn_with_and_without_a_declared_contract():
-    cells = [(share, declared, cell) for share in (0.0, 0.5) for declared in (True, False) for cell in ("P->S", "P->P")]
+    cells = product((0.0, 0.5), (True, False), ("P->S", "P->P"))
     rows = pl.DataFrame(
         [SHARE | {"other_share": share, "is_declared": shown, "condition": cell} for share, shown, cell in cells]
     )
@@ -50,7 +51,7 @@ def test_mixture_is_drawn_with_and_without_a_declared_contract():
 
 def test_shares_stand_in_the_rows_order():
     shares = [number / 16 for number in range(13)]
-    cells = [(share, declared, cell) for share in shares for declared in (True, False) for cell in ("P->S", "P->P")]
+    cells = product(shares, (True, False), ("P->S", "P->P"))
     rows = [SHARE | {"other_share": share, "is_declared": shown, "condition": cell} for share, shown, cell in cells]
     (drawing,) = draw_mixture(pl.DataFrame(rows))
     labels = re.findall(r">(\d+)%<", drawing.svg)
