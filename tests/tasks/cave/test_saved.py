@@ -18,6 +18,7 @@ from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.saved import Restored
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.flattening import flat
 
 
 def double(number: int) -> int:
@@ -230,7 +231,7 @@ def test_file_that_is_no_saved_agent_is_refused(tmp_path):
 @pytest.mark.parametrize("room", [1, 40, 500, 1000])
 def test_a_failed_write_spoils_neither_file_nor_next_write(open_agent, save_file, fork_tree, room):
     """The disk is full for a question, whatever part of a line had room."""
-    steps = [text for number in range(3) for text in (block(f"x = {number}"), "Done.")]
+    steps = flat((block(f"x = {number}"), "Done.") for number in range(3))
     agent = open_agent(*steps, save_to=save_file)
     agent.ask("Go.")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -10,6 +10,7 @@ from carryover.tasks.cave.examples import live_home, long_text, newsroom, ten_li
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.cave.society import answer_in_turns, hand_over
 from carryover.tasks.runtime.objects import RetrievalError
+from tests.flattening import flat
 
 
 def test_object_is_handed_over_and_appears_in_no_text(open_agent, watched):
@@ -20,7 +21,7 @@ def test_object_is_handed_over_and_appears_in_no_text(open_agent, watched):
     target.ask("Sum them.")
     assert "4999950000" in model.shown()
     np.testing.assert_array_equal(target.retrieve("numbers"), np.arange(100_000))
-    assert max(len(message.content) for request in model.requests for message in request.messages) < 3000
+    assert max(len(message.content) for message in flat(request.messages for request in model.requests)) < 3000
 
 
 def test_missing_object_cannot_be_handed_over(open_agent):

@@ -14,6 +14,7 @@ from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.suites.catalogue import suite_cases
 from carryover.tasks.cave.suites.multi_variable import CASES_PER_TIER
+from tests.flattening import flat
 
 FEW = {"seed_count": 2, "drill_count": 20}
 
@@ -25,7 +26,7 @@ def test_a_lesson_is_the_oracles_episode(arm, fork_tree):
     played = asyncio.run(play(CaseEpisode(case, arm, 0), Oracle(script(case, ARMS[arm])), setting))
     opening, *turns = played.recorded.turns
     texts = [message["content"] for message in json.loads(opening.observation or "")]
-    texts += [text for turn in turns for text in (turn.assistant_text, turn.observation)]
+    texts += flat((turn.assistant_text, turn.observation) for turn in turns)
     assert [*(message.content for message in lesson(case, arm).messages), None] == texts
 
 

@@ -24,6 +24,7 @@ from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.stages.gate import check_files
+from tests.flattening import flat
 
 COUNTER = Case(
     "made",
@@ -61,7 +62,7 @@ def cases_by_kind():
     Tiers of data_sizes differ in length alone.
     """
     kinds = {}
-    for case in (case for suite in get_args(GENERATED) for case in suite_cases(suite, 0)):
+    for case in flat(suite_cases(suite, 0) for suite in get_args(GENERATED)):
         tier = None if case.suite == "data_sizes" else case.tier
         variables = [*case.world.variables.values()]
         kinds[case.suite, tier, len(variables), *map(type, variables[:1])] = case

@@ -1,5 +1,7 @@
 """Paired differences between arms, the case being the unit."""
 
+from itertools import product
+
 import polars as pl
 import pytest
 
@@ -14,8 +16,7 @@ def turns(case_count):
             "case_id": f"c{number}", "is_passed": arm == "persistent_code", "reply_count": 2, "completion_tokens": 10,
             "prompt_tokens": 100 + (number if arm == "json" else 0),
         }
-        for arm in ("persistent_code", "json")
-        for number in range(1, case_count + 1)
+        for arm, number in product(("persistent_code", "json"), range(1, case_count + 1))
     )  # fmt: skip
 
 

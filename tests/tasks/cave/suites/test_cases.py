@@ -42,7 +42,10 @@ def cases(request):
 
 
 def test_counts_are_the_papers(cases):
-    assert Counter(case.tier for case in cases for _ in case.turns) == TURNS[cases[0].suite]
+    turns_by_tier = Counter()
+    for case in cases:
+        turns_by_tier[case.tier] += len(case.turns)
+    assert turns_by_tier == TURNS[cases[0].suite]
     assert len({case.case_id for case in cases}) == len(cases)
 
 

@@ -1,3 +1,4 @@
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -5,7 +6,7 @@ import pytest
 
 from carryover.tasks.cave.suites.catalogue import sampled_cases, suite_cases
 
-CASES: list[Any] = [SimpleNamespace(tier=tier, number=number) for tier in "ab" for number in range(3)]
+CASES: list[Any] = [SimpleNamespace(tier=tier, number=number) for tier, number in product("ab", range(3))]
 
 ALL = "a0 a1 a2 b0 b1 b2"
 
