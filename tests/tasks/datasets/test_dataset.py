@@ -5,6 +5,7 @@ import random
 import resource
 import signal
 from collections import Counter
+from itertools import product
 
 import pyarrow.parquet
 import pytest
@@ -47,9 +48,7 @@ def arms(traces):
     return [
         traces.trace(f"{contract}-{number}", contract, f"instance-{number}",
                      score=0.2 if (contract, number) == ("persistent", 2) else 1.0)
-        for contract in CONTRACTS
-        for number in range(4)
-    ]  # fmt: skip
+        for contract, number in product(CONTRACTS, range(4))]  # fmt: skip
 
 
 def messages_of(dataset, contract="persistent"):
@@ -241,8 +240,7 @@ def test_matching_by_tokens_evens_the_arms_out(arms, prepare, traces):
 def test_shuffled_labels_swap_whole_instances_between_the_arms(traces, prepare):
     recorded = [
         traces.trace(f"{contract}-{number}", contract, f"instance-{number}")
-        for contract in CONTRACTS
-        for number in range(12)
+        for contract, number in product(CONTRACTS, range(12))
     ]
     dataset = prepare(*recorded, labels="shuffled")
     swapped = {}
@@ -255,7 +253,9 @@ def test_shuffled_labels_swap_whole_instances_between_the_arms(traces, prepare):
 
 
 def test_shuffled_labels_mix_four_contracts_in_every_arm(traces, prepare):
-    recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each in ContractName for number in range(40)]
+    recorded = [
+        traces.trace(f"{each}-{number}", each, f"i-{number}") for each, number in product(ContractName, range(40))
+    ]
     dataset = prepare(*recorded, labels="shuffled", contracts=tuple(ContractName))
     for arm in ContractName:
         shares = Counter(record["episode_id"].rpartition("-")[0] for record in dataset.records[arm])
@@ -264,7 +264,7 @@ def test_shuffled_labels_mix_four_contracts_in_every_arm(traces, prepare):
 
 
 def test_a_share_of_the_other_contract_swaps_instances(traces, prepare):
-    recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each in CONTRACTS for number in range(60)]
+    recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each, number in product(CONTRACTS, range(60))]
     shares = {}
     for share in (0.0, 0.1, 0.5, 1.0):
         records = prepare(*recorded, other_share=share).records
@@ -280,7 +280,7 @@ def test_a_share_of_the_other_contract_swaps_instances(traces, prepare):
 
 
 def test_mixed_arms_follow_the_order_of_the_shuffle(traces, prepare):
-    recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each in CONTRACTS for number in range(30)]
+    recorded = [traces.trace(f"{each}-{number}", each, f"i-{number}") for each, number in product(CONTRACTS, range(30))]
     dataset = prepare(*recorded, other_share=0.5)
     places = {row.instance_id: row.position for row in dataset.rows}
     for arm in CONTRACTS:

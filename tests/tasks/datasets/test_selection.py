@@ -1,3 +1,5 @@
+from itertools import product
+
 import polars as pl
 import pytest
 
@@ -54,7 +56,7 @@ def order():
 
 
 def test_both_arms_follow_one_shuffle(order):
-    candidates = candidates_of({f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"})
+    candidates = candidates_of({f"{contract}:{name}": None for contract, name in product(CONTRACTS, "abcde")})
     assert sorted(order) == list("abcde")
     assert order != list("abcde")
     for contract in CONTRACTS:
@@ -62,14 +64,14 @@ def test_both_arms_follow_one_shuffle(order):
 
 
 def test_an_arm_missing_a_trace_keeps_the_others_order(order):
-    reasons = {f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"}
+    reasons = {f"{contract}:{name}": None for contract, name in product(CONTRACTS, "abcde")}
     del reasons[f"stateless:{order[1]}"]
     candidates = candidates_of(reasons)
     assert [each.position for each in candidates if each.contract == "stateless"] == [0, 2, 3, 4]
 
 
 def test_first_valid_traces_are_kept_and_the_rest_unprocessed(order):
-    reasons = {f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"}
+    reasons = {f"{contract}:{name}": None for contract, name in product(CONTRACTS, "abcde")}
     poor = {f"persistent:{order[place]}": "score_too_low" for place in (0, 4)}
     candidates = candidates_of(reasons | poor)
     choose(candidates, maximum_kept=2)
@@ -86,7 +88,7 @@ def test_first_valid_traces_are_kept_and_the_rest_unprocessed(order):
 
 
 def test_each_of_three_contracts_keeps_its_first_traces():
-    reasons = {f"{contract}:{name}": None for contract in THREE_CONTRACTS for name in "abc"}
+    reasons = {f"{contract}:{name}": None for contract, name in product(THREE_CONTRACTS, "abc")}
     candidates = candidates_of(reasons, THREE_CONTRACTS)
     choose(candidates, contracts=THREE_CONTRACTS, maximum_kept=2)
     for contract in THREE_CONTRACTS:
@@ -101,7 +103,7 @@ def test_no_more_text_is_prepared_than_the_limit_takes(order):
 
 
 def test_paired_retention_keeps_the_same_instances(order):
-    reasons = {f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"}
+    reasons = {f"{contract}:{name}": None for contract, name in product(CONTRACTS, "abcde")}
     del reasons[f"persistent:{order[1]}"]
     candidates = candidates_of(reasons | {f"persistent:{order[0]}": "score_too_low"})
     choose(candidates, rejected=[f"stateless:{order[2]}"], retention="paired", maximum_kept=1)
@@ -121,7 +123,7 @@ def test_paired_retention_keeps_the_same_instances(order):
 
 
 def test_token_matching_cuts_the_larger_arm_to_the_smaller():
-    candidates = candidates_of({f"{contract}:{name}": None for contract in CONTRACTS for name in "abcde"})
+    candidates = candidates_of({f"{contract}:{name}": None for contract, name in product(CONTRACTS, "abcde")})
     choose(candidates, costs={"persistent": 10, "stateless": 24}, matching="tokens")
     # 5 x 10 tokens against 24 a trace: two fit
     assert [status for status, _ in statuses(candidates, "persistent").values()] == ["retained"] * 5

@@ -1,5 +1,6 @@
 import json
 from datetime import UTC, datetime
+from itertools import product
 
 import polars as pl
 import pytest
@@ -36,8 +37,7 @@ def judged(traces):
     }
     recorded = [
         traces.trace(f"{contract}-{name}", contract, name, **settings)
-        for contract in CONTRACTS
-        for name, settings in kinds.items()
+        for contract, (name, settings) in product(CONTRACTS, kinds.items())
     ]
     return judge_traces(*traces.record(*recorded).all, spec=LENIENT)
 
@@ -91,7 +91,7 @@ def test_a_trace_without_its_counterpart_stops(traces, tmp_path):
 def with_given_up(traces, count, spec):
     """Return verdicts on two instances per contract, `count` of which were given up in the persistent arm."""
     failed = {"score": None, "steps": [traces.step(code=None)], "finish_reason": FinishReason.ERROR}
-    recorded = [traces.trace(f"{contract}-{n}", contract, str(n)) for contract in CONTRACTS for n in range(2)]
+    recorded = [traces.trace(f"{contract}-{n}", contract, str(n)) for contract, n in product(CONTRACTS, range(2))]
     recorded[:count] = [traces.trace(f"refused-{n}", "persistent", str(n), **failed) for n in range(count)]
     return judge_traces(*traces.record(*recorded).all, spec=spec)
 
