@@ -1,6 +1,7 @@
 """Equal seeds give equal conversations and rewards on every trainer's interface."""
 
 import re
+from itertools import product
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.tasks.environment.foreign_trainers import run_session
 from tests.tasks.environment.scripted_policy import BUCKETS, Played, open_policy, play
 from tests.tiny_bases import save_tiny_base
 
-CONDITIONS = [(family, contract) for family in BUCKETS for contract in ("persistent", "stateless")]
+CONDITIONS = list(product(BUCKETS, ("persistent", "stateless")))
 SEEDS = 167
 """Of each of six conditions: 1,002 episodes."""
 _BLOCK = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
