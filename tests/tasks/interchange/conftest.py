@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.rows import InstanceRow, Row
+from tests.flattening import flat
 from tests.tasks.agent.playing import make_context, make_scripted_condition
 from tests.tasks.interchange.authors_repository import scripts_folder
 
@@ -77,7 +79,7 @@ def played() -> Played:
     instances = [sample_instance(KNAPSACK["easy"], seed) for seed in SEEDS]
     runtime = open_runtime(RuntimeSpec())
     try:
-        episodes = [play(instance, contract, runtime) for contract in CONTRACTS for instance in instances]
+        episodes = [play(instance, contract, runtime) for contract, instance in product(CONTRACTS, instances)]
     finally:
         runtime.close()
     return Played(episodes, [instance_rows(instance, "run", "train")[0] for instance in instances])
@@ -121,8 +123,8 @@ def study(evaluated, merge_rows, tmp_path):
     write_authors(traces, tmp_path / "files")
     rows = {
         "episodes": [trace.episode for trace in traces],
-        "turns": [turn for trace in traces for turn in trace.turns],
-        "steps": [step for trace in traces for step in trace.steps],
+        "turns": flat(trace.turns for trace in traces),
+        "steps": flat(trace.steps for trace in traces),
     }
     folders = [next((tmp_path / "files").glob(f"*/*/*-{train}-{runtime}-easy*")) for train, runtime in CELLS.values()]
     with merge_rows(rows, "run", tmp_path) as warehouse:

@@ -7,6 +7,7 @@ import pytest
 
 from carryover.tasks.interchange.inspect_log import inspect_log, write_inspect
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.flattening import flat
 
 
 @pytest.fixture
@@ -29,10 +30,10 @@ def test_files_are_named_as_inspect_lists_them(logs, tmp_path):
 
 def test_each_block_is_a_tool_event_and_a_call(played, logs):
     steps = {trace.episode.episode_id: trace.steps for trace in played.traces()}
-    for sample in (sample for log in logs for sample in log["samples"]):
+    for sample in flat(log["samples"] for log in logs):
         codes = [step.code for step in steps[sample["uuid"]]]
         assert [event["arguments"]["code"] for event in sample["events"]] == codes
-        calls = [call for message in sample["messages"] for call in message.get("tool_calls", ())]
+        calls = flat(message.get("tool_calls", ()) for message in sample["messages"])
         assert [call["arguments"]["code"] for call in calls] == codes
         answered = [message["tool_call_id"] for message in sample["messages"] if message["role"] == "tool"]
         assert answered == [call["id"] for call in calls]
@@ -54,13 +55,13 @@ def test_blocks_of_a_turn_have_the_observation_or_their_own_outputs(played):
 
 
 def test_tokens_are_ours(played, logs):
-    told = sum(usage["total_tokens"] for log in logs for usage in log["stats"]["model_usage"].values())
+    told = sum(usage["total_tokens"] for usage in flat(log["stats"]["model_usage"].values() for log in logs))
     assert told == sum(trace.episode.prompt_tokens + trace.episode.completion_tokens for trace in played.traces())
 
 
 def test_scores_are_ours(played, logs):
     scores = {trace.episode.episode_id: trace.episode.score for trace in played.traces()}
-    told = {s["uuid"]: s["scores"]["optimality"]["value"] for log in logs for s in log["samples"]}
+    told = {s["uuid"]: s["scores"]["optimality"]["value"] for s in flat(log["samples"] for log in logs)}
     assert told == scores
     mean = logs[0]["results"]["scores"][0]["metrics"]["mean"]["value"]
     assert mean == pytest.approx(sum(scores[s["uuid"]] for s in logs[0]["samples"]) / len(logs[0]["samples"]))

@@ -6,6 +6,7 @@ import pytest
 
 from carryover.tasks.interchange.openinference import write_openinference
 from carryover.tasks.readers.spans import attributes_of, traces_of_spans
+from tests.flattening import flat
 
 KIND = "openinference.span.kind"
 
@@ -26,15 +27,17 @@ def test_an_episode_is_a_trace_of_one_agent(played, traces):
 
 
 def test_turns_are_model_calls_and_steps_are_tools(played, traces):
-    kinds = [attributes_of(span)[KIND] for spans in traces.values() for span in spans]
+    kinds = [attributes_of(span)[KIND] for span in flat(traces.values())]
     assert kinds.count("LLM") == sum(trace.episode.turn_count for trace in played.traces())
     assert kinds.count("TOOL") == sum(trace.episode.step_count for trace in played.traces())
 
 
 def test_tokens_are_ours(played, traces):
-    held = [attributes_of(span) for spans in traces.values() for span in spans]
+    held = [attributes_of(span) for span in flat(traces.values())]
     told = sum(int(each.get("llm.token_count.total", 0)) for each in held)
-    assert told == sum(turn.prompt_tokens + turn.completion_tokens for trace in played.traces() for turn in trace.turns)
+    assert told == sum(
+        turn.prompt_tokens + turn.completion_tokens for turn in flat(trace.turns for trace in played.traces())
+    )
 
 
 def test_spans_end_after_they_start_and_in_order(traces):
