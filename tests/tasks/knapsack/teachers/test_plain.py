@@ -10,6 +10,7 @@ from carryover.tasks.knapsack.teachers.small import SENTENCES
 from carryover.tasks.knapsack.teachers.small_blocks import SmallBlocks
 from carryover.tasks.traces.events import parse_block
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, ContractName
+from tests.flattening import flat
 
 CONVERSATIONS = [write_plain_conversation(sample_instance(KNAPSACK["small"], seed)) for seed in range(200)]
 
@@ -31,7 +32,7 @@ def test_every_conversation_ends_with_a_reply_and_alternates():
 
 
 def test_every_block_is_python():
-    assert all(parse_block(code, TOOL_NAMES).is_parsed for one in CONVERSATIONS for code in blocks(one))
+    assert all(parse_block(code, TOOL_NAMES).is_parsed for code in flat(blocks(one) for one in CONVERSATIONS))
 
 
 def test_blocks_need_no_name_or_import_of_another():
@@ -42,9 +43,9 @@ def test_blocks_need_no_name_or_import_of_another():
 
 
 def test_runtime_and_header_occur_only_in_words_to_repeat():
-    instructions = {text.lower() for wordings in WORDINGS.values() for text in wordings}
+    instructions = {text.lower() for text in flat(WORDINGS.values())}
     words = {"persistent", "reset", "runtime", "globals", "environment", "defined", "fresh", "reuse", "stay"}
-    assert words - {"globals"} <= {word for text in instructions for word in re.findall("[a-z]+", text)}
+    assert words - {"globals"} <= set(flat(re.findall("[a-z]+", text) for text in instructions))
     for conversation in CONVERSATIONS:
         if is_repetition(conversation):
             continue
@@ -61,27 +62,21 @@ def test_what_is_to_be_repeated_is_repeated():
 
 def test_every_word_of_the_teachers_is_among_what_is_repeated():
     repeated = " ".join(one[2].content for one in CONVERSATIONS if is_repetition(one))
-    texts = [
-        *SmallBlocks("persistent").take().split(),
-        *(word for group in SENTENCES.values() for text in group for word in text.split()),
-    ]
-    words = {word for text in texts for word in re.findall("[A-Za-z_]+", text)}
+    texts = [SmallBlocks("persistent").take(), *flat(SENTENCES.values())]
+    words = set(flat(re.findall("[A-Za-z_]+", text) for text in texts))
     assert words <= set(re.findall("[A-Za-z_]+", repeated))
 
 
 def test_part_contracts_add_words_of_injecting_teachers():
     instances = [sample_instance(KNAPSACK["small"], seed) for seed in range(200)]
-    words = [
-        {
-            word
-            for instance in instances
-            for message in write_plain_conversation(instance, contracts)
-            for word in re.findall("[a-z_]+", message.content)
-        }
-        for contracts in (PAPER_CONTRACTS, tuple(ContractName))
-    ]
-    assert not words[0] & {"seen", "sort_values", "ascending", "anew"}
-    assert {"seen", "sort_values", "ascending", "anew"} <= words[1]
+
+    def words(contracts):
+        messages = flat(write_plain_conversation(instance, contracts) for instance in instances)
+        return set(flat(re.findall("[a-z_]+", message.content) for message in messages))
+
+    of_injecting = {"seen", "sort_values", "ascending", "anew"}
+    assert not words(PAPER_CONTRACTS) & of_injecting
+    assert of_injecting <= words(tuple(ContractName))
 
 
 def test_every_kind_occurs():

@@ -17,6 +17,7 @@ from carryover.tasks.knapsack.teachers.small import read_turns, write_small_repl
 from carryover.tasks.knapsack.teachers.small_blocks import SmallBlocks
 from carryover.tasks.plans.seeds import TRAIN_SEED
 from carryover.tasks.traces.events import parse_block
+from tests.flattening import flat
 from tests.tasks.knapsack.teachers.playing import Namespace
 
 OPENING = [Message(role="system", content="Play."), Message(role="user", content="Go.")]
@@ -86,7 +87,7 @@ def test_faults_are_lost_bindings_or_tool_failures_by_contract():
     kinds = {}
     for contract in ("persistent", "stateless"):
         played = [play(contract, seed=seed, faults=FaultSpec())[2] for seed in range(40)]
-        kinds[contract] = {fault.partition(":")[0] for injected in played for fault in injected if fault}
+        kinds[contract] = {fault.partition(":")[0] for fault in flat(played) if fault}
     assert kinds == {"persistent": {"drop", "fail"}, "stateless": {"fail"}}  # its first block reads no name either
 
 
