@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.nightly.judge import Night, RunFacts, judge_night, summarize
 from carryover.tasks.nightly.night_spec import Thresholds
+from tests.flattening import flat
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 HOURS = {"study": 0, "night-1": 24, "night-2": 48}
@@ -66,7 +68,7 @@ def judge(*episodes, run_id="night-1", facts=None, study_variant="main", **thres
         statistics=StatisticsSpec(resample_count=200),
         facts=dict.fromkeys(HOURS, FACTS) | (facts or {}),
     )
-    return judge_night(pl.DataFrame([one for each in episodes for one in each], schema_overrides=SCHEMA), night)
+    return judge_night(pl.DataFrame(flat(episodes), schema_overrides=SCHEMA), night)
 
 
 def test_a_night_that_says_the_same_is_identical():
@@ -212,7 +214,7 @@ def test_a_large_difference_of_few_instances_is_no_regression():
 
 def test_correction_is_over_every_cell_of_the_night():
     cells = [{"runtime_contract": name} for name in ("persistent", "stateless")]
-    study = [one | cell for cell in cells for one in play("study")]
+    study = [one | cell for cell, one in product(cells, play("study"))]
     night = [one | cells[0] | {"total_tokens": 9000, "transcript_digest": "x"} for one in play("night-1")]
     first, second = judge(study, night, [one | cells[1] for one in play("night-1")])
     assert (first.verdict, second.verdict) == ("regression", "identical")
