@@ -9,6 +9,7 @@ from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.laptop_full import laptop_part
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.traces.vocabulary import LETTERS
+from tests.flattening import flat
 
 BATCHES = {part.name: part for part in batch_parts()}
 MIXTURE = {part.name: part for part in mixture_parts()}
@@ -47,7 +48,7 @@ def test_unmixed_and_declared_is_the_laptop_recipe():
 @pytest.mark.parametrize("plan", ["laptop_batches", "laptop_mixture", "laptop_lifetimes"])
 def test_seeds_follow_each_other_part_by_part(plan):
     parts = resolve_plan(plan).parts
-    seeds = [seed for part in parts for seed in part.training_seeds]
+    seeds = flat(part.training_seeds for part in parts)
     assert seeds == sorted(seeds)
     assert set(seeds) == set(read_hypotheses().protocol.dose_seeds)
     assert {part.evaluations[0].instances.count for part in parts} == {60}
@@ -81,8 +82,7 @@ def test_every_claim_on_a_dose_is_about_a_variant_that_is_played():
     variants = {part.variant for part in (*BATCHES.values(), *MIXTURE.values(), *LIFETIMES.values())}
     claimed = {
         variant
-        for one in read_hypotheses().hypothesis
-        for variant in one.variants
+        for variant in flat(one.variants for one in read_hypotheses().hypothesis)
         if variant.startswith(("batch", "mixture", "lifetimes"))
     }
     assert claimed <= variants

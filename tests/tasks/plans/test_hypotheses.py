@@ -226,16 +226,13 @@ def test_claims_are_counted_once_and_by_what_fulfils_them():
     copied = hypothesis(name="copied", metric="imports_per_step")
     learnt = hypothesis(name="learnt", metric="score")
     missed = hypothesis(name="missed", metric="step_count")
-    rows = [
-        statistic("mean", metric, PS, visibility=shown, estimate=estimate)
-        for metric, estimate in (("has_missing_name", 1), ("imports_per_step", 1), ("score", 1), ("step_count", 0))
-        for shown in ("declared", "as_trained")
-    ]
-    rows += [
-        statistic("mean", metric, PS, base="teacher", visibility=shown, estimate=estimate)
-        for metric, estimate in (("has_missing_name", 1), ("imports_per_step", 1), ("score", 0), ("step_count", 0))
-        for shown in ("declared", "as_trained")
-    ]
+    of_models = {"has_missing_name": 1, "imports_per_step": 1, "score": 1, "step_count": 0}
+    of_scripts = of_models | {"score": 0}
+    rows = []
+    for shown in ("declared", "as_trained"):
+        for metric, estimate in of_models.items():
+            rows.append(statistic("mean", metric, PS, visibility=shown, estimate=estimate))
+            rows.append(statistic("mean", metric, PS, base="teacher", visibility=shown, estimate=of_scripts[metric]))
     verdicts = judge([forced, copied, learnt, missed], rows)
     assert {one.note for one in verdicts if one.hypothesis == "forced"} == {"forced: a stateless runtime keeps no name"}
     assert count_claims(verdicts) == [

@@ -9,6 +9,7 @@ from carryover.tasks.plans import identity
 from carryover.tasks.plans.identity import PACKAGES, PROMPTS, SOURCES, Stage, current_source, prompts_of, stage_digest
 from carryover.tasks.services import environment, source_digest
 from carryover.tasks.stages.training_data import gate_and_land
+from tests.flattening import flat
 
 COLLECTING = {"traces", "evaluation"}
 PLAYING = {"tokenizer", "reinforcement", *COLLECTING}
@@ -124,7 +125,7 @@ def test_a_minor_version_changes_the_stages_it_stands_behind(monkeypatch, packag
 
 def test_packages_of_training_are_recorded_with_every_run():
     recorded = set(environment.PACKAGES)
-    assert {name for names in PACKAGES.values() for name in names} <= recorded
+    assert set(flat(PACKAGES.values())) <= recorded
     assert {"torch", "transformers", "trl", "peft"} <= set(PACKAGES[Stage.TRAINING])
 
 

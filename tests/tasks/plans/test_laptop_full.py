@@ -14,6 +14,7 @@ from carryover.tasks.plans.seeds import EVALUATION_SEEDS, TRAIN_SEED
 from carryover.tasks.plans.shards import REPLY_SECONDS
 from carryover.tasks.plans.study_plan import OwnBaseSpec
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS
+from tests.flattening import flat
 
 PARTS = {part.name: part for part in laptop_full_parts()}
 
@@ -95,8 +96,7 @@ def test_no_evaluation_injects_faults_or_varies_its_wording():
 def test_larger_instances_have_twice_the_turns_of_the_recipe():
     turns = {
         (one.instances.bucket, one.episode.max_turns)
-        for part in PARTS.values()
-        for one in part.evaluations
+        for one in flat(part.evaluations for part in PARTS.values())
         if one.has_trained_rows
     }
     assert turns == {("small", MAX_TURNS), ("small_costly", MAX_TURNS), ("small_large", 2 * MAX_TURNS)}
@@ -179,7 +179,7 @@ def test_training_and_evaluation_share_no_seed_and_neither_do_buckets():
     used = [range(TRAIN_SEED, TRAIN_SEED + 1000), own_base.instances.seeds]
     firsts = [seed for bucket, seed in EVALUATION_SEEDS.items() if bucket.startswith("small")]
     used += [range(seed, seed + 100) for seed in firsts]
-    assert len({seed for seeds in used for seed in seeds}) == 1000 + 1500 + 300
+    assert len(set(flat(used))) == 1000 + 1500 + 300
 
 
 def test_the_cap_binds_under_its_own_variant_only():

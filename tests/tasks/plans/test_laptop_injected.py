@@ -1,5 +1,7 @@
 """The plans of four contracts: what they train and play, and that the study of two stays as it is."""
 
+from itertools import product
+
 import pytest
 
 from carryover.tasks.analysis.statistics_spec import INJECTION_COMPARISONS, ComparedArm
@@ -12,6 +14,7 @@ from carryover.tasks.plans.study_plan import teacher_conditions
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.services.limits import Prices
 from carryover.tasks.traces.vocabulary import LETTERS, PAPER_CONTRACTS, ContractName
+from tests.flattening import flat
 from tests.tasks.plans.test_models import make_model
 
 PARTS = {part.name: part for part in laptop_injected_parts()}
@@ -30,7 +33,7 @@ def test_every_part_trains_and_plays_on_each_contract(name):
 
 
 def test_the_laptop_parts_play_the_main_setting_seed_after_seed():
-    names = [f"{base}-{seed}" for seed in (1, 2, 3) for base in ("scratch", "common")]
+    names = [f"{base}-{seed}" for seed, base in product((1, 2, 3), ("scratch", "common"))]
     assert list(PARTS) == [*names, *(f"scratch-{seed}-as-trained" for seed in (1, 2, 3))]
     main = next(laptop_full_parts()).evaluations[0]
     (played,) = PARTS["scratch-1"].evaluations
@@ -56,7 +59,7 @@ def test_the_base_plays_beside_its_adapters():
 @pytest.mark.parametrize("name", ["smoke", "laptop", "laptop_full", "paper"])
 def test_the_other_plans_have_two_contracts(name):
     plan = resolve_plan(name)
-    played = {each.runtime_contracts for part in plan.parts for each in part.evaluations}
+    played = {each.runtime_contracts for each in flat(part.evaluations for part in plan.parts)}
     assert {part.teacher.contracts for part in plan.parts} | played == {PAPER_CONTRACTS}
     assert "runtime_contracts" not in plan.model_dump_json()
 

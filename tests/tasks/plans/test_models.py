@@ -1,5 +1,7 @@
 """Which models and cells an evaluation takes."""
 
+from itertools import product
+
 import pytest
 
 from carryover.tasks.agent.condition import Condition
@@ -15,6 +17,7 @@ from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import ContractName
+from tests.flattening import flat
 
 
 def make_model(name, contract=None):
@@ -46,7 +49,9 @@ def make_condition(model, contract):
 def test_every_cell_of_a_study_is_a_cross_evaluation():
     assert ALL_CELLS.may_cross
     assert ALL_CELLS.served(MODELS) == MODELS
-    assert all(ALL_CELLS.holds(make_condition(model.name, contract)) for model in MODELS for contract in ContractName)
+    assert all(
+        ALL_CELLS.holds(make_condition(model.name, contract)) for model, contract in product(MODELS, ContractName)
+    )
 
 
 def test_the_commit_of_a_base_reaches_the_server():
@@ -65,8 +70,7 @@ def test_a_chosen_model_is_served_with_the_base():
     assert [model.name for model in cells.served(MODELS)] == ["base", "persistent-0"]
     held = [
         (model.name, contract)
-        for model in [*MODELS, make_model("scripted")]
-        for contract in ("persistent", "stateless")
+        for model, contract in product([*MODELS, make_model("scripted")], ("persistent", "stateless"))
         if cells.holds(make_condition(model.name, contract))
     ]
     assert held == [("persistent-0", "persistent")]
@@ -93,9 +97,7 @@ def test_each_script_plays_under_each_runtime_beside_the_models():
     played, untrained = (list(script_conditions(part, evaluation)) for evaluation in part.evaluations)
     assert untrained == []
     assert [(one.train_contract, one.runtime_contract, one.base) for one in played] == [
-        (script, runtime, "teacher")
-        for script in ("persistent", "stateless")
-        for runtime in ("persistent", "stateless")
+        (script, runtime, "teacher") for script, runtime in product(("persistent", "stateless"), repeat=2)
     ]
     assert len({one.model_name for one in played}) == 2
 
@@ -103,6 +105,8 @@ def test_each_script_plays_under_each_runtime_beside_the_models():
 def test_every_plan_of_a_scripted_teacher_has_the_script_control():
     for name in PLANS:
         parts = [part for part in resolve_plan(name).parts if part.teacher.kind == "scripted"]
-        evaluations = [evaluation for part in parts for evaluation in part.evaluations if evaluation.has_trained_rows]
+        evaluations = [
+            evaluation for evaluation in flat(part.evaluations for part in parts) if evaluation.has_trained_rows
+        ]
         beside_scripts = [evaluation.instances for evaluation in evaluations if evaluation.has_scripted_rows]
         assert all(evaluation.instances in beside_scripts for evaluation in evaluations), name

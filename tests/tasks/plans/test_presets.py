@@ -11,6 +11,7 @@ from carryover.tasks.plans.seeds import PLAIN_SEED
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import Prices
+from tests.flattening import flat
 
 SMOKE, PAPER = resolve_plan("smoke"), resolve_plan("paper")
 
@@ -63,7 +64,7 @@ def test_the_common_base_s_corpus_is_a_checked_set():
 @pytest.mark.parametrize("name", PLANS)
 def test_no_seed_of_training_is_one_of_evaluation(name):
     sets = instance_sets(name)
-    training = {seed for one in sets if one.split == "train" for seed in one.seeds}
+    training = set(flat(one.seeds for one in sets if one.split == "train"))
     evaluation = [one.seeds for one in sets if one.split == "evaluation"]
     assert training
     assert evaluation

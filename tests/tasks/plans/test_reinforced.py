@@ -6,6 +6,7 @@ from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.models import reinforcement_name, training_name
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.limits import Prices
+from tests.flattening import flat
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def test_each_model_is_reinforced_in_both_runtimes(plan):
 def test_reinforcements_share_their_start(plan):
     assert len({training_name(part, "persistent", 1) for part in plan.parts}) == 1
     assert len({reinforcement_name(part, "persistent", 1) for part in plan.parts[1:]}) == 2
-    assert [evaluation.variant for part in plan.parts for evaluation in part.evaluations] == [
+    assert [evaluation.variant for evaluation in flat(part.evaluations for part in plan.parts)] == [
         None,
         "rl-other",
         "rl-own",
