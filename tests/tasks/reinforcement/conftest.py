@@ -9,6 +9,7 @@ from carryover.tasks.sft.folder import digest_of_tensors
 from carryover.tasks.sft.load import new_model, save_model, with_template
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TRAINING
+from tests.flattening import flat
 from tests.tasks.cards import make_card
 
 SMOKE = TRAINING["smoke"]
@@ -19,7 +20,7 @@ def start(tmp_path_factory):
     """The folder of a random model with the tokenizer of an episode, as a training leaves it."""
     folder = tmp_path_factory.mktemp("start")
     environment = BlockEnvironment("knapsack", "stateless")
-    texts = [message["content"] for seed in range(8) for message in environment.opening(seed)]
+    texts = [message["content"] for message in flat(environment.opening(seed) for seed in range(8))]
     environment.close()
     assert SMOKE.tokenizer is not None
     assert SMOKE.architecture is not None
