@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from carryover.tasks import runtime as runtime_package
 from carryover.tasks.runtime.objects import InjectionError, Record, RetrievalError
+from tests.flattening import flat
 
 
 @dataclasses.dataclass
@@ -273,7 +274,7 @@ def test_stateless_interpreter_has_no_variable_to_retrieve(open_one):
 def test_no_module_of_the_runtime_can_unpickle():
     picklers = {"pickle", "_pickle", "cloudpickle", "dill", "shelve", "joblib", "copyreg"}
     modules = sorted(Path(runtime_package.__path__[0]).rglob("*.py"))
-    imported = {name.partition(".")[0] for module in modules for name in imported_names(module)}
+    imported = {name.partition(".")[0] for name in flat(imported_names(module) for module in modules)}
     assert "json" in imported
     assert imported & picklers == set()
 

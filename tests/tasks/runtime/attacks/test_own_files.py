@@ -11,6 +11,7 @@ import pytest
 
 from carryover.tasks.runtime.runtime_spec import SandboxLevel
 from carryover.tasks.runtime.sandbox.level import LEVELS, SandboxUnavailableError, reach_level
+from tests.flattening import flat
 from tests.tasks.runtime.attacks.another_user import told_by_another_user
 
 BACKENDS = ["fork_tree", pytest.param("jupyter", marks=pytest.mark.kernel)]
@@ -59,9 +60,9 @@ def leave_marks(backend: str, level: SandboxLevel) -> Marks:
     with tempfile.NamedTemporaryFile() as own:
         told = told_by_another_user(backend, level, MARK_ALL.format(own=own.name))
     parsed = {contract: [ast.literal_eval(each) for each in results] for contract, results in told.items()}
-    on_file = {name for results in parsed.values() for left, _ in results for name in left}
+    on_file = set(flat(left for left, _ in flat(parsed.values())))
     (_, first), (_, second) = parsed["stateless"]
-    other = {process for _, processes in parsed["persistent"] for process in processes}
+    other = set(flat(processes for _, processes in parsed["persistent"]))
     return Marks(on_file, set(first) & (set(second) | other))
 
 

@@ -19,6 +19,7 @@ from PIL import Image
 
 from carryover.tasks.runtime.inside.values.portable import NotPortableError
 from carryover.tasks.runtime.inside.values.tree import decode, encode, is_harmless
+from tests.flattening import flat
 
 
 def travelled(value: Any) -> Any:
@@ -284,8 +285,8 @@ COLLIDING = [number * (2**61 - 1) for number in range(20_000)]
     [
         [["builtins.set", COLLIDING]],
         [["builtins.frozenset", COLLIDING]],
-        [["builtins.dict", [part for key in COLLIDING for part in (key, 1)]]],
-        [["collections.Counter", [part for key in COLLIDING for part in (key, 1)]]],
+        [["builtins.dict", flat((key, 1) for key in COLLIDING)]],
+        [["collections.Counter", flat((key, 1) for key in COLLIDING)]],
         [["builtins.set", [[n + 1] for n in range(20_000)]], *(["builtins.tuple", [key]] for key in COLLIDING)],
     ],
     ids=["set", "frozenset", "dict", "counter", "tuples"],
@@ -348,7 +349,7 @@ def test_instance_of_a_class_without_fields_is_a_record():
         pass
 
     state = ["__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"]
-    parts = ["Plain", *(part for name in state for part in (name, [1]))]
+    parts = ["Plain", *flat((name, [1]) for name in state)]
     sent = forged([0], [["class.record", parts], ["builtins.dict", []]])
     assert type(decode(sent, {"Plain": Plain})) is not Plain
 
