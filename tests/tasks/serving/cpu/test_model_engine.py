@@ -6,6 +6,7 @@ from carryover.tasks.serving.cpu import sampling
 from carryover.tasks.serving.cpu.cache import CachePool
 from carryover.tasks.serving.cpu.model_engine import GenerationRequest, ModelEngine
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
+from tests.flattening import flat
 from tests.tasks.serving.tiny import prompt_of
 
 
@@ -152,7 +153,7 @@ def test_a_stop_text_is_found_across_hidden_tokens(loaded):
     hidden, *_ = loaded.tokenizer.all_special_ids
     letters = [loaded.tokenizer.encode(letter, add_special_tokens=False) for letter in "END"]
     request = request_of(prompt_of(9), stop=("END",))
-    request.generated.extend(token for letter in letters for token in (*letter, *[hidden] * 3))
+    request.generated.extend(flat((*letter, *[hidden] * 3) for letter in letters))
     run(build_engine(loaded), [request])
     assert request.reply is not None
     assert (request.reply.finish_reason, request.reply.text) == ("stop", "")
