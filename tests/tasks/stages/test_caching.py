@@ -15,6 +15,7 @@ from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.stages import caching
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
+from tests.flattening import flat
 
 PLAN = resolve_plan("smoke")
 
@@ -86,12 +87,12 @@ def test_cache_key_changes_with_identity_landing_zone_and_generation():
 
 def every_task():
     modules = [import_module(f"carryover.tasks.{found.name}") for found in iter_modules(tasks.__path__)]
-    return [value for module in modules for value in vars(module).values() if type(value) is Task]
+    return [value for value in flat(vars(module).values() for module in modules) if type(value) is Task]
 
 
 def test_no_task_has_hooks():
     """Prefect writes two lines into a run's log for every call of a hook."""
-    hooks = [hooks for task in every_task() for hooks in (task.on_completion_hooks, task.on_failure_hooks)]
+    hooks = flat((task.on_completion_hooks, task.on_failure_hooks) for task in every_task())
     assert hooks
     assert not any(hooks)
 

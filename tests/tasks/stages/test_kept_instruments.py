@@ -6,6 +6,7 @@ The thresholds are the study's goals for these models; the one that is missed is
 import operator
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -50,7 +51,7 @@ def mean(metric: str, cell: str, **where: int) -> float:
 
 def test_four_cells_of_eight_seeds_and_hundred_instances_are_kept():
     counts = episodes().group_by("condition", "training_seed").agg(pl.col("instance_id").n_unique(), pl.len()).rows()
-    assert sorted(counts) == [(cell, seed, 100, 100) for cell in CELLS for seed in range(1, 9)]
+    assert sorted(counts) == [(cell, seed, 100, 100) for cell, seed in product(CELLS, range(1, 9))]
 
 
 @pytest.mark.parametrize(("metric", "cell", "relation", "goal"), GOALS)

@@ -1,5 +1,6 @@
 import json
 from datetime import UTC, datetime
+from itertools import product
 
 import polars as pl
 import pytest
@@ -16,7 +17,7 @@ from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
-CELLS = [(train, runtime) for train in ("persistent", "stateless") for runtime in ("persistent", "stateless")]
+CELLS = list(product(("persistent", "stateless"), repeat=2))
 PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
 
 

@@ -11,6 +11,7 @@ from carryover.tasks.sft.train import TrainingJob
 from carryover.tasks.sft.training_spec import TRAINING
 from carryover.tasks.stages.side_by_side import side_by_side
 from carryover.tasks.train import PlannedTraining
+from tests.flattening import flat
 
 NEED = training_need(TRAINING["smoke"]).memory_bytes
 assert NEED is not None
@@ -42,4 +43,4 @@ def test_trainings_share_a_machine_that_holds_two(memory, limits, sizes):
     trainings = [_training("persistent"), _training("stateless")]
     groups = side_by_side(_run(**limits), trainings, Machine(None, memory))
     assert [len(group) for group in groups] == sizes
-    assert [training for group in groups for training in group] == trainings
+    assert flat(groups) == trainings
