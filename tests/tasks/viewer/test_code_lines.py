@@ -3,6 +3,7 @@
 import pytest
 
 from carryover.tasks.viewer.code_lines import LONGEST_COLOURED, code_lines
+from tests.flattening import flat
 
 CODES = [
     "x = 1",
@@ -26,4 +27,4 @@ def test_pieces_name_their_kind():
 
 def test_very_long_code_is_not_coloured():
     code = "x = 1\n" * (LONGEST_COLOURED // 6 + 1)
-    assert {name for line in code_lines(code) for name, _ in line} == {""}
+    assert {name for name, _ in flat(code_lines(code))} == {""}

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.flattening import flat
+
 ROOT = Path(__file__).parents[3]
 BESIDE_THE_SOURCES = (".*", "*.egg-info", "build", "node_modules", "__pycache__")
 
@@ -27,8 +29,8 @@ def imported_packages(file):
 def test_every_package_that_the_viewer_imports_is_named():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
-    named = {Requirement(line).name for lines in lists for line in lines}
-    imported = {name for file in (ROOT / "tasks" / "viewer").glob("*.py") for name in imported_packages(file)}
+    named = {Requirement(line).name for line in flat(lists)}
+    imported = set(flat(imported_packages(file) for file in (ROOT / "tasks" / "viewer").glob("*.py")))
     foreign = imported - sys.stdlib_module_names - {"carryover"}
     assert "pygments" in foreign
     assert foreign - named == set()

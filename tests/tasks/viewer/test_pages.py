@@ -14,6 +14,7 @@ from carryover.tasks.viewer.episode_columns import episode_columns, matching_epi
 from carryover.tasks.viewer.episode_page import split_reply
 from carryover.tasks.viewer.pages import PAGES, answer, as_json
 from carryover.tasks.viewer.warehouse_rows import viewer_sql
+from tests.flattening import flat
 from tests.storage.conftest import build_row
 from tests.tasks.viewer.packed_columns import unpacked_numbers, unpacked_words
 from tests.tasks.viewer.viewer_home import make_viewer_home
@@ -135,7 +136,7 @@ def test_tables_are_sheets_of_text(ask):
     tables = {table["name"]: table for table in answer(ask, "plan", "tables")["tables"]}
     (sheet,) = tables["table_2"]["sheets"]
     assert len(sheet["header"]) == len(sheet["styles"])
-    assert all(isinstance(cell, str) for row in sheet["rows"] for cell in row)
+    assert all(isinstance(cell, str) for cell in flat(sheet["rows"]))
     assert not [name for name in tables if name.startswith("figure_")]
 
 
@@ -149,7 +150,7 @@ def test_claims_that_hold_or_cannot_be_checked_stand_apart(ask):
         return ask(query, **parameters)
 
     tables = {table["name"]: table["sheets"] for table in answer(ask_with_claims, "plan", "tables")["tables"]}
-    shown = {name: [row for sheet in tables[name] for row in sheet["rows"]] for name in verdicts}
+    shown = {name: flat(sheet["rows"] for sheet in tables[name]) for name in verdicts}
     assert shown == {name: [(name, verdict)] for name, verdict in verdicts.items()}
 
 

@@ -1,5 +1,7 @@
 """Which episode stands beside which."""
 
+from itertools import product
+
 import pytest
 
 from carryover.tasks.services.errors import UserError
@@ -27,7 +29,7 @@ def test_a_cell_stands_beside_the_other_runtime_of_its_model(condition, partner)
 )
 def test_an_aligned_cell_of_four_contracts_prefers_the_2x2(condition, partner):
     letters = ("I", "P", "R", "S")
-    episodes = [row(f"{train}->{runtime}") for train in letters for runtime in letters]
+    episodes = [row(f"{train}->{runtime}") for train, runtime in product(letters, repeat=2)]
     episode = next(each for each in episodes if each["condition"] == condition)
     assert partner_of(episodes, episode)["condition"] == partner
 

@@ -1,6 +1,7 @@
 """A data folder whose episodes are paired: two instances in four cells; a model trained on kept names misses one."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.storage.conftest import build_row
 MISSING = "Traceback (most recent call last):\nNameError: name 'items' is not defined"
 FETCH = "items = list_items()"
 USE = "print(items)"
-CELLS = tuple((train, runtime) for train in ("persistent", "stateless") for runtime in ("persistent", "stateless"))
+CELLS = tuple((train, runtime) for train, runtime in product(("persistent", "stateless"), repeat=2))
 SETTING = {
     "plan_digest": "plan", "scale": "laptop", "purpose": "evaluation", "variant": "main", "base": "scratch",
     "visibility": "declared", "header": "names", "bucket": "small", "split": "evaluation", "training_seed": 0,
