@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.flattening import flat
+
 ROOT = Path(__file__).parents[1]
 LEVELS = {"tasks/<package>": 0, "storage": 1, "tasks/stages": 2, "tasks/*.py": 3, "flows": 4}
 FORBIDDEN_IN_PACKAGES = {"prefect", "duckdb"}
@@ -32,7 +34,7 @@ TOP_LEVEL = {
 
 
 def sources() -> list[Path]:
-    return [file for room in ("flows", "tasks", "storage") for file in sorted((ROOT / room).rglob("*.py"))]
+    return flat(sorted((ROOT / room).rglob("*.py")) for room in ("flows", "tasks", "storage"))
 
 
 def room_of(parts: tuple[str, ...]) -> str | None:
@@ -180,8 +182,7 @@ def test_pyproject_lists_every_package():
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"])
     folders = {
         init.parent.relative_to(ROOT)
-        for room in ("flows", "tasks", "storage", "sql")
-        for init in (ROOT / room).rglob("__init__.py")
+        for init in flat((ROOT / room).rglob("__init__.py") for room in ("flows", "tasks", "storage", "sql"))
     }
     folders.remove(Path("flows/api"))
     assert listed == {"carryover"} | {".".join(("carryover", *folder.parts)) for folder in folders}

@@ -12,6 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.flattening import flat
+
 ROOT = Path(__file__).parents[1]
 MAKES_ENVIRONMENTS = """#!/bin/sh
 [ "$3" = --clear ] && shift
@@ -33,7 +35,7 @@ def test_exact_versions_are_those_that_the_project_asks_for(file, extras):
     pinned = [Requirement(line) for line in (ROOT / "deployments" / file).read_text().splitlines()]
     versions = {canonicalize_name(each.name): str(each.specifier).removeprefix("==") for each in pinned}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + [each for extra in extras for each in project["optional-dependencies"][extra]]
+    wanted = project["dependencies"] + list(flat(project["optional-dependencies"][extra] for extra in extras))
     others = [each for each in map(Requirement, wanted) if each.name != project["name"]]
     for requirement in others:
         assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)]), requirement

@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from carryover.flows.cli.main import app
+from tests.flattening import flat
 
 ROOT = Path(__file__).parents[1]
 OTHERS = {"data", "node_modules"}
@@ -26,7 +27,7 @@ PROGRAM = r"(?:\S*carryover |\S*pytest |\S*python -m pytest)"
 def missing_paths(text):
     """Return the repository paths in backticks and links that do not exist."""
     kept = {entry.name for entry in ROOT.iterdir()} - {*MADE_BY_RUNNING}
-    quoted = [word for span in re.findall(r"`+([^`]+)`+", text) for word in span.split()]
+    quoted = flat(span.split() for span in re.findall(r"`+([^`]+)`+", text))
     quoted += re.findall(r"\]\(([^)]+)\)", text)
     paths = {word.partition("::")[0].rstrip(".,;:") for word in quoted}
     named = {path for path in paths if re.fullmatch(r"[\w./*-]+", path) and path.split("/")[0] in kept}
@@ -36,7 +37,7 @@ def missing_paths(text):
 def named_commands(text):
     """Return the commands of shell blocks and of backticks that call `carryover` or pytest, as words."""
     blocks = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    lines = flat(block.replace("\\\n", " ").splitlines() for block in blocks)
     lines += re.findall(rf"`({PROGRAM}[^`]+)`", re.sub("```.*?```", "", text, flags=re.DOTALL).replace("\n", " "))
     split = [shlex.split(re.sub(r"^(?:[A-Z_]+=\S+ )+", "", line), comments=True) for line in lines]
     return [words for words in split if re.match(PROGRAM, " ".join(words) + " ")]
@@ -106,7 +107,7 @@ BY_NAME = re.compile(r"pip install\b[^\n`]*[\s'\"]carryover(\[[\w,]+\])?(?! @)(?
 
 def test_nothing_installs_the_product_by_its_name():
     folders = [ROOT / name for name in ("deployments", "flows", "tasks", "storage", "sql")]
-    files = [file for folder in folders for file in folder.rglob("*") if not OTHERS & {*file.parts}]
+    files = [file for file in flat(folder.rglob("*") for folder in folders) if not OTHERS & {*file.parts}]
     texts = [file for file in files if file.is_file() and file.suffix in {"", ".md", ".py", ".sh"}]
     texts += [ROOT / "README.md", ROOT / "Makefile"]
     assert [str(file) for file in texts if BY_NAME.search(file.read_text(encoding="utf-8"))] == []

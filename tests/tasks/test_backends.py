@@ -13,6 +13,7 @@ from carryover.tasks.knapsack.sampling import sample_instance
 from carryover.tasks.plans.laptop_full import teacher_episode
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from tests.flattening import flat
 from tests.tasks.agent.playing import make_context, make_scripted_condition
 
 INSTANCES = [sample_instance(KNAPSACK["small"], seed) for seed in range(3)]
@@ -43,8 +44,7 @@ def play(backend, contract):
     return {
         name: [
             row.model_dump(exclude=TIMES | NAMED_BY_BACKEND)
-            for table in sorted(episode.rows)
-            for row in episode.rows[table]
+            for row in flat(episode.rows[table] for table in sorted(episode.rows))
         ]
         for name, episode in recorded.items()
     }
