@@ -1,9 +1,9 @@
-"""Figures of the benchmarks, and what READMEs show of them.
+"""Figures of the benchmarks, and what pages show of them.
 
     pytest -m benchmark tests/benchmarks && python -m tests.benchmarks.figures
 
 A run leaves its figures in build/figures.json. The command puts them into figures.json, in place of the same figures of
-earlier runs, writes the missed goals and the chart into the READMEs, and prints every figure.
+earlier runs, writes the missed goals and the chart into their pages, and prints every figure.
 """
 
 import json
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent
 KEPT = FOLDER / "figures.json"
 README = FOLDER / "README.md"
 LATEST = FOLDER.parents[1] / "build" / "figures.json"
-GROWTH = FOLDER.parents[1] / "deployments" / "README.md"
+GROWTH = FOLDER.parents[1] / "deployments" / "machines.md"
 START, END = "<!-- figures: written by tests/benchmarks/figures.py -->", "<!-- end of figures -->"
 
 
