@@ -86,7 +86,7 @@ class LintSummary:
             ((name, count),) = self.first_names.most_common(1)
             often = ""
             if self.failing_count > 1:
-                often = f" ({count} episodes)"
+                often = _counted(count)
             sentence += f"; first at block {min(self.first_blocks)}, {_as_name(name)}{often}"
         if self.losing and self.losses.block != STATELESS.block:
             counted = ", ".join(f"{channel} ({count})" for channel, count in self.losing.most_common())
@@ -108,6 +108,12 @@ class LintSummary:
         declared = sorted((contract for contract in self.contracts if contract is not None), key=str)
         order = [*declared, *([None] if None in self.contracts else [])]
         return [{"declared_contract": contract, **_rates(self.contracts[contract])} for contract in order]
+
+
+def _counted(episode_count: int) -> str:
+    if episode_count == 1:
+        return " (1 episode)"
+    return f" ({episode_count} episodes)"
 
 
 def _as_name(taken: str) -> str:

@@ -43,6 +43,11 @@ def test_a_data_set_is_summed_up_in_a_sentence():
     )
 
 
+def test_names_of_one_episode_each_are_counted():
+    found = summary_of((None, ("x = 1", "print(x)")), (None, ("y = 1", "print(y)")))
+    assert found.sentence() == "2 of 2 episodes fail in a stateless runtime; first at block 2, name `x` (1 episode)"
+
+
 def test_a_fresh_process_keeps_files():
     carrying_files = lint_of(None, ("open('a.txt', 'w').write('1')", "print(open('a.txt').read())"))
     assert carrying_files.carried_files == ("a.txt",)
