@@ -152,6 +152,15 @@ def tool(name):
     return {"name": name, "inputSchema": {"type": "object", "properties": {}}}
 
 
+@pytest.fixture
+def interruptible():
+    """Let an interrupt raise also where the tests' own starter ignores it."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_a_server_starts_ends_it_at_once(monkeypatch):
     class Silent(StandIn):
         async def initialize(self):
