@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -152,6 +153,14 @@ def tool(name):
     return {"name": name, "inputSchema": {"type": "object", "properties": {}}}
 
 
+def is_in_main_thread(function):
+    """Tell whether the main thread is in a function."""
+    frame = sys._current_frames()[threading.main_thread().ident or 0]
+    while frame is not None and frame.f_code.co_name != function:
+        frame = frame.f_back
+    return frame is not None
+
+
 @pytest.fixture
 def interruptible():
     """Let an interrupt raise also where the tests' own starter ignores it."""
@@ -164,6 +173,8 @@ def interruptible():
 def test_an_interrupt_while_a_server_starts_ends_it_at_once(monkeypatch):
     class Silent(StandIn):
         async def initialize(self):
+            while not is_in_main_thread("_wait_for_tools"):
+                await asyncio.sleep(0.01)
             os.kill(os.getpid(), signal.SIGINT)
             await asyncio.Event().wait()
 
