@@ -115,8 +115,8 @@ def html_page(title: str, summary: LintSummary, listed: Iterable[TraceLint], unr
         f"<p>{summary.failing_count / traces:.1%} of the episodes would fail in a {summary.losses.runtime} runtime. "
         f"A persistent runtime saves what restates earlier blocks: {summary.restated_token_count:,} of "
         f"{summary.token_count:,} tokens ({saved:.1%}), counted in words and signs.</p>",
-        _bars("First block that fails", [(str(block), n) for block, n in sorted(summary.first_blocks.items())[:20]]),
-        _bars("First thing that is missed", summary.first_names.most_common(20)),
+        _bars("First block that fails", [(str(block), n) for block, n in sorted(summary.first_blocks().items())[:20]]),
+        _bars("First thing that is missed", summary.first_names().most_common(20)),
         _bars("State that is carried", summary.channels.most_common()),
         _bars("Runtime that the outcomes show", summary.runtimes.most_common()),
         _table("Episodes", ("episode", "verdict", "blocks", "errors"), map(_episode, listed)),

@@ -23,9 +23,8 @@ class LintSummary:
     without_code_count: int = 0
     block_count: int = 0
     unread_count: int = 0
-    first_blocks: Counter[int] = field(default_factory=Counter)
-    """First block that takes something from an earlier one, over failing traces."""
-    first_names: Counter[str] = field(default_factory=Counter)
+    first_takes: Counter[tuple[int, str]] = field(default_factory=Counter)
+    """First block that takes something from an earlier one, and what it takes, over failing traces."""
     channels: Counter[str] = field(default_factory=Counter)
     """Traces that carry state in each channel."""
     losing: Counter[str] = field(default_factory=Counter)
@@ -69,12 +68,23 @@ class LintSummary:
         self.failing_count += 1
         steps = failing_steps(lint, self.losses)
         self.losing.update({step.take.channel for step in steps})
-        if steps:
-            self.first_blocks[steps[0].take.block] += 1
-            self.first_names[steps[0].take.what] += 1
-        else:
-            self.first_blocks[1] += 1
-            self.first_names[lint.early_names[0]] += 1
+        first = (steps[0].take.block, steps[0].take.what) if steps else (1, lint.early_names[0])
+        self.first_takes[first] += 1
+
+    def first_blocks(self) -> Counter[int]:
+        """Return the failing traces by their first block."""
+        total: Counter[int] = Counter()
+        for (block, _), count in self.first_takes.items():
+            total[block] += count
+        return total
+
+    def first_names(self, block: int | None = None) -> Counter[str]:
+        """Return the failing traces by what they miss first, of one block or of all."""
+        total: Counter[str] = Counter()
+        for (first, name), count in self.first_takes.items():
+            if block in (None, first):
+                total[name] += count
+        return total
 
     def sentence(self) -> str:
         """Return how many episodes fail in a runtime, and where."""
@@ -83,11 +93,12 @@ class LintSummary:
             failing = "episode fails"
         sentence = f"{self.failing_count} of {self.trace_count} {failing} in a {self.losses.runtime} runtime"
         if self.failing_count:
-            ((name, count),) = self.first_names.most_common(1)
+            earliest = min(self.first_blocks())
+            ((name, count),) = self.first_names(earliest).most_common(1)
             often = ""
             if self.failing_count > 1:
                 often = _counted(count)
-            sentence += f"; first at block {min(self.first_blocks)}, {_as_name(name)}{often}"
+            sentence += f"; first at block {earliest}, {_as_name(name)}{often}"
         if self.losing and self.losses.block != STATELESS.block:
             counted = ", ".join(f"{channel} ({count})" for channel, count in self.losing.most_common())
             sentence += f"; by {counted}"

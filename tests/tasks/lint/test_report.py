@@ -69,7 +69,7 @@ def test_a_pool_keeps_the_order():
 def test_a_page_counts_the_first_twenty_blocks():
     summary = LintSummary()
     for block in range(1, 25):
-        summary.first_blocks[block] += 1
+        summary.first_takes[block, f"name_{block}"] += 1
     page = html_page("Lint", summary, [], [])
     bars = page.partition("First block that fails")[2]
     told = [int(number) for number in re.findall(r">(\d+)<", bars)]

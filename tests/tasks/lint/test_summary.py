@@ -43,6 +43,12 @@ def test_a_data_set_is_summed_up_in_a_sentence():
     )
 
 
+def test_the_name_is_one_that_the_earliest_block_misses():
+    later = (None, ("y = 1", "z = 2", "print(y)"))
+    found = summary_of(later, (None, CARRYING), later)
+    assert found.sentence() == "3 of 3 episodes fail in a stateless runtime; first at block 2, name `x` (1 episode)"
+
+
 def test_names_of_one_episode_each_are_counted():
     found = summary_of((None, ("x = 1", "print(x)")), (None, ("y = 1", "print(y)")))
     assert found.sentence() == "2 of 2 episodes fail in a stateless runtime; first at block 2, name `x` (1 episode)"
