@@ -12,6 +12,7 @@ import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -226,6 +227,7 @@ def test_a_call_without_an_answer_ends(monkeypatch):
     class Slow(StandIn):
         async def call_tool(self, name, arguments):
             await asyncio.Event().wait()
+            return await super().call_tool(name, arguments)
 
     Slow(({"tools": [tool("read")]},)).install(monkeypatch)
     with McpServer("server", timeout_seconds=0.1) as server, pytest.raises(TimeoutError):
@@ -236,7 +238,7 @@ def test_chosen_tools_are_injected_under_a_prefix(monkeypatch):
     StandIn(({"tools": [tool("read"), tool("write")]},)).install(monkeypatch)
     injected = {}
     with McpServer("server") as server:
-        user = SimpleNamespace(inject=injected.__setitem__)
+        user: Any = SimpleNamespace(inject=injected.__setitem__)
         with pytest.raises(UserError, match="server has no tool 'red'; choose from read, write"):
             server.inject(user, only=["read", "red"])
         assert injected == {}

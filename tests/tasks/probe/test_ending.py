@@ -21,6 +21,7 @@ def test_a_program_ends_with_its_input():
     process = started("import sys\nsys.stdin.read()\nsys.exit(7)")
     end_piped(process)
     assert process.returncode == 7
+    assert process.stdout is not None
     assert process.stdout.closed
 
 

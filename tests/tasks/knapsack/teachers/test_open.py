@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from carryover.tasks.agent.protocol import CompletionRequest
+from carryover.tasks.agent.scripted import VariedModel
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
@@ -42,6 +43,7 @@ def test_a_fixed_teacher_prints_its_table_unless_told_otherwise():
     replies = {}
     for prints_table in (True, False):
         teacher = KNAPSACK_FAMILY.open_teacher("small", "stateless", prints_table=prints_table)
+        assert not isinstance(teacher, VariedModel)
         request = make_request("small", "compact")
         replies[prints_table] = asyncio.run(teacher.complete(request)).text
     sized = open_teacher("small", "stateless", habits=fixed_habits("small").model_copy(update={"shown": "size"}))
