@@ -71,6 +71,8 @@ class TraceLint(NamedTuple):
     early_read_count: int
     """Pairs of a block and a name that it uses before any block has bound it, or after it was deleted."""
     early_names: tuple[str, ...]
+    """By the block of their first use, then by the alphabet."""
+    first_early_block: int | None
     reimport_count: int
     """Pairs of a block and a module of which it imports what an earlier block imported already."""
     redefinition_count: int
@@ -217,7 +219,8 @@ def _trace_lint(trace: Trace, followed: _Followed) -> TraceLint:
         carried_read_count=len(walk.carried),
         carried_names=names,
         early_read_count=len(walk.early),
-        early_names=tuple(sorted(set(walk.early))),
+        early_names=tuple(dict.fromkeys(walk.early)),
+        first_early_block=next((number for number, block in enumerate(followed.blocks, 1) if block.early_names), None),
         reimport_count=walk.reimport_count,
         redefinition_count=walk.redefinition_count,
         reimports_per_block=walk.reimport_count / count,

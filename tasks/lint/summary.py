@@ -24,7 +24,7 @@ class LintSummary:
     block_count: int = 0
     unread_count: int = 0
     first_takes: Counter[tuple[int, str]] = field(default_factory=Counter)
-    """First block that takes something from an earlier one, and what it takes, over failing traces."""
+    """First block that needs something of an earlier one, or of none, and what it needs, over failing traces."""
     channels: Counter[str] = field(default_factory=Counter)
     """Traces that carry state in each channel."""
     losing: Counter[str] = field(default_factory=Counter)
@@ -68,8 +68,10 @@ class LintSummary:
         self.failing_count += 1
         steps = failing_steps(lint, self.losses)
         self.losing.update({step.take.channel for step in steps})
-        first = (steps[0].take.block, steps[0].take.what) if steps else (1, lint.early_names[0])
-        self.first_takes[first] += 1
+        needed = [(step.take.block, step.take.what) for step in steps[:1]]
+        if lint.first_early_block is not None:
+            needed.append((lint.first_early_block, lint.early_names[0]))
+        self.first_takes[min(needed)] += 1
 
     def first_blocks(self) -> Counter[int]:
         """Return the failing traces by their first block."""

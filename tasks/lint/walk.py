@@ -49,7 +49,7 @@ class NameWalk:
         carried = reads & inherited
         self.carried += carried
         unbound = ((reads - inherited - self._provided) | block.dead_reads) - BUILTIN_NAMES
-        self.early += (name for name in unbound if not name.startswith(SHELL_NAME))
+        self.early += sorted(name for name in unbound if not name.startswith(SHELL_NAME))
         self.reimport_count += len(self._reimported(block))
         self.redefinition_count += len((block.binds & self._bound) - block.reads - {"_"})
         restated = [statement.source for statement in block.statements if self._restates(statement)]

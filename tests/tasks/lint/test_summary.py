@@ -49,6 +49,17 @@ def test_the_name_is_one_that_the_earliest_block_misses():
     assert found.sentence() == "3 of 3 episodes fail in a stateless runtime; first at block 2, name `x` (1 episode)"
 
 
+@pytest.mark.parametrize(
+    ("blocks", "first"),
+    [
+        (("y = 1", "q = 2", "print(zz)\nprint(aa)", "zz = 1\naa = 2"), "block 3, name `aa`"),
+        (("print(early)", "early = 2", "y = 1", "print(y)"), "block 1, name `early`"),
+    ],
+)
+def test_a_name_that_no_block_has_bound_counts_where_it_is_read(blocks, first):
+    assert f"; first at {first}" in summary_of((None, blocks)).sentence()
+
+
 def test_names_of_one_episode_each_are_counted():
     found = summary_of((None, ("x = 1", "print(x)")), (None, ("y = 1", "print(y)")))
     assert found.sentence() == "2 of 2 episodes fail in a stateless runtime; first at block 2, name `x` (1 episode)"

@@ -375,7 +375,7 @@ def test_commands_read_the_latest_finished_plan_and_another_by_name(tmp_path):
     run("merge", "--home", home)
     assert "episode-new" in run("episode", "episode", "--home", home)
     assert "episode-old" in run("episode", "episode", "--plan", "old", "--home", home)
-    with pytest.raises(UserError, match=r"no episode of plan new starts with 'episode-o'; .*--plan old"):
+    with pytest.raises(UserError, match=r"plan new has no episode 'episode-o'; .*--plan old"):
         run("episode", "episode-o", "--home", home)
     assert "plan_digest = 'new'" in run("questions", 1, "--home", home)
     assert "plan_digest = 'old'" in run("questions", 1, "--plan", "old", "--home", home)
