@@ -18,9 +18,10 @@ with own_errors as (
 first_misses as (
     select
         episode_id,
-        min(turn) as first_turn
+        min(turn) as first_turn,
+        min(step) as first_step
     from main.errors
-    where is_missing_name and not is_caught and not is_injected
+    where is_missing_name and not is_caught
     group by all
 ),
 
@@ -32,8 +33,8 @@ repairs as (
         min(steps.turn) as repaired_turn
     from main.steps
     inner join first_misses using (episode_id)
-    anti join (select episode_id, turn from main.errors where not is_caught) as failed using (episode_id, turn)
-    where steps.turn > first_misses.first_turn
+    anti join (select episode_id, step from main.errors where not is_caught) as failed using (episode_id, step)
+    where steps.step > first_misses.first_step
     group by all
 ),
 
@@ -126,9 +127,11 @@ select
     training_tokens, injected_fault_count, model_seconds, execution_seconds, wall_seconds,
     coalesce(columns(own_errors.* exclude (episode_id)), 0) as '\0',
     coalesce(own_errors.missing_name_count, 0) > 0 as has_missing_name,
-    if(has_missing_name, repairs.repaired_turn is not null, null) as is_repaired,
+    -- null where nobody kept the steps
+    if(has_missing_name and repetitions.repeated_step_count is not null, repairs.repaired_turn is not null, null)
+        as is_repaired,
     repairs.repaired_turn - repairs.first_turn as turns_to_repair,
-    coalesce(repetitions.repeated_step_count, 0) as repeated_step_count,
+    if(step_count = 0 and backend <> 'imported', 0, repetitions.repeated_step_count) as repeated_step_count,
     episode_failures.failure_class,
     episode_behaviour.* exclude (episode_id, reading, is_default)
 from counted_episodes

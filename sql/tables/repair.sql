@@ -6,8 +6,8 @@ select
     100 * avg(cast(is_repaired as integer)) as repaired_pct,
     avg(turns_to_repair) as mean_turns_to_repair,
     -- of the blocks after an episode's first
-    100 * sum(repeated_step_count) filter (has_missing_name) / sum(step_count - 1) filter (has_missing_name)
-        as affected_repeated_block_pct,
+    100 * sum(repeated_step_count) filter (has_missing_name)
+    / nullif(sum(step_count - 1) filter (has_missing_name), 0) as affected_repeated_block_pct,
     100 * avg(cast(finish_reason = 'finish_tool' as integer)) filter (has_missing_name) as affected_ended_pct,
     100 * avg(score) filter (has_missing_name) as affected_score_pct,
     100 * avg(score) filter (not has_missing_name) as unaffected_score_pct,

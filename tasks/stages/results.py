@@ -173,26 +173,23 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
 
 def _kept_plan(row: dict[str, Any]) -> KeptPlan:
     """Return a run's plan without the folders above its local files, since others read it."""
-    plan = _without_folders(json.loads(row.pop("plan_json")))
+    plan = json.loads(row.pop("plan_json"))
+    for part in plan.get("parts", ()):
+        if model := part["training"]["base_model"]:
+            part["training"]["base_model"] = _base_name(model)
     environment = json.loads(row.pop("environment_json"))
     if typed := environment.get("command_line"):
-        environment["command_line"] = shlex.join(_without_folders(shlex.split(typed)))
+        environment["command_line"] = shlex.join(map(_base_name, shlex.split(typed)))
     return KeptPlan(plan=plan, environment=environment, **row)
 
 
-def _without_folders(value: Any) -> Any:
-    """Return nested data in which each local path is its last part."""
-    match value:
-        case str():
-            option, equals, path = value.rpartition("=")
-            is_local = path.startswith(("/", "~"))
-            return f"{option}{equals}{Path(path).name}" if is_local else value
-        case list():
-            return [_without_folders(item) for item in value]
-        case dict():
-            return {key: _without_folders(item) for key, item in value.items()}
-        case _:
-            return value
+def _base_name(word: str) -> str:
+    """Return a word of a command line with the last part of its local path; other words as they are."""
+    option, equals, path = word.rpartition("=")
+    is_local = path.startswith(("/", "~")) and "://" not in option
+    if not is_local:
+        return word
+    return f"{option}{equals}{Path(path).name or path}"
 
 
 def _run_of(name: str, plans: Sequence[KeptPlan]) -> RunRow:

@@ -11,6 +11,7 @@ from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.stages.results import KeptPlan, read_plans
+from carryover.tasks.traces.vocabulary import PAPER_FAMILY
 
 
 class StalePlan(NamedTuple):
@@ -28,7 +29,7 @@ def stale_plans(folder: Path) -> list[StalePlan]:
     return [
         StalePlan(kept.plan_name, kept.plan_digest, None if here is None else here.digest)
         for kept, here in found
-        if here is None or here.digest != kept.plan_digest
+        if here is None or here.digest != _digest_of(kept)
     ]
 
 
@@ -50,11 +51,19 @@ def describe_stale(stale: Iterable[StalePlan]) -> str | None:
     return f"these rows of {first.plan_name} were measured with plan {first.kept_digest}; {here}{more}"
 
 
+def _digest_of(kept: KeptPlan) -> str:
+    """Return a kept plan's digest, of a user's model without the folders above it."""
+    plan = _read_here(kept.plan)
+    if plan is None or not _has_users_choice(kept.plan, resolve_plan(kept.plan_name)):
+        return kept.plan_digest
+    return plan.digest
+
+
 def _plan_here(kept: KeptPlan) -> StudyPlan | None:
     if kept.plan_name not in PLANS:
         return None
     whole = resolve_plan(kept.plan_name)
-    if _models(kept.plan) != _models(whole.model_dump()):  # a model of the user's: its options are no settings of ours
+    if _has_users_choice(kept.plan, whole):
         return _read_here({**kept.plan, "source": whole.source})
     wanted = tuple(part["name"] for part in kept.plan["parts"])
     names = tuple(part.name for part in whole.parts)
@@ -65,13 +74,26 @@ def _plan_here(kept: KeptPlan) -> StudyPlan | None:
     return None
 
 
+def _has_users_choice(plan: Mapping[str, Any], whole: StudyPlan) -> bool:
+    """Tell whether a kept plan is of another task family or model than the plan of that name.
+
+    Its other settings then belong to that choice, and are no former ones of ours.
+    """
+    models = {part.name: part.training.base_model for part in whole.parts}
+    families = {part.name: part.train_instances.family for part in whole.parts}
+    return any(
+        part["name"] in models
+        and (
+            part["training"]["base_model"] != models[part["name"]]
+            or part["train_instances"].get("family", PAPER_FAMILY) != families[part["name"]]
+        )
+        for part in plan["parts"]
+    )
+
+
 def _read_here(plan: Mapping[str, Any]) -> StudyPlan | None:
     """Return a kept plan; None where it holds settings that this checkout does not know."""
     try:
         return StudyPlan.model_validate(plan)
     except ValidationError:
         return None
-
-
-def _models(plan: Mapping[str, Any]) -> list[str | None]:
-    return [part["training"]["base_model"] for part in plan["parts"]]

@@ -90,18 +90,17 @@ def test_seeds_of_several_plans_are_read_as_one_study(study, tmp_path):
 
 
 def test_kept_plans_name_no_folder_of_the_machine(study, tmp_path):
+    typed = "carryover run --base-model={} --teacher-url 'http://h/v1?q=/x' --home {}"
     training = {"base_model": "/home/ada/weights/tiny", "base_revision": None}
     run = {
         "plan_json": json.dumps({**json.loads(PLAN), "parts": [{"training": training}]}),
-        "environment_json": json.dumps(
-            {"command_line": "carryover run --base-model=/home/ada/weights/tiny --home '~/a b'"}
-        ),
+        "environment_json": json.dumps({"command_line": typed.format("/home/ada/weights/tiny", "'~/a b'")}),
     }
     folder = tmp_path / "pretrained"
     keep_results(study("a", 1, run_of=run), ["a"], folder, kept_statistics)
     (kept,) = read_plans(folder)
     assert kept.plan["parts"][0]["training"]["base_model"] == "tiny"
-    assert kept.environment["command_line"] == "carryover run --base-model=tiny --home 'a b'"
+    assert kept.environment["command_line"] == typed.format("tiny", "'a b'")
 
 
 @pytest.mark.slow

@@ -63,6 +63,31 @@ def test_rows_of_a_users_model_are_compared_with_their_own_settings(tmp_path):
     assert found.digest_here == plan.digest
 
 
+def test_a_kept_model_goes_by_its_folders_name(tmp_path):
+    plan = resolve_plan("pretrained", Overrides(base_model="/home/ada/my-model"))
+    folder = keep(tmp_path, (plan, plan.digest))
+    listed = json.loads((folder / "plans.json").read_text())
+    listed[0]["plan"]["parts"][0]["training"]["base_model"] = "my-model"
+    (folder / "plans.json").write_text(json.dumps(listed))
+    assert stale_plans(folder) == []
+
+
+def test_a_part_is_compared_with_the_settings_here(tmp_path):
+    full = resolve_plan("laptop_full")
+    part = resolve_plan("laptop_full", Overrides(parts=(full.parts[1].name,)))
+    folder = keep(tmp_path, (part, "0123456789abcdef"))
+    listed = json.loads((folder / "plans.json").read_text())
+    listed[0]["plan"]["parts"][0]["training"]["epochs"] = 99
+    (folder / "plans.json").write_text(json.dumps(listed))
+    (found,) = stale_plans(folder)
+    assert found.digest_here == part.digest
+
+
+def test_rows_of_another_family_are_compared_with_their_own_settings(tmp_path):
+    plan = resolve_plan("laptop", Overrides(family="map_exploration", training_seeds=(1, 2)))
+    assert stale_plans(keep(tmp_path, (plan, plan.digest))) == []
+
+
 def test_rows_with_a_setting_unknown_here_have_no_plan(tmp_path):
     plan = resolve_plan("pretrained", Overrides(base_model="my-model"))
     folder = keep(tmp_path, (plan, plan.digest))
