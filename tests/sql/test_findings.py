@@ -91,9 +91,10 @@ def test_bootstrap_intervals_in_the_prose():
         rows = evaluated().filter(**{**MAIN, "base": base}).group_by("condition").agg(pl.col("total_tokens").mean())
         means = dict(rows.rows())
         factors = (means["P->S"] / means["P->P"], means["S->S"] / means["S->P"])
-        apart = "{:.2f} times the tokens and the stateless model {:.2f} times, a ratio of {}"
-        told = apart if base == "scratch" else "{:.2f} and {:.2f} times, a ratio of {}"
-        assert told.format(*factors, effect) in README
+        apart = "{:.2f} times the persistent runtime's tokens for the persistent model, "
+        apart += "{:.2f} times for the stateless one, "
+        told = apart if base == "scratch" else "{:.2f} and {:.2f} times, "
+        assert f"{told.format(*factors)}a ratio of {effect}" in README
     control = _bootstrapped("interaction", "total_tokens", variant="shuffled-labels")
     assert "do not interact: {:,.0f} [{:,.0f}, {:,.0f}], where".format(*control) in FINDINGS
     end_to_end = {"comparison_group": "end_to_end", "base": "common", "bucket": "small_large"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import EPISODES, open_results, read_plans
+from carryover.tasks.stages.results import EPISODES, STATISTICS, open_results, read_plans
 from tests.flows.cli.calling import run
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "pretrained"))
@@ -68,6 +68,7 @@ def test_mismatched_episodes_repeat_their_failing_block_to_the_limit():
     assert "All 22 further blocks are copies of the second, until the limit of 24 turns" in PROSE
     script = row_of("repair", base="teacher", condition="P->S")
     assert (script["repaired_pct"], script["mean_turns_to_repair"]) == (100, 1)
+    assert set(lost["state_utilization"]) == {44}
     home = evaluated("P->P")
     assert home["step_count"].mean() == 8
     assert home["repeated_step_count"].mean() == 4
@@ -81,9 +82,9 @@ def test_ratios_in_the_prose_are_the_models():
 
     away, home = shown("s_on_p_token_ratio"), shown("s_on_s_token_ratio")
     assert f"so {away} (S→P) and {home} (S→S) times P→P's tokens" in PROSE
-    assert f"P→S's {shown('p_on_s_token_ratio')} is what {LIMIT} turns cost" in PROSE
+    assert f"P→S's {shown('p_on_s_token_ratio')} is set by the limit of {LIMIT} turns" in PROSE
     assert (
-        f"{model['s_on_s_token_ratio']:.2f} times P→P's tokens at home and {model['s_on_p_token_ratio']:.2f}" in README
+        f"{model['s_on_s_token_ratio']:.2f} times P→P's tokens in S→S and {model['s_on_p_token_ratio']:.2f}" in README
     )
 
 
@@ -100,22 +101,36 @@ def test_the_base_alone_ends_no_episode():
     assert f"without an adapter the model ends none of {untrained.height} episodes, and scores 0" in PROSE
 
 
-def test_traces_hold_no_error():
+def test_traces_hold_no_failed_block():
     kept = pl.read_parquet(FOLDER / EPISODES).filter(purpose="teacher", split="train")
     assert kept.group_by("runtime_contract").len()["len"].to_list() == [300, 300]
-    assert kept.select("injected_fault_count", "missing_name_count").sum().row(0) == (0, 0)
+    failures = ("injected_fault_count", "missing_name_count", "interpreter_error_count", "tool_error_count")
+    assert kept.select(failures).sum().row(0) == (0, 0, 0, 0)
+
+
+def test_toy_models_without_failed_blocks_do_not_repair_either():
+    settings = (FOLDER.parent / "settings.md").read_text(encoding="utf-8")
+    assert "**Without faults in its training** the persistent model never repairs" in settings
+    for text in (PROSE, README, " ".join((FOLDER.parent / "side_by_side.md").read_text(encoding="utf-8").split())):
+        assert "oy models" in text
+        assert "settings.md" in text
 
 
 def test_claims_without_a_verdict_are_counted():
     *_, counts, _ = run("hypotheses", "--results", FOLDER.name, "--format", "csv").splitlines()
     assert counts.startswith("8 distinct claims in 8 verdicts: 4 hold, 0 do not, 4 without a verdict")
-    assert "Of eight claims, four hold. Four on P→S's tokens, misses and score have no verdict" in PROSE
+    assert "Of eight claims, four hold. Four, on P→S's tokens, misses and score, have no verdict" in PROSE
 
 
 def test_detectable_difference_is_that_of_the_cells():
     points = {f"{row_of('repair', condition=cell, base='hub')['detectable_score_points']:.1f}" for cell in HOME}
-    assert f"detect a difference of {points.pop()} points of score" in PROSE
+    assert f"Two separate groups of 40 detect {points.pop()} points of score" in PROSE
     assert points == set()
+    paired = pl.read_parquet(FOLDER / STATISTICS).filter(analysis="power", metric="score", base="hub")
+    home = {"train_a": "persistent", "runtime_a": "persistent", "train_b": "persistent", "runtime_b": "stateless"}
+    detected = paired.filter(**home)["estimate"].drop_nulls().unique().to_list()
+    assert [f"{100 * points:.1f}" for points in detected] == ["5.3"]
+    assert "paired instances 5.3" in PROSE
 
 
 def test_the_command_is_of_the_kept_plan():
@@ -136,6 +151,6 @@ def test_the_command_is_of_the_kept_plan():
 def test_the_readme_says_what_the_rows_say():
     home, lost = evaluated("P->P"), evaluated("P->S")
     at_home = row_of("side_by_side", player="pretrained, SmolLM2-135M-Instruct, dequantized from Q4_1: hub, small")
-    assert f"ends every episode at home, at {at_home['p_on_p_score_pct']:.1f} % of the optimum" in README
+    assert f"ends every P→P episode, at {at_home['p_on_p_score_pct']:.1f} % of the optimum" in README
     assert set(home["finish_reason"]) == {"finish_tool"}
     assert f"{lost.height} of {lost.height} P→S episodes" in README

@@ -139,7 +139,7 @@ def test_three_directions_differ_from_the_papers():
             theirs.append(f"{values['persistent']:.2f} against {values['stateless']:.2f} on {split}")
         line = f"| {words}, P→P against S→P | {', '.join(theirs)} | {here[0]:.2f} against {here[1]:.2f} |"
         assert line in PAGE
-    assert "Three contrasts go another way than the paper's" in README
+    assert "Three contrasts go another way than in arXiv 2603.01209" in README
 
 
 def test_mismatched_cell_costs_about_what_statelessness_does():

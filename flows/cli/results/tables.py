@@ -20,8 +20,8 @@ from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.vocabulary import TableFormat
 
 VERDICTS_TITLE = (
-    "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest interval, the verdict, "
-    "and whether the scripted teachers fulfil it without a model"
+    "hypotheses of tasks/plans/hypotheses.toml: criteria, the number that decides, its widest bootstrap interval, "
+    "the verdict, and whether the scripted teachers fulfil it without a model"
 )
 _VERDICT_SCHEMA = {name: pl.Float64 if name in ("estimate", "low", "high") else pl.String for name in Verdict._fields}
 
