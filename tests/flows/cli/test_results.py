@@ -21,7 +21,7 @@ README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 FINDINGS = "\n".join((RESULTS / name).read_text(encoding="utf-8") for name in ("README.md", "settings.md"))
 FOUR_CONTRACTS = (RESULTS / "four_contracts.md").read_text(encoding="utf-8")
 SIDE_BY_SIDE = (RESULTS / "side_by_side.md").read_text(encoding="utf-8")
-SHOWN = {"laptop_injected": [], "pretrained": ["cells_main_hub_declared_names_small.svg"]}
+SHOWN = {"laptop_injected": [], "map_exploration": [], "pretrained": ["cells_main_hub_declared_names_small.svg"]}
 """Figures of pages that show others than the study's 2x2."""
 MEGABYTE = 1_000_000
 
