@@ -220,7 +220,7 @@ def _trace_lint(trace: Trace, followed: _Followed) -> TraceLint:
         carried_names=names,
         early_read_count=len(walk.early),
         early_names=tuple(dict.fromkeys(walk.early)),
-        first_early_block=next((number for number, block in enumerate(followed.blocks, 1) if block.early_names), None),
+        first_early_block=_first_early(followed.blocks),
         reimport_count=walk.reimport_count,
         redefinition_count=walk.redefinition_count,
         reimports_per_block=walk.reimport_count / count,
@@ -248,6 +248,11 @@ def _trace_lint(trace: Trace, followed: _Followed) -> TraceLint:
         missing_name_count=sum(block.missing_name is not None for block in executed),
         takes=followed.takes,
     )
+
+
+def _first_early(blocks: Iterable[BlockLint]) -> int | None:
+    """Return the first block that uses an unbound name."""
+    return next((number for number, block in enumerate(blocks, 1) if block.early_names), None)
 
 
 class _Following:

@@ -95,12 +95,7 @@ class LintSummary:
             failing = "episode fails"
         sentence = f"{self.failing_count} of {self.trace_count} {failing} in a {self.losses.runtime} runtime"
         if self.failing_count:
-            earliest = min(self.first_blocks())
-            ((name, count),) = self.first_names(earliest).most_common(1)
-            often = ""
-            if self.failing_count > 1:
-                often = _counted(count)
-            sentence += f"; first at block {earliest}, {_as_name(name)}{often}"
+            sentence += f"; first at {self._first_need()}"
         if self.losing and self.losses.block != STATELESS.block:
             counted = ", ".join(f"{channel} ({count})" for channel, count in self.losing.most_common())
             sentence += f"; by {counted}"
@@ -112,6 +107,15 @@ class LintSummary:
             played = f"{self.failed_read_count} of {self.observed_read_count} reads of earlier names failed"
             sentence += f"; as they were played, {played}"
         return sentence
+
+    def _first_need(self) -> str:
+        """Return the earliest failing block, and what most traces need there."""
+        earliest = min(self.first_blocks())
+        ((name, count),) = self.first_names(earliest).most_common(1)
+        often = ""
+        if self.failing_count > 1:
+            often = _counted(count)
+        return f"block {earliest}, {_as_name(name)}{often}"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per declared contract, null last.
