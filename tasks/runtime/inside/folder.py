@@ -1,4 +1,4 @@
-# ruff: noqa: PTH102, PTH106, PTH104, PTH109, PTH108, PTH115, PTH211 - pathlib stays out of the sandbox
+# ruff: noqa: PTH102, PTH108, PTH115, PTH211 - pathlib stays out of the sandbox
 """The scratch folder: its files, and their image in memory.
 
 Memory is what a fork copies, so a frozen process holds the files of its moment: it puts them back when it goes on.
@@ -8,35 +8,28 @@ import contextlib
 import os
 import stat
 import sys
-from os import (  # references of our own: a block may rebind what a module holds
-    chdir,
-    close,
-    getcwd,
-    lstat,
-    mkdir,
-    mkfifo,
-    read,
-    readlink,
-    rename,
-    rmdir,
-    scandir,
-    symlink,
-    unlink,
-    urandom,
-    write,
-)
-from os import open as open_file
+from os import chdir, lstat, mkdir, mkfifo, readlink, symlink, unlink  # own references: a block may rebind others
 from typing import Any, NamedTuple
 
+from .disk import (
+    Signs,
+    empty,
+    go_to,
+    names_in,
+    read_file,
+    remove,
+    sign_of,
+    signs_in,
+    unlink_if_there,
+    working_directory,
+    write_file,
+)
 from .open_files import Identity
 
 FILE_COUNT_LIMIT = 4096
 _CANARY = ".canary"
 """A symbolic link to the word, made and read by one call each; it is there between two blocks only."""
 _WARM_UP_RUNS = 10
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CHUNK_BYTES = 1 << 20
 
 
 class FolderError(Exception):
@@ -74,7 +67,7 @@ class Folder:
 
         Raise `FolderError` for one that holds anything: what a folder holds is removed when a block is undone.
         """
-        if found := _names_in(path):
+        if found := names_in(path):
             raise FolderError(f"{path} is not empty, it holds {found[0]!r}: not a new scratch folder")
         self.path = path
         self._limit_bytes = limit_bytes
@@ -145,7 +138,7 @@ class Folder:
         if self.path is None or not self._keeps:
             self.forget()
             return moved
-        here = _working_directory()
+        here = working_directory()
         self._remove_canary()
         present = self._readable_signs()
         self._remove_others(present)
@@ -160,29 +153,29 @@ class Folder:
                     moved[lstat(path).st_dev, entry.sign[0]] = path
         if self._word is not None:
             self._remember(self._word)
-        _go_to(here, self.path)
+        go_to(here, self.path)
         return moved
 
-    def _remove_others(self, present: dict[str, tuple[int, tuple[int, ...]]]) -> None:
+    def _remove_others(self, present: Signs) -> None:
         """Remove what the image does not have, or has as another kind."""
         for name in sorted(present, reverse=True):  # what a directory holds comes before it
             wanted = self._image.get(name)
             if wanted is None or wanted.kind != present[name][0]:
-                self._remove(name, present.pop(name)[0])
+                remove(f"{self.path}/{name}", present.pop(name)[0])
 
-    def _readable_signs(self) -> dict[str, tuple[int, tuple[int, ...]]]:
+    def _readable_signs(self) -> Signs:
         """Return the files' signs, emptying an unreadable folder first."""
         try:
             return self._signs()
         except OSError:  # a block has made paths that are too long
-            self._empty()
+            empty(f"{self.path}")
             return {}
 
     def forget(self) -> None:
         """Empty a folder that forgets, but for the host's files."""
         if self.path is None or self._keeps:
             return
-        self._empty()
+        empty(self.path)
         chdir(self.path)
         for name, content in self._placed.items():
             self._place(name, content)
@@ -201,7 +194,7 @@ class Folder:
         """Return a file's content; raise `FolderError` if there is none."""
         self._require(name)
         try:
-            return self._read(name)
+            return read_file(f"{self.path}/{name}")
         except OSError as error:
             raise FolderError(f"{name}: {error.strerror}") from error
 
@@ -242,7 +235,7 @@ class Folder:
             with contextlib.suppress(FileExistsError):
                 mkdir(f"{self.path}/{above}")
         try:
-            self._write(name, content, 0o644)
+            write_file(f"{self.path}/{name}", content, 0o644)
         except OSError as error:
             raise FolderError(f"{name}: {error.strerror}") from error
 
@@ -268,77 +261,38 @@ class Folder:
 
     def _content(self, name: str, kind: int) -> bytes:
         if kind == stat.S_IFREG:
-            return self._read(name)
+            return read_file(f"{self.path}/{name}")
         if kind == stat.S_IFLNK:
             return readlink(f"{self.path}/{name}").encode("utf-8", "surrogateescape")
         return b""
 
-    def _signs(self) -> dict[str, tuple[int, tuple[int, ...]]]:
-        """Return kind and sign of everything by name, directories first."""
-        found: dict[str, tuple[int, tuple[int, ...]]] = {}
-        waiting = [""]
-        for above in waiting:
-            for name in [f"{above}{name}" for name in _names_in(f"{self.path}/{above}")]:
-                status = lstat(f"{self.path}/{name}")
-                kind = stat.S_IFMT(status.st_mode)
-                if name == _CANARY and kind == stat.S_IFLNK:
-                    continue
-                if kind == stat.S_IFDIR:
-                    found[name] = kind, (0, 0, status.st_mode)
-                    waiting.append(f"{name}/")
-                else:
-                    times = status.st_mtime_ns, status.st_ctime_ns
-                    found[name] = kind, (status.st_ino, status.st_size, *times, status.st_mode)
+    def _signs(self) -> Signs:
+        """Return kind and sign of everything but the canary, by name, directories first."""
+        found = signs_in(f"{self.path}")
+        if _CANARY in found and found[_CANARY][0] == stat.S_IFLNK:
+            del found[_CANARY]
         return found
 
     def _make(self, name: str, entry: Entry) -> Entry:
         """Make something as noted; return its new note."""
         path = f"{self.path}/{name}"
         if entry.kind == stat.S_IFREG:
-            self._write(name, entry.content, stat.S_IMODE(entry.mode))
+            write_file(path, entry.content, stat.S_IMODE(entry.mode))
         elif entry.kind == stat.S_IFDIR:
             try:
                 mkdir(path, stat.S_IMODE(entry.mode))
             except FileExistsError:
                 return entry
         elif entry.kind == stat.S_IFLNK:
-            self._unlink(path)
+            unlink_if_there(path)
             symlink(entry.content.decode("utf-8", "surrogateescape"), path)
         elif entry.kind == stat.S_IFIFO:
-            self._unlink(path)
+            unlink_if_there(path)
             mkfifo(path)
-        status = lstat(path)
-        sign = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
-        return entry._replace(sign=(0, 0, status.st_mode) if entry.kind == stat.S_IFDIR else sign)
-
-    def _empty(self) -> None:
-        """Remove all by short paths: what a directory holds moves up first."""
-        moved = 0
-        mark = urandom(8).hex()
-        while found := _names_in(f"{self.path}"):
-            for name in found:
-                path = f"{self.path}/{name}"
-                if stat.S_IFMT(lstat(path).st_mode) != stat.S_IFDIR:
-                    unlink(path)
-                    continue
-                for inner in _names_in(path):
-                    moved += 1
-                    rename(f"{path}/{inner}", f"{self.path}/{mark}-{moved}")
-                rmdir(path)
+        return entry._replace(sign=sign_of(lstat(path)))
 
     def _has_changed(self, name: str, entry: Entry) -> bool:
-        return entry.kind == stat.S_IFREG and self._read(name) != entry.content
-
-    def _remove(self, name: str, kind: int) -> None:
-        path = f"{self.path}/{name}"
-        if kind == stat.S_IFDIR:
-            rmdir(path)
-        else:
-            unlink(path)
-
-    def _unlink(self, path: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            unlink(path)
+        return entry.kind == stat.S_IFREG and read_file(f"{self.path}/{name}") != entry.content
 
     def _remember(self, word: str) -> None:
         path = f"{self.path}/{_CANARY}"
@@ -353,51 +307,11 @@ class Folder:
     def _remove_canary(self) -> None:
         self._has_canary = False
         try:
-            self._unlink(f"{self.path}/{_CANARY}")
+            unlink_if_there(f"{self.path}/{_CANARY}")
         except IsADirectoryError:  # a block has made it, and it goes with what else the block has made
             return
-
-    def _read(self, name: str) -> bytes:
-        descriptor = open_file(f"{self.path}/{name}", _READ)
-        try:
-            parts = []
-            while part := read(descriptor, _CHUNK_BYTES):
-                parts.append(part)
-            return b"".join(parts)
-        finally:
-            close(descriptor)
-
-    def _write(self, name: str, content: bytes, mode: int) -> None:
-        descriptor = open_file(f"{self.path}/{name}", _WRITE, mode)
-        try:
-            left = memoryview(content)
-            while left:
-                left = left[write(descriptor, left) :]
-        finally:
-            close(descriptor)
 
 
 def _is_another_file(noted: Entry, made: Entry) -> bool:
     """Tell whether a file was made anew, with another inode than the noted one."""
     return noted.kind == stat.S_IFREG and bool(noted.sign) and noted.sign[0] != made.sign[0]
-
-
-def _names_in(path: str) -> list[str]:
-    with scandir(path) as entries:
-        return [entry.name for entry in entries]
-
-
-def _working_directory() -> str | None:
-    """Return where the process is; null for a removed directory."""
-    try:
-        return getcwd()
-    except OSError:
-        return None
-
-
-def _go_to(wanted: str | None, otherwise: str) -> None:
-    """Change to a directory, or to another where it is gone."""
-    try:
-        chdir(wanted or otherwise)
-    except OSError:
-        chdir(otherwise)
