@@ -29,7 +29,7 @@ def stale_plans(folder: Path) -> list[StalePlan]:
     return [
         StalePlan(kept.plan_name, kept.plan_digest, None if here is None else here.digest)
         for kept, here in found
-        if here is None or here.digest != _digest_of(kept)
+        if here is None or not _is_same(kept, here)
     ]
 
 
@@ -51,19 +51,12 @@ def describe_stale(stale: Iterable[StalePlan]) -> str | None:
     return f"these rows of {first.plan_name} were measured with plan {first.kept_digest}; {here}{more}"
 
 
-def _digest_of(kept: KeptPlan) -> str:
-    """Return a kept plan's digest, of a user's model without the folders above it."""
-    plan = _read_here(kept.plan)
-    if plan is None or not _has_users_choice(kept.plan, resolve_plan(kept.plan_name)):
-        return kept.plan_digest
-    return plan.digest
-
-
 def _plan_here(kept: KeptPlan) -> StudyPlan | None:
+    """Return what a run of a kept plan would play here; None where it cannot."""
     if kept.plan_name not in PLANS:
         return None
     whole = resolve_plan(kept.plan_name)
-    if _has_users_choice(kept.plan, whole):
+    if _is_of_users_choice(kept, whole):
         return _read_here({**kept.plan, "source": whole.source})
     wanted = tuple(part["name"] for part in kept.plan["parts"])
     names = tuple(part.name for part in whole.parts)
@@ -74,21 +67,28 @@ def _plan_here(kept: KeptPlan) -> StudyPlan | None:
     return None
 
 
-def _has_users_choice(plan: Mapping[str, Any], whole: StudyPlan) -> bool:
-    """Tell whether a kept plan is of another task family or model than the plan of that name.
+def _is_same(kept: KeptPlan, here: StudyPlan) -> bool:
+    """Tell whether a kept plan is the one here.
 
-    Its other settings then belong to that choice, and are no former ones of ours.
+    One of a user's model was taken over with its settings, so its source alone may differ; its digest is of a folder
+    that is not kept.
     """
-    models = {part.name: part.training.base_model for part in whole.parts}
-    families = {part.name: part.train_instances.family for part in whole.parts}
-    return any(
-        part["name"] in models
-        and (
-            part["training"]["base_model"] != models[part["name"]]
-            or part["train_instances"].get("family", PAPER_FAMILY) != families[part["name"]]
-        )
-        for part in plan["parts"]
-    )
+    if _is_of_users_choice(kept, resolve_plan(kept.plan_name)):
+        return kept.plan["source"] == here.source
+    return kept.plan_digest == here.digest
+
+
+def _is_of_users_choice(kept: KeptPlan, whole: StudyPlan) -> bool:
+    """Tell whether a user chose the task family or model of a kept plan.
+
+    Settings that differ from the plan of that name then belong to the choice: they do not make the rows stale.
+    """
+    chosen_here = {part.name: (part.training.base_model, part.train_instances.family) for part in whole.parts}
+    for part in kept.plan["parts"]:
+        chosen = (part["training"]["base_model"], part["train_instances"].get("family", PAPER_FAMILY))
+        if chosen != chosen_here.get(part["name"], chosen):
+            return True
+    return False
 
 
 def _read_here(plan: Mapping[str, Any]) -> StudyPlan | None:
