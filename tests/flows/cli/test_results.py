@@ -21,7 +21,12 @@ README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 FINDINGS = "\n".join((RESULTS / name).read_text(encoding="utf-8") for name in ("README.md", "settings.md"))
 FOUR_CONTRACTS = (RESULTS / "four_contracts.md").read_text(encoding="utf-8")
 SIDE_BY_SIDE = (RESULTS / "side_by_side.md").read_text(encoding="utf-8")
-SHOWN = {"laptop_injected": [], "map_exploration": [], "pretrained": ["cells_main_hub_declared_names_small.svg"]}
+SHOWN = {
+    "laptop_injected": [],
+    "log_triage": [],
+    "map_exploration": [],
+    "pretrained": ["cells_main_hub_declared_names_small.svg"],
+}
 """Figures of pages that show others than the study's 2x2."""
 MEGABYTE = 1_000_000
 
@@ -140,6 +145,8 @@ def test_results_that_are_not_there_are_named_with_the_choices():
     [
         ("map_exploration", "cells", "families.md"),
         ("map_exploration", "family_metrics", "families.md"),
+        ("log_triage", "cells", "families.md"),
+        ("log_triage", "family_metrics", "families.md"),
     ],
 )
 def test_pages_of_other_studies_print_their_rows(results, table, page):
