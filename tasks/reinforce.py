@@ -14,7 +14,7 @@ from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.reinforcement.process import ReinforcementJob, reinforce_in_process
 from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement, reinforcement_need
-from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, read_updates
+from carryover.tasks.reinforcement.update_log import LOG_NAME, read_updates
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.limits import check_uninterrupted
 from carryover.tasks.sft.card import ModelCard, read_card
@@ -24,7 +24,7 @@ from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_onc
 from carryover.tasks.stages.progress import shown_progress
 from carryover.tasks.stages.retrying import RETRIES
 from carryover.tasks.stages.stage_results import note_stage
-from carryover.tasks.traces.training_rows import PolicyUpdateRow
+from carryover.tasks.traces.training_rows import PolicyUpdate, PolicyUpdateRow
 from carryover.tasks.train import TrainedFolder, find_trained
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from carryover.tasks.environment.for_trl import TokenEpisode, environment_reward
 from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement, ReinforcementSpec
 from carryover.tasks.reinforcement.rollouts import World, play_update, summary
-from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, UpdateLog
+from carryover.tasks.reinforcement.update_log import LOG_NAME, UpdateLog
 from carryover.tasks.runtime.contract import named_contract
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.folder import CHECKPOINTS, last_checkpoint
 from carryover.tasks.sft.load import quiet_libraries, save_model
+from carryover.tasks.traces.training_rows import PolicyUpdate
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from carryover.tasks.reinforcement.grpo import reinforce
 from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement
-from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, read_updates
+from carryover.tasks.reinforcement.update_log import LOG_NAME, read_updates
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
@@ -21,6 +21,7 @@ from carryover.tasks.sft.child_process import USER_ERROR_CODE, Child, end_with_s
 from carryover.tasks.sft.folder import claim, digest_of_tensors, held, start_digests
 from carryover.tasks.sft.training_log import LOG_NAME as METRICS_NAME
 from carryover.tasks.sft.training_log import log_callback, read_log
+from carryover.tasks.traces.training_rows import PolicyUpdate
 
 DESCRIPTION_NAME = "reinforcement_job.json"
 OUTPUT_NAME = "reinforcement_output.txt"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from carryover.tasks.environment.block_environment import BlockEnvironment
 from carryover.tasks.environment.for_trl import Generated, TokenEpisode, play_tokens
 from carryover.tasks.reinforcement.reinforcement_spec import CACHE_BYTES, ReinforcementSpec
-from carryover.tasks.reinforcement.update_log import PolicyUpdate
 from carryover.tasks.runtime.backend import Runtime
 from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.services.errors import UserError
@@ -20,6 +19,7 @@ from carryover.tasks.serving.cpu.model_engine import GenerationRequest, ModelEng
 from carryover.tasks.serving.cpu.models import LoadedModel, loaded_model
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.sampling import SamplingParameters
+from carryover.tasks.traces.training_rows import PolicyUpdate
 from carryover.tasks.traces.vocabulary import FinishReason
 
 if TYPE_CHECKING:

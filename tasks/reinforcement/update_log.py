@@ -2,32 +2,10 @@
 
 from pathlib import Path
 
-from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
+from carryover.tasks.traces.training_rows import PolicyUpdate
 
 LOG_NAME = "policy_updates.jsonl"
-
-
-class PolicyUpdate(FrozenModel):
-    """Episodes of an update, played with the weights before it."""
-
-    policy_update: int
-    """From 1."""
-    episode_count: int
-    missed_share: float
-    """Episodes with a block that met a missing name."""
-    unfinished_share: float
-    """Episodes that did not end by the finishing tool."""
-    mean_score: float
-    mean_reward: float
-    """Score less the price of the replies."""
-    mean_reply_count: float
-    mean_completion_tokens: float
-    """Tokens that the model wrote, per episode."""
-    mean_tokens: float
-    """Tokens of the conversation, per episode."""
-    wall_seconds: float
-    """Of playing them."""
 
 
 def read_updates(path: Path) -> list[PolicyUpdate]:

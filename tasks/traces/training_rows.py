@@ -2,6 +2,9 @@
 
 from datetime import datetime
 
+from pydantic import ConfigDict
+
+from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.rows import Row
 from carryover.tasks.traces.vocabulary import KeptStatus, Labels, Matching, Retention, TextFormat
 
@@ -112,16 +115,11 @@ class TrainingRunRow(Row, table="training_runs", key=("training_run_id",), lates
     started_at: datetime
 
 
-class PolicyUpdateRow(Row, table="policy_updates", key=("reinforcement_id", "policy_update"), latest_wins=True):
-    """An update of a reinforcement: the episodes that it learned from, played with the weights before it."""
+class PolicyUpdate(FrozenModel):
+    """Episodes of an update, played with the weights before it."""
 
-    reinforcement_id: str
-    """Folder of the reinforced model."""
-    train_contract: str
-    """Contract of the traces that the model was trained on before."""
-    runtime_contract: str
-    """Contract of the runtime that it is reinforced in."""
-    training_seed: int
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     policy_update: int
     """From 1."""
     episode_count: int
@@ -140,6 +138,20 @@ class PolicyUpdateRow(Row, table="policy_updates", key=("reinforcement_id", "pol
     """Tokens of the conversation, per episode."""
     wall_seconds: float
     """Of playing the episodes."""
+
+
+class PolicyUpdateRow(
+    PolicyUpdate, Row, table="policy_updates", key=("reinforcement_id", "policy_update"), latest_wins=True
+):
+    """An update of a reinforcement: the episodes that it learned from, played with the weights before it."""
+
+    reinforcement_id: str
+    """Folder of the reinforced model."""
+    train_contract: str
+    """Contract of the traces that the model was trained on before."""
+    runtime_contract: str
+    """Contract of the runtime that it is reinforced in."""
+    training_seed: int
 
 
 class TrainingMetricRow(Row, table="training_metrics", key=("training_run_id", "optimizer_step"), latest_wins=True):

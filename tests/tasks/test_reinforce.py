@@ -9,11 +9,12 @@ from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.reinforce import describe, note_reinforcement, plan_reinforcement, reinforce_model
-from carryover.tasks.reinforcement.update_log import LOG_NAME, PolicyUpdate, UpdateLog
+from carryover.tasks.reinforcement.update_log import LOG_NAME, UpdateLog
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.card import write_card
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
+from carryover.tasks.traces.training_rows import PolicyUpdate
 from carryover.tasks.train import TrainedFolder, find_trained
 from tests.tasks.cards import make_card
 

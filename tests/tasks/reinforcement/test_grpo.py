@@ -11,12 +11,13 @@ from carryover.tasks.reinforcement.grpo import ending, has_adapted, open_grpo
 from carryover.tasks.reinforcement.process import LOG_NAME, ReinforcementJob, reinforce_in_process, run_job
 from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement
 from carryover.tasks.reinforcement.rollouts import World
-from carryover.tasks.reinforcement.update_log import PolicyUpdate, UpdateLog, read_updates
+from carryover.tasks.reinforcement.update_log import UpdateLog, read_updates
 from carryover.tasks.runtime.contract import named_contract
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import load_tokenizer
 from carryover.tasks.sft.card import read_card, write_card
 from carryover.tasks.sft.folder import CHECKPOINTS, digest_of_tensors
+from carryover.tasks.traces.training_rows import PolicyUpdate
 from tests.tasks.cards import make_card
 
 
