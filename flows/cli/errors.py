@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from carryover.storage.errors import QueryError
 from carryover.tasks.services.errors import UserError
 
-USER_EXTRAS = ("frames", "study", "train", "weights")
+USER_EXTRAS = ("frames", "study", "viewer", "train", "weights")
 """Extras that a user's error names, the smallest first."""
 
 INTERRUPTED = 130

@@ -24,7 +24,13 @@ def ask_for(module):
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("polars.io", "frames"), ("prefect", "study"), ("great_expectations", "study"), ("torch", "train")],
+    [
+        ("polars.io", "frames"),
+        ("prefect", "study"),
+        ("great_expectations", "study"),
+        ("uvicorn", "viewer"),
+        ("torch", "train"),
+    ],
 )
 def test_a_missing_module_names_the_extra_that_installs_it(module, extra, capsys):
     assert ask_for(module) == 1
