@@ -3,7 +3,7 @@
 `asyncio` wakes its event loops by a pair of sockets: here by a pipe. SQLite locks its files: here it does not, as
 locks are kept with the file, where other processes would find them. Copies of files go without the modes and times of
 their originals. IPython's `display` is the sandbox's own. matplotlib finds no cache of fonts in a new folder, and says
-nothing of a slow machine's making one.
+nothing of a slow machine's making one. The host's package is not found.
 """
 
 import contextlib
@@ -14,12 +14,20 @@ from collections.abc import Callable
 from importlib.machinery import PathFinder
 from typing import Any
 
+from .values.instances import OWN_PACKAGE
+
 
 class _Finder:
     """Finds modules to adapt, with a loader that adapts them."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        """Return the specification of a module to adapt; leave other modules."""
+        """Return the specification of a module to adapt; leave other modules.
+
+        Raises:
+            ModuleNotFoundError: The module is the host's package, hidden among the libraries.
+        """
+        if fullname == OWN_PACKAGE:
+            _refuse_hidden(fullname)
         adapt = _ADAPTED.get(fullname)
         if adapt is None:
             return None
@@ -34,6 +42,23 @@ class _Finder:
 
         spec.loader.exec_module = execute_and_adapt
         return spec
+
+
+def _refuse_hidden(package: str) -> None:
+    """Refuse a package whose files the walls hide or deny; without this, an empty folder would count as one."""
+    spec = PathFinder.find_spec(package)
+    if spec is not None and not _can_read(spec.origin):
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
+def _can_read(path: str | None) -> bool:
+    if path is None:
+        return False
+    try:
+        os.close(os.open(path, os.O_RDONLY))
+    except OSError:
+        return False
+    return True
 
 
 _shown_by: list[Callable[..., None]] = [print]

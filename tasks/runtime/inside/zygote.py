@@ -92,7 +92,7 @@ def enter(settings: dict[str, Any]) -> Seeder:
     for module in settings["preload"]:
         importlib.import_module(module)
     if settings["landlock"]:
-        confine.restrict_files(settings["landlock"], settings["scratch"])
+        confine.restrict_files(**settings["landlock"], written=settings["scratch"])
     return seeder
 
 
@@ -133,7 +133,7 @@ def _open_episode(
     confine.drop_capabilities(kept=confine.MARK_OF_ROOT if is_apart else 0)
     confine.limit_resources(settings["limits"], has_own_count=is_apart)
     if settings["landlock"] and setup["folder"] is not None:  # no folder of another episode
-        confine.restrict_files(settings["landlock"], [setup["folder"]["path"]])
+        confine.restrict_files(**settings["landlock"], written=[setup["folder"]["path"]])
     if settings["filters_calls"]:
         confine.filter_calls(confine.denied_calls(has_own_process_namespace=is_apart))
     root.grow(channel, setup["tools"], setup["folder"])

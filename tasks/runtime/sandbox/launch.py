@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from carryover.tasks.runtime.inside.framing import Channel, FrameError
@@ -122,7 +123,7 @@ def settings(spec: RuntimeSpec, level: SandboxLevel) -> dict[str, Any]:
         "preload": list(spec.preload),
         "unshares": level != "none",
         "filters_calls": level != "none",
-        "landlock": _readable_paths() if level == "landlock+seccomp" else [],
+        "landlock": _landlock_paths() if level == "landlock+seccomp" else {},
         "scratch": [],
         "limits": {
             "RLIMIT_AS": spec.memory_limit_bytes,
@@ -151,16 +152,22 @@ def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
     return [*bubblewrap.command(keeps_root=os.geteuid() == 0), *environment, *command]
 
 
-def _readable_paths() -> list[str]:
-    """Return the libraries that a process may read under Landlock.
+def _landlock_paths() -> dict[str, list[str]]:
+    """Return the libraries that a process may read under Landlock, and the folders that it may only list.
 
-    This project's packages are left out.
+    This project's packages are left out: Landlock can only allow, so a folder around them is allowed part by part.
     """
-    hidden = set(bubblewrap.own_traces())
-    readable = [str(bubblewrap.INSIDE_DIRECTORY), *bubblewrap.SYSTEM_FILES]
-    for directory in bubblewrap.library_directories():
-        if any(path.is_relative_to(directory) for path in hidden):
-            readable += [str(path) for path in directory.iterdir() if path not in hidden]
+    hidden = bubblewrap.own_traces()
+    read = [bubblewrap.INSIDE_DIRECTORY, *map(Path, bubblewrap.SYSTEM_FILES)]
+    listed = []
+    waiting = list(bubblewrap.library_directories())
+    while waiting:
+        path = waiting.pop()
+        if path in hidden:
+            continue
+        if any(other.is_relative_to(path) for other in hidden):
+            listed.append(path)  # Python's import looks for its modules there
+            waiting += path.iterdir()
         else:
-            readable.append(str(directory))
-    return readable
+            read.append(path)
+    return {"read": [str(path) for path in read], "listed": [str(path) for path in listed]}

@@ -4,6 +4,8 @@ import dataclasses
 import datetime
 import enum
 import functools
+import sys
+import types
 from dataclasses import InitVar, dataclass
 from typing import Any, ClassVar, List, Optional  # noqa: UP035 - what users write
 
@@ -11,6 +13,7 @@ import attrs
 import pytest
 from pydantic import BaseModel, PrivateAttr, computed_field, field_validator
 
+from carryover.tasks.runtime.inside.values.instances import is_library
 from carryover.tasks.runtime.objects import InjectionError, Record, RetrievalError
 
 RAN: list[str] = []
@@ -285,3 +288,11 @@ def test_source_of_a_function_brings_the_imports_of_its_module(open_one, contrac
     interpreter = open_one(contract)
     interpreter.inject("parsed", parsed, runs_in="sandbox")
     assert interpreter.run_block("parsed('2026-01-02').day").result == "2"
+
+
+@pytest.mark.parametrize(("name", "is_one"), [("somebody.tools", True), ("carryover.tasks.tools", False)])
+def test_carryover_is_no_library_where_a_wheel_installs_it(monkeypatch, name, is_one):
+    module = types.ModuleType(name)
+    module.__file__ = f"/usr/lib/python3/site-packages/{name.replace('.', '/')}.py"
+    monkeypatch.setitem(sys.modules, name, module)
+    assert is_library(name) is is_one

@@ -11,6 +11,8 @@ from typing import Any
 _HEAP_TYPE = 1 << 9
 _NO_INSTANCES = 1 << 7
 _LIBRARY_FOLDERS = ("/site-packages/", "/dist-packages/")
+OWN_PACKAGE = "carryover"
+"""The host's package, which blocks cannot import even where it is installed among the libraries."""
 _C_MEMBERS = (MethodDescriptorType, WrapperDescriptorType)
 _BASES = type.__dict__["__mro__"]
 _MEMBERS = type.__dict__["__dict__"]
@@ -40,9 +42,10 @@ def is_library(module: str) -> bool:
 
     It may be imported on either side.
     """
-    if module == "__main__":
+    package = module.partition(".")[0]
+    if module == "__main__" or package == OWN_PACKAGE:
         return False
-    if module.partition(".")[0] in sys.stdlib_module_names:
+    if package in sys.stdlib_module_names:
         return True
     place = getattr(sys.modules.get(module), "__file__", None) or ""
     return any(folder in place for folder in _LIBRARY_FOLDERS)

@@ -158,10 +158,11 @@ def landlock_version() -> int:
     return _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), _LANDLOCK_VERSION_FLAG)
 
 
-def restrict_files(readable: list[str], writable: list[str]) -> None:
+def restrict_files(*, read: list[str], listed: list[str], written: list[str]) -> None:
     """Restrict this process to some files and no TCP.
 
-    Harmless devices stay. Raise `OSError` if refused.
+    Each path stands for all that lies below it; of a listed folder only names can be read. Harmless devices stay.
+    Raise `OSError` if refused.
     """
     version = landlock_version()
     files = (1 << _FILE_RIGHTS_BY_VERSION.get(version, _FILE_RIGHTS_LATEST)) - 1
@@ -176,8 +177,9 @@ def restrict_files(readable: list[str], writable: list[str]) -> None:
         size = 24
     attributes = struct.pack("<QQQ", files, network, scopes)
     ruleset = _check(_libc.syscall(_LANDLOCK_CREATE, attributes, ctypes.c_size_t(size), 0), "landlock")
-    rights = dict.fromkeys(readable, _READ_FILE | _READ_DIRECTORY)
-    rights |= dict.fromkeys(writable, files & ~_EXECUTE)
+    rights = dict.fromkeys(listed, _READ_DIRECTORY)
+    rights |= dict.fromkeys(read, _READ_FILE | _READ_DIRECTORY)
+    rights |= dict.fromkeys(written, files & ~_EXECUTE)
     rights |= dict.fromkeys(("/dev/null", "/dev/zero"), _READ_FILE | _WRITE_FILE)
     rights |= dict.fromkeys(("/dev/random", "/dev/urandom"), _READ_FILE)
     for path, allowed in rights.items():

@@ -69,6 +69,43 @@ def test_levels_with_files_of_their_own_hide_the_hosts(level, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("level", ["landlock+seccomp", "bwrap+seccomp"])
+def test_carryover_among_the_libraries_is_not_found(level, backend, tmp_path, monkeypatch):
+    if level not in reachable():
+        pytest.skip(f"sandbox level {level} is unavailable")
+    folder = tmp_path / "lib" / "site-packages"
+    folder.mkdir(parents=True)
+    (folder / "beside.py").write_text("found = 'beside'\n")
+    (folder / "carryover").mkdir()
+    (folder / "carryover" / "__init__.py").write_text("hidden = 1")
+    packages = (*bubblewrap.package_directories(), folder)
+    libraries = (*bubblewrap.library_directories(), folder.parent)
+    monkeypatch.setattr(bubblewrap, "package_directories", lambda: packages)
+    monkeypatch.setattr(bubblewrap, "library_directories", lambda: libraries)
+    runtime = open_runtime(RuntimeSpec(backend=backend, sandbox=level, preload=("beside",), warm_kernel_count=1))
+    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    found = interpreter.run_block("import beside; beside.found")
+    imports = ("import carryover", "from carryover.tasks import knapsack")
+    errors = [interpreter.run_block(line).error.message for line in imports]
+    read = interpreter.run_block(f"open({str(folder / 'carryover' / '__init__.py')!r}).read()").error
+    interpreter.close()
+    runtime.close()
+    assert found.result == "'beside'"
+    assert [error.splitlines()[-1] for error in errors] == ["ModuleNotFoundError: No module named 'carryover'"] * 2
+    assert read.type in ("FileNotFoundError", "PermissionError")
+
+
+def test_block_imports_a_carryover_of_its_own_folder():
+    runtime = open_runtime(RuntimeSpec(scratch_limit_bytes=1 << 20))
+    interpreter = runtime.open_interpreter(CONTRACTS["persistent"], {}, instance_id="a")
+    interpreter.run_block("open('carryover.py', 'w').write('kept = 7')")
+    imported = interpreter.run_block("import carryover; carryover.kept")
+    interpreter.close()
+    runtime.close()
+    assert imported.result == "7"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("level", LEVELS)
 def test_stray_processes_are_ended_at_every_level(level, backend):
     if level not in reachable():
