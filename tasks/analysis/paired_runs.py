@@ -13,7 +13,7 @@ from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.services.errors import UserError
 
 RUN_METRICS = ("score", "total_tokens", "completion_tokens", "step_count", "missing_name_count")
-"""Metrics that two runs are compared in; together they are the family of Holm's correction."""
+"""Metrics that two runs are compared in; those that can be tested are the family of Holm's correction."""
 _RATIOS = ("total_tokens", "completion_tokens")
 
 
@@ -52,8 +52,9 @@ def pair_runs(a: pl.DataFrame, b: pl.DataFrame, spec: StatisticsSpec | None = No
         raise UserError(f"no instance is in both runs: one has {examples[0]!r}, the other {examples[1]!r}")
     chosen = spec or StatisticsSpec()
     rows = [_paired(metric, _aligned(metric, a, b), chosen) for metric in RUN_METRICS]
-    corrected = holm([row.p_value for row in rows])
-    return [row._replace(p_holm=p_holm) for row, p_holm in zip(rows, corrected, strict=True)]
+    tested = [row for row in rows if row.p_value is not None]
+    corrected = dict(zip((row.metric for row in tested), holm([row.p_value for row in tested]), strict=True))
+    return [row._replace(p_holm=corrected.get(row.metric)) for row in rows]
 
 
 def _aligned(metric: str, a: pl.DataFrame, b: pl.DataFrame) -> Aligned:

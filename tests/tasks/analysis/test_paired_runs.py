@@ -34,7 +34,16 @@ def test_scores_are_compared_by_instance():
     assert score.difference_low < score.difference < score.difference_high
     wilcoxon: Any = stats.wilcoxon(A, B)
     assert score.p_value == pytest.approx(wilcoxon.pvalue)
-    assert score.p_holm == pytest.approx(5 * score.p_value)  # of a family of five, the others without values
+    assert score.p_holm == score.p_value  # no other metric has values
+
+
+def test_holm_corrects_over_the_metrics_that_could_be_tested():
+    """R gives the same: `p.adjust(c(p, p, NA, NA, NA), "holm")` is twice p for both."""
+    rows = paired(run_of(A, tokens=[6, 5, 4, 3, 2, 1]), run_of(B, tokens=[0] * 6))
+    tested = {row.metric: row for row in rows if row.p_value is not None}
+    assert tested.keys() == {"score", "total_tokens"}
+    assert {row.p_value for row in tested.values()} == {0.03125}
+    assert {row.p_holm for row in rows} == {0.0625, None}
 
 
 def test_tokens_have_a_ratio():
