@@ -25,6 +25,7 @@ _LAYOUTS = (
     "opentelemetry",
     "langchain",
     "pydantic_ai",
+    "autogen",
     "responses",
     "gemini",
     "notebook",

@@ -32,7 +32,7 @@ _WORD_KEYS = ("command", "cmd")
 _PYTHON_TOOL = re.compile(
     r"python|jupyter|interpreter|notebook|\brepl\b|execut|run_code|run_cell|code_?exec", re.IGNORECASE
 )
-_SHELL_TOOL = re.compile(r"bash|shell|terminal|exec_command|run_command|run_cmd|^exec$", re.IGNORECASE)
+_SHELL_TOOL = re.compile(r"bash|shell|terminal|exec_command|run_command|run_cmd|^exec$|^sh$", re.IGNORECASE)
 _FILE_KEYS = ("path", "file_path", "filename", "old_str", "new_str", "file_text", "view_range", "notebook_path")
 _QUERY_TOOL = re.compile(r"sql|quer(?:y|ies)", re.IGNORECASE)
 """Tools that execute something, which is no code of an interpreter."""

@@ -1,5 +1,6 @@
 """The made-up episode as frameworks of agents dump their messages."""
 
+import json
 from typing import Any
 
 from tests.tasks.readers.made_up_messages import ANSWER, BLOCKS, QUESTION, document, lines
@@ -90,6 +91,45 @@ def autogen():
     return [*messages, {"role": "user", "name": "assistant", "content": ANSWER}]
 
 
+def autogen_message(source, kind, usage=None, **fields):
+    return {"id": "m", "source": source, "models_usage": usage, "metadata": {}, "type": kind, **fields}
+
+
+def autogen_team():
+    """A model's agent and one that runs its fences, as of AutoGen 0.4."""
+    messages = [autogen_message("user", "TextMessage", content=QUESTION)]
+    usage = {"prompt_tokens": 10, "completion_tokens": 2}
+    for code, output in BLOCKS:
+        messages.append(autogen_message("coder", "TextMessage", usage, content=f"Next:\n```python\n{code}\n```"))
+        messages.append(autogen_message("runner", "TextMessage", content=output))
+    return [*messages, autogen_message("coder", "TextMessage", usage, content=ANSWER)]
+
+
+def autogen_tools():
+    """An agent that calls AutoGen's tool for code."""
+    messages = [autogen_message("user", "TextMessage", content=QUESTION)]
+    usage = {"prompt_tokens": 10, "completion_tokens": 2}
+    for number, (code, output) in enumerate(BLOCKS):
+        call = {"id": str(number), "name": "CodeExecutor", "arguments": json.dumps({"code": code})}
+        result = {"call_id": str(number), "name": "CodeExecutor", "content": output, "is_error": False}
+        messages.append(autogen_message("a", "ThoughtEvent", content="```python\nprint('a thought')\n```"))
+        messages.append(autogen_message("a", "ToolCallRequestEvent", usage, content=[call]))
+        messages.append(autogen_message("a", "ToolCallExecutionEvent", content=[result]))
+    return [*messages, autogen_message("a", "TextMessage", usage, content=ANSWER)]
+
+
+def autogen_events():
+    """An agent that writes code and runs it itself; what it says of a result runs nothing."""
+    messages = [autogen_message("user", "TextMessage", content=QUESTION)]
+    for code, output in BLOCKS:
+        blocks = [{"code": code, "language": "python", "packages": []}]
+        told = {"exit_code": int("Error" in output), "output": output}
+        messages.append(autogen_message("both", "CodeGenerationEvent", content=code, code_blocks=blocks))
+        messages.append(autogen_message("both", "CodeExecutionEvent", result=told))
+        messages.append(autogen_message("both", "TextMessage", {}, content="It was:\n```python\nprint(widths)\n```"))
+    return [*messages, autogen_message("both", "TextMessage", {}, content=ANSWER)]
+
+
 FRAMEWORKS = {
     "LangChain": ("messages of LangChain", document(langchain_dicts())),
     "LangChain lines": ("messages of LangChain", lines([{"messages": langchain_dicts()}])),
@@ -100,5 +140,8 @@ FRAMEWORKS = {
     "Pydantic AI": ("messages of Pydantic AI", pydantic_ai()),
     "AutoGen": ("a chat data set", lines([{"chat_history": autogen(), "summary": ANSWER, "cost": {}}])),
     "AutoGen messages": ("a list of messages", document(autogen())),
+    "AutoGen team": ("messages of AutoGen", lines([{"messages": autogen_team(), "stop_reason": "done"}])),
+    "AutoGen tools": ("messages of AutoGen", document(autogen_tools())),
+    "AutoGen events": ("messages of AutoGen", document(autogen_events())),
 }
 """By name: what the reader calls the layout, and a file."""

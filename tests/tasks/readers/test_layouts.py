@@ -14,7 +14,7 @@ from carryover.tasks.readers import layouts
 from carryover.tasks.readers.reader import all_readers
 from carryover.tasks.readers.reading import read_traces
 from carryover.tasks.readers.tally import Tally
-from tests.tasks.readers.made_up_frameworks import FRAMEWORKS
+from tests.tasks.readers.made_up_frameworks import FRAMEWORKS, autogen_message
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
 from tests.tasks.readers.made_up_messages import ANSWER, BLOCKS, COMMANDS, QUESTION
 
@@ -95,6 +95,18 @@ def test_a_model_and_tokens_come_with_pydantic_ai(tmp_path):
     (trace,), _ = read(tmp_path, FRAMEWORKS["Pydantic AI"][1])
     assert trace.model_name == "m"
     assert [(reply.prompt_tokens, reply.completion_tokens) for reply in trace.replies] == [(10, 2)] * 4
+
+
+def test_output_of_several_autogen_blocks_belongs_to_the_last(tmp_path):
+    blocks = [{"code": code, "language": language} for code, language in (("ls", "sh"), ("print(x)", "python"))]
+    error = "NameError: name 'x' is not defined"
+    messages = [
+        autogen_message("both", "CodeGenerationEvent", content="no code", code_blocks=[]),
+        autogen_message("both", "CodeGenerationEvent", content="", code_blocks=blocks),
+        autogen_message("both", "CodeExecutionEvent", result={"exit_code": 1, "output": error}),
+    ]
+    (trace,), _ = read(tmp_path, json.dumps(messages).encode())
+    assert [(block.language, block.error) for block in trace.blocks] == [("shell", None), ("python", error)]
 
 
 @pytest.mark.parametrize("name", ["mini-swe-agent", "Claude Code"])
