@@ -11,6 +11,7 @@ from carryover.tasks.stages.results import EPISODES, open_results
 
 RESULTS = Path(str(files("carryover.sql") / "results"))
 PROSE = " ".join((RESULTS / "families.md").read_text(encoding="utf-8").split())
+README = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
 
 
 @contextmanager
@@ -72,6 +73,8 @@ def test_the_triages_findings_are_those_of_its_cells():
     assert f"{ratio:.2f} [{low:.2f}, {high:.2f}] times P→P's tokens" in PROSE
     assert f"{scripts['p_on_s_token_ratio']:.2f} for the scripts" in PROSE
     assert f"S→S {models['s_on_s_token_ratio']:.2f} and S→P {models['s_on_p_token_ratio']:.2f}" in PROSE
+    assert "toy models miss a name in every P→S episode and in no other" in README
+    assert f"S→S costs {models['s_on_s_token_ratio']:.2f} times P→P's tokens; a third was learned" in README
     ratios = [finished[condition]["ratio_of_finished"] for condition in ("S->S", "S->P")]
     assert f"of the pairs that ended, {ratios[0]:.2f} and {ratios[1]:.2f}" in PROSE
     shown = {row["interval_kind"]: "{estimate:.2f} [{low:.2f}, {high:.2f}]".format(**row) for row in interaction}
