@@ -46,6 +46,7 @@ def source_digest(entries: Sequence[str], *, by_value: Sequence[str] = ()) -> st
     progress bars and the tasks of other stages (`tasks/*.py`).
     """
     apart = [ROOT / folder for folder in by_value]
+    source = _Source()
     waiting: list[tuple[Path, str]] = []
     for entry in entries:
         path = _path(entry)
@@ -54,15 +55,15 @@ def source_digest(entries: Sequence[str], *, by_value: Sequence[str] = ()) -> st
     found: set[tuple[Path, str]] = set()
     while waiting:
         file, name = waiting.pop()
-        if name not in _read(file):  # bound by a statement that does more than define it
+        if name not in source.parts(file):  # bound by a statement that does more than define it
             name = _WHOLE
         if (file, name) not in found:
             found.add((file, name))
-            waiting += _counting_with(file, name, apart)
+            waiting += _counting_with(source, file, name, apart)
     digest = hashlib.sha256()
-    for file, name in sorted(found):
+    for file, name in sorted(found, key=lambda part: (part[0].parts, part[1])):
         digest.update(f"{file.relative_to(ROOT)} {name}".encode())
-        digest.update(_read(file)[name].meaning)
+        digest.update(source.parts(file)[name].meaning)
     return digest.hexdigest()
 
 
@@ -83,12 +84,20 @@ def canonical_json(value: Any) -> str:
     return json.dumps(to_jsonable_python(value), sort_keys=True, separators=(",", ":"))
 
 
-def _counting_with(file: Path, name: str, apart: Sequence[Path]) -> list[tuple[Path, str]]:
+class _Source:
+    """Source during one walk, which looks at each file on the disk once."""
+
+    def __init__(self) -> None:
+        self.parts = cache(_read)
+        self.imported = cache(_imported)
+
+
+def _counting_with(source: _Source, file: Path, name: str, apart: Sequence[Path]) -> list[tuple[Path, str]]:
     """Return the dependencies of a part of a file."""
-    source = _read(file)
-    part = source[name]
-    others = [(file, used) for used in part.used if used in source]
-    others += _followed(part.imported)
+    parts = source.parts(file)
+    part = parts[name]
+    others = [(file, used) for used in part.used if used in parts]
+    others += filter(None, map(source.imported, part.imported))
     if part.reads_files:
         beside = [other for other in _shipped(file.parent) if other.suffix != ".py"]
         others += _whole_files(beside, apart)
@@ -108,15 +117,14 @@ def _path(name: str) -> Path:
     return ROOT / name.removeprefix("carryover.").replace(".", "/")
 
 
-def _followed(names: Iterable[str]) -> Iterator[tuple[Path, str]]:
-    """Yield the modules, or names of them, that count with an importer."""
-    for dotted in names:
-        module, _, name = dotted.rpartition(".")
-        for file, wanted in ((_path(dotted).with_suffix(".py"), _WHOLE), (_path(module).with_suffix(".py"), name)):
-            is_followed = not f"{dotted}.".startswith(BOUNDARIES) and not file.stem.endswith("spec")
-            if is_followed and file.parent.parent != ROOT and file.is_file():
-                yield file, wanted
-                break
+def _imported(dotted: str) -> tuple[Path, str] | None:
+    """Return the module, or the name in one, that counts with its importer."""
+    module, _, name = dotted.rpartition(".")
+    for file, wanted in ((_path(dotted).with_suffix(".py"), _WHOLE), (_path(module).with_suffix(".py"), name)):
+        is_followed = not f"{dotted}.".startswith(BOUNDARIES) and not file.stem.endswith("spec")
+        if is_followed and file.parent.parent != ROOT and file.is_file():
+            return file, wanted
+    return None
 
 
 class _Part(NamedTuple):
@@ -154,9 +162,10 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
     for statement in tree.body:
         for name, part in _defined(statement):
             statements.setdefault(name, []).append(part)
-    parts = {name: _part(found, name) for name, found in statements.items()}
+    look_at = cache(_look_at)  # each statement counts twice: for its name and for the whole
+    parts = {name: _part(map(look_at, found), name) for name, found in statements.items()}
     # The whole of a file holds each name's definition already.
-    return parts | {_WHOLE: _part(tree.body, _WHOLE)._replace(used=frozenset())}
+    return parts | {_WHOLE: _part(map(look_at, tree.body), _WHOLE)._replace(used=frozenset())}
 
 
 def _without_comments(sql: str) -> str:
@@ -203,26 +212,47 @@ def _bound(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
-def _part(statements: Sequence[ast.stmt], name: str) -> _Part:
+class _Statement(NamedTuple):
+    """Content of a statement."""
+
+    tree: str
+    """The dumped syntax tree."""
+    used: set[str]
+    strings: set[str]
+    """Among them may be a module, as in `[python, "-m", "carryover.tasks..."]`."""
+    imported: set[str]
+
+
+def _look_at(statement: ast.stmt) -> _Statement:
+    """Return a statement's tree, and the names and strings in it."""
+    seen = _Statement(ast.dump(statement), used=set(), strings=set(), imported=set())
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=identifier):
+                seen.used.add(identifier)
+            case ast.Constant(value=str(text)):
+                seen.strings.add(text)
+            case ast.ImportFrom(module=str(module), names=aliases, level=0):
+                seen.imported.update(f"{module}.{alias.name}" for alias in aliases)
+            case ast.Import(names=aliases):
+                seen.imported.update(alias.name for alias in aliases)
+    return seen
+
+
+def _part(statements: Iterable[_Statement], name: str) -> _Part:
     """Return what counts of statements."""
+    meaning = hashlib.sha256()
     imported: set[str] = set()
     strings: set[str] = set()
     used: set[str] = set()
     for statement in statements:
-        for node in ast.walk(statement):
-            match node:
-                case ast.ImportFrom(module=str(module), names=aliases, level=0):
-                    imported |= {f"{module}.{alias.name}" for alias in aliases}
-                case ast.Import(names=aliases):
-                    imported |= {alias.name for alias in aliases}
-                case ast.Constant(value=str(text)):  # as in `[python, "-m", "carryover.tasks..."]`
-                    strings.add(text)
-                case ast.Name(id=identifier):
-                    used.add(identifier)
-    mentioned = imported | strings
+        meaning.update(statement.tree.encode())
+        imported |= statement.imported
+        strings |= statement.strings
+        used |= statement.used
     return _Part(
-        meaning=hashlib.sha256("".join(map(ast.dump, statements)).encode()).digest(),
+        meaning=meaning.digest(),
         used=frozenset({*used, *strings, _EFFECTS} - {name}),
-        imported=frozenset(filter(_MODULE_NAME.fullmatch, mentioned)),
+        imported=frozenset(filter(_MODULE_NAME.fullmatch, imported | strings)),
         reads_files="__file__" in used,
     )

@@ -5,9 +5,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
+from typer.main import get_command
 
 from carryover.flows.cli.main import app
+
+COMMAND = get_command(app)
+"""Built once: that takes longer than most calls."""
 
 
 def run(*arguments: object) -> str:
@@ -18,14 +22,14 @@ def run(*arguments: object) -> str:
 def call(*arguments: object) -> Result:
     """Call a command that must succeed; its errors come through."""
     words = [str(each) for each in arguments]
-    result = CliRunner().invoke(app, words, catch_exceptions=False, standalone_mode=False)
+    result = CliRunner().invoke(COMMAND, words, catch_exceptions=False, standalone_mode=False)
     assert result.exit_code == 0, result.output
     return result
 
 
 def refused(*arguments: object) -> tuple[int, str]:
     """Call a command that must fail with one line; return its exit code and that line without `carryover: `."""
-    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    result = CliRunner().invoke(COMMAND, [str(each) for each in arguments], catch_exceptions=False)
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     assert line.startswith("carryover: ")
