@@ -1,14 +1,18 @@
 """A warehouse in memory whose rows a test makes by hand, each factory taking only what matters."""
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import count
 from typing import Any, Literal
 
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.mart_sources import MartSource, read_mart_sources
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.schemas import to_arrow
@@ -28,27 +32,62 @@ CONTRACTS = {**{letters: contract for contract, letters in LETTERS.items()}, "ba
 
 
 def migrated_memory() -> DuckDBPyConnection:
-    """Return a migrated database whose marts are views, so that they need no refreshing."""
+    """Return an empty warehouse in memory."""
     connection = open_memory()
     migrate(connection)
-    refresh_marts(connection, is_materialized=False)
+    refresh_marts(connection)
     return connection
 
 
+@cache
+def marts_behind(query: str) -> tuple[MartSource, ...]:
+    """Return the marts that a query reads, in the order of their dependencies."""
+    text = query
+    marts = []
+    for source in reversed(read_mart_sources()):
+        if re.search(rf"\b{source.name}\b", text):
+            text += source.statement
+            if source.schema == "marts":
+                marts.append(source)
+    return tuple(reversed(marts))
+
+
 class HandMade:
-    """Rows of one small warehouse whose marts are views; `table` answers a query of `sql/tables` on them."""
+    """Rows of one small warehouse; `table` answers a query of `sql/tables` on them.
+
+    Marts are computed when a query reads them: as views, they would be planned anew within every query.
+    """
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         for table in TABLES:
             connection.execute(f"delete from main.{table}")
-        self.connection = connection
+        self._connection = connection
+        self._added: dict[type[Row], list[Row]] = defaultdict(list)
+        self._computed: set[str] = set()
         self._numbers = count(1)
 
     def add(self, *rows: Row) -> None:
         for row in rows:
-            self.connection.register("arrived", to_arrow([row]))
-            insert = "insert or ignore" if isinstance(row, InstanceRow) else "insert"  # cells share instances
-            self.connection.execute(f"{insert} into main.{row.TABLE} by name select * from arrived")
+            self._added[type(row)].append(row)
+
+    @property
+    def connection(self) -> DuckDBPyConnection:
+        """The database, to be read or changed in other ways."""
+        self._bring_up_to_date(" ".join(source.name for source in read_mart_sources()))
+        self._computed.clear()
+        return self._connection
+
+    def _bring_up_to_date(self, query: str) -> None:
+        for model, rows in self._added.items():
+            self._connection.register("arrived", to_arrow(rows))
+            insert = "insert or ignore" if model is InstanceRow else "insert"  # cells share instances
+            self._connection.execute(f"{insert} into main.{model.TABLE} by name select * from arrived")
+            self._computed.clear()
+        self._added.clear()
+        for source in marts_behind(query):
+            if source.name not in self._computed:
+                self._connection.execute(source.creation("table"))
+                self._computed.add(source.name)
 
     def instance(
         self,
@@ -258,7 +297,8 @@ class HandMade:
 
     def sql(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         """Run a query and return its rows."""
-        relation = self.connection.sql(query, params=parameters or None)
+        self._bring_up_to_date(query)
+        relation = self._connection.sql(query, params=parameters or None)
         return relation.to_arrow_table().to_pylist()
 
     def table(self, name: str, plan_digest: str = "plan", **parameters: Any) -> list[dict[str, Any]]:
