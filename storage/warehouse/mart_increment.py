@@ -1,4 +1,4 @@
-"""Incremental refresh of the marts: only new episodes are measured.
+"""Refresh of the marts' rows: where few episodes are new, only these are measured.
 
 A mart named `episode_...` holds rows per episode, which depend on that episode's rows, on its instance, on the other
 episodes of a plan on that instance (which attempt is the last one) and on the plans that it belongs to.
@@ -40,7 +40,7 @@ semi join stale_instances using (instance_id)
 def measure_new_episodes(
     connection: DuckDBPyConnection, sources: Sequence[MartSource], open_bar: OpenBar = no_bar
 ) -> bool:
-    """Measure new episodes and their dependants; `False` if a rebuild is cheaper.
+    """Measure new episodes and their dependants; `False` if measuring every episode is cheaper.
 
     The marts must have been made from the same sources before. Nothing changes where most episodes are new.
     """
@@ -61,11 +61,23 @@ def measure_new_episodes(
             connection.execute(f"use {live}")
             with transaction(connection):
                 _replace_stale(connection, measured)
-                _replace_summaries(connection, summaries, advance)
+                _replace_rows(connection, summaries, advance)
     finally:
         connection.execute(f"use {live}")
         connection.execute("detach increment")
     return True
+
+
+def measure_every_episode(
+    connection: DuckDBPyConnection, sources: Sequence[MartSource], open_bar: OpenBar = no_bar
+) -> None:
+    """Compute every row of the marts anew.
+
+    The marts must have been made from the same sources before.
+    """
+    marts = [source for source in sources if source.schema == "marts"]
+    with open_bar("marts", len(marts), "marts") as advance, transaction(connection):
+        _replace_rows(connection, marts, advance)
 
 
 def _count_rows(connection: DuckDBPyConnection, table: str) -> int:
@@ -79,7 +91,7 @@ def _replace_stale(connection: DuckDBPyConnection, marts: Sequence[MartSource]) 
         connection.execute(f'insert into marts."{mart.name}" by name from increment.marts."{mart.name}"')
 
 
-def _replace_summaries(connection: DuckDBPyConnection, marts: Sequence[MartSource], advance: Advance) -> None:
+def _replace_rows(connection: DuckDBPyConnection, marts: Sequence[MartSource], advance: Advance) -> None:
     """Replace the rows and not the table, which would lose its comments."""
     for mart in marts:
         connection.execute(f'delete from marts."{mart.name}"')

@@ -10,7 +10,7 @@ from duckdb import DuckDBPyConnection
 from carryover.storage.comments import comment_on_schema
 from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import transaction
-from carryover.storage.warehouse.mart_increment import measure_new_episodes
+from carryover.storage.warehouse.mart_increment import measure_every_episode, measure_new_episodes
 from carryover.storage.warehouse.mart_sources import MartSource, read_mart_sources, sources_digest
 from carryover.tasks.services.progress import OpenBar, no_bar
 
@@ -39,13 +39,16 @@ def refresh_marts(
     former, bundle_count = _computed_from(connection)
     if former == digest and bundle_count == _bundle_count(connection):
         return "nothing"
-    if former == digest and measure_new_episodes(connection, sources, open_bar):
-        # A merger that is killed right here finds nothing left to measure the next time.
-        refreshed = (_bundle_count(connection), datetime.now(UTC))
-        connection.execute("update main.refreshed_marts set bundle_count = ?, refreshed_at = ?", refreshed)
-        return "increment"
-    _rebuild(connection, sources, "table", open_bar, digest)
-    return "rebuild"
+    if former != digest:
+        _rebuild(connection, sources, "table", open_bar, digest)
+        return "rebuild"
+    is_increment = measure_new_episodes(connection, sources, open_bar)
+    if not is_increment:
+        measure_every_episode(connection, sources, open_bar)
+    # A merger that is killed right here finds nothing left to measure the next time.
+    refreshed = (_bundle_count(connection), datetime.now(UTC))
+    connection.execute("update main.refreshed_marts set bundle_count = ?, refreshed_at = ?", refreshed)
+    return "increment" if is_increment else "rebuild"
 
 
 def are_of_this_sql(connection: DuckDBPyConnection) -> bool:

@@ -140,6 +140,14 @@ def test_statistics_that_come_without_an_episode_reach_the_marts(base, bundles, 
 def test_a_warehouse_whose_episodes_are_mostly_new_is_computed_again(base, make_rows, merge_rows):
     connection = _open(make_rows("one"), merge_rows)
     assert merge_rows(connection, base) == "rebuild"
+    assert _marts(connection) == _marts(_open([*make_rows("one"), *base], merge_rows))
+
+
+def test_marts_computed_again_keep_their_comments(base, make_rows, merge_rows):
+    connection = _open(make_rows("one"), merge_rows)
+    assert merge_rows(connection, base) == "rebuild"
+    bare = "select table_name, column_name from duckdb_columns() where schema_name = 'marts' and comment is null"
+    assert connection.sql(bare).fetchall() == []
 
 
 def test_refresh_killed_before_its_note_is_repeated_without_harm(base, bundles, merge_rows):
