@@ -26,7 +26,7 @@ _HEAD_BYTES = 512
 """Bytes of a stream that tell what it holds."""
 _DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile)
 """What damaged content raises."""
-_DAMAGED = "damaged compressed file"
+_DAMAGED = "damaged file"
 _ENCRYPTED = 0x1
 """Flag of a zip's member that asks for a password."""
 _BATCH_ROWS = 256

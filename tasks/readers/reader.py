@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol, cast
 
 ENTRY_POINTS = "carryover.readers"
 """Group of entry points under which a package offers readers: modules or objects that keep the protocol."""
+MALFORMED = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
+"""Errors of a reader whose record differs from its layout."""
 _LAYOUTS = (
     "companions",
     "authors",
@@ -91,6 +93,13 @@ def all_readers() -> tuple[Reader, ...]:
 def find_reader(record: Any) -> Reader | None:
     """Return the first reader that knows a record; null for none."""
     for reader in all_readers():
-        if reader.detect(record):
+        if _knows(reader, record):
             return reader
     return None
+
+
+def _knows(reader: Reader, record: Any) -> bool:
+    try:
+        return reader.detect(record)
+    except MALFORMED:  # a field holds what the layout does not have there
+        return False

@@ -6,12 +6,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from carryover.tasks.readers.files import read_files
-from carryover.tasks.readers.reader import Reader, Record, all_readers, find_reader
+from carryover.tasks.readers.reader import MALFORMED, Reader, Record, all_readers, find_reader
 from carryover.tasks.readers.tally import Tally
-from carryover.tasks.readers.trace import Trace
+from carryover.tasks.readers.trace import Trace, check_types
 from carryover.tasks.services.errors import UserError
 
 _COMPANIONS = "companions"
@@ -114,7 +112,9 @@ def _read_group(reader: Reader, records: list[Record], tally: Tally) -> Iterator
         return
     try:
         found = list(reader.read(records))
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError, ValidationError) as error:
+        for trace in found:
+            check_types(trace)
+    except MALFORMED as error:
         said = " ".join(str(error).split())[:120]
         tally.skip(f"differs from {layout}", f"{records[0].place}: {type(error).__name__} {said}")
         return

@@ -9,6 +9,11 @@ from typing import Any, Literal, NamedTuple
 from carryover.tasks.traces.vocabulary import ContractName
 
 Language = Literal["python", "shell"]
+_WORDS = ("instance_id", "model_name", "declared_contract", "runtime_contract", "finish_reason", "error_message")
+_NUMBERS = ("score", "prompt_tokens", "completion_tokens")
+_OF_TRACE = {"trace_id": str, **dict.fromkeys(_WORDS, str | None), **dict.fromkeys(_NUMBERS, float | int | None)}
+_OF_REPLY = {"text": str, "observation": str, "error": str | None, "prompt_tokens": int, "completion_tokens": int}
+_OF_BLOCK = {"code": str, **dict.fromkeys(("output", "error", "result", "caught"), str | None)}
 _STATELESS_WORDS = (ContractName.STATELESS, "reset", "ephemeral")
 
 
@@ -108,6 +113,24 @@ class Trace:
     def blocks(self) -> tuple[Block, ...]:
         """Blocks of all replies, oldest first."""
         return tuple(chain.from_iterable(reply.blocks for reply in self.replies))
+
+
+def check_types(trace: Trace) -> None:
+    """Raise `TypeError` where a recording held something else than text or numbers."""
+    _check("the trace", trace, _OF_TRACE)
+    for message in trace.opening:
+        _check("a message", message, {"content": str})
+    for reply in trace.replies:
+        _check("a reply", reply, _OF_REPLY)
+        for block in reply.blocks:
+            _check("a block", block, _OF_BLOCK)
+
+
+def _check(whose: str, held: Any, types: Mapping[str, Any]) -> None:
+    for name, expected in types.items():
+        value = getattr(held, name)
+        if not isinstance(value, expected):
+            raise TypeError(f"{name} of {whose} is {type(value).__name__}")
 
 
 def known_contract(declared: Any) -> str | None:
