@@ -85,16 +85,25 @@ def _adapt_sqlite(module: Any) -> None:
 
     def connect_without_locks(database: Any, *settings: Any, uri: bool = False, **named: Any) -> Any:
         """Open a database as `sqlite3.connect` does, without locking its file."""
-        path = ""
-        if not uri:
-            path = os.fspath(database)
-        if path and path not in (":memory:", b":memory:"):
-            database = f"file:{quote(os.fsdecode(path))}?vfs=unix-none"
+        path = os.fsdecode(database)
+        if uri and path.startswith("file:"):
+            database = _uri_without_locks(path)
+        elif path and path != ":memory:":
+            database = f"file:{quote(path)}?vfs=unix-none"
             uri = True
         return connect(database, *settings, uri=uri, **named)
 
     connect_without_locks.__name__ = connect_without_locks.__qualname__ = "connect"
     module.connect = connect_without_locks
+
+
+def _uri_without_locks(uri: str) -> str:
+    address, _, query = uri.partition("#")[0].partition("?")
+    options = list(filter(None, query.split("&")))
+    is_memory = address == "file::memory:" or "mode=memory" in options
+    if is_memory or any(option.startswith("vfs=") for option in options):
+        return uri
+    return f"{address}?{'&'.join([*options, 'vfs=unix-none'])}"
 
 
 def _adapt_copies(module: Any) -> None:

@@ -56,6 +56,13 @@ ORDINARY = {
         "with shelve.open('shelf') as shelf: found = dict(shelf)\nfound",
         "{'a': [1]}",
     ),
+    "database by URI": (
+        "import sqlite3\nshop = sqlite3.connect('file:shop.db?mode=rwc', uri=True)\n"
+        "shop.execute('pragma journal_mode = wal')  # as `shelve` does from Python 3.13 on\n"
+        "shop.execute('create table item (name)')\nshop.commit()\nshop.close()\n"
+        "sqlite3.connect('file:shop.db', uri=True).execute('select count(*) from item').fetchone()",
+        "(0,)",
+    ),
     "module": ("open('own.py', 'w').write('def four(): return 4')\nimport own\nown.four()", "4"),
     "user": ("import getpass\ngetpass.getuser()", "'agent'"),
 }
