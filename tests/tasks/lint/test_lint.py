@@ -218,6 +218,11 @@ def test_reading_after_del_is_a_read_of_no_name(blocks):
     assert lint(*blocks, tools=None).early_names == ("rows",)
 
 
+def test_reading_after_del_takes_nothing_of_earlier_blocks():
+    found = lint("rows = 1", "rows = 2\ndel rows\nprint(rows)", tools=None)
+    assert (found.carried_names, found.early_names) == ((), ("rows",))
+
+
 def test_a_trace_without_blocks_has_no_rates():
     found = lint_trace(trace_of("No code."))
     assert (found.block_count, found.reimports_per_block, found.restated_share) == (0, 0.0, 0.0)

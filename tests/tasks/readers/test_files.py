@@ -157,6 +157,16 @@ def test_a_data_set_on_disk_is_its_rows(tmp_path):
     assert (tally.unread, tally.passed_over()) == ({}, ["2 records beside traces that hold none"])
 
 
+def test_the_progress_of_lines_is_told_line_by_line(tmp_path):
+    lines = [
+        json.dumps({"messages": [{"role": "user", "content": word}]}) + "\n" for word in ("one", "three", "fifteen")
+    ]
+    (tmp_path / "chats.jsonl").write_text("".join(lines))
+    told = []
+    list(read_traces(tmp_path / "chats.jsonl", Tally(show_bytes=told.append)))
+    assert told == [len(line) for line in lines]
+
+
 def test_an_unnamed_trace_is_named_by_its_place(tmp_path):
     path = tmp_path / "chat.jsonl"
     path.write_text("\n".join([json.dumps({"messages": CHAT})] * 2))

@@ -153,6 +153,14 @@ def test_a_chat_list_may_have_any_of_these_names(tmp_path, field):
     assert len(trace.replies) == 1
 
 
+@pytest.mark.parametrize("field", ["messages", "input", "items", "output"])
+def test_items_of_the_responses_api_stand_under_any_of_these_names(tmp_path, field):
+    called = {"type": "function_call", "call_id": "c", "name": "python", "arguments": json.dumps({"code": "x = 1"})}
+    answered = {"type": "function_call_output", "call_id": "c", "output": ""}
+    ((trace,), _) = read(tmp_path, json.dumps({"id": "r", field: [called, answered]}).encode())
+    assert (trace.layout, [block.code for block in trace.blocks]) == ("items of the Responses API", ["x = 1"])
+
+
 def test_rewards_of_verifiers_are_scores(tmp_path):
     assert read(tmp_path, PYTHON_LAYOUTS["verifiers lines"][1])[0][0].score == 0.5
     assert read(tmp_path, PYTHON_LAYOUTS["verifiers trace"][1])[0][0].score == 0.5

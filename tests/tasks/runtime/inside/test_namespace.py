@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.tasks.runtime.inside.namespace import hash_state
+from carryover.tasks.runtime.inside.namespace import hash_state, heal
 
 HUGE = 1 << 5000
 
@@ -21,3 +21,11 @@ def test_huge_integer_in_many_places_is_hashed_once():
 @pytest.mark.parametrize(("one", "other"), [(1, 1.0), (1, True), ("1", b"1"), ((1,), [1])])
 def test_types_tell_values_apart(one, other):
     assert hash_state({"x": [one] * 200}) != hash_state({"x": [other] * 200})
+
+
+def test_names_that_hide_builtins_are_dropped_in_order():
+    hiding = ["abs", "all", "any", "bin", "len", "max", "min", "sum"]
+    namespace = dict.fromkeys([*reversed(hiding), "rows", "inspect"])
+    tools = {"inspect": print, "finish": print}
+    assert heal(namespace, tools) == (hiding, ["inspect"])
+    assert namespace == {"rows": None, **tools}

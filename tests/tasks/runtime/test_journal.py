@@ -1,0 +1,42 @@
+"""What an episode's journal keeps of a block."""
+
+import pytest
+
+from carryover.tasks.runtime.engine import Block
+from carryover.tasks.runtime.journal import BlockObservation, Ran, ToolReply
+
+
+def ran(error, *replies):
+    return Ran(Block(1, "0", "work()"), replies, BlockObservation("", None, error, (), None))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_so"),
+    [
+        ("Traceback (most recent call last):\nStepTimeout: the step took more than 2 s", True),
+        ("StepTimeout", True),
+        ("Traceback (most recent call last):\nValueError: StepTimeout", False),
+        (None, False),
+    ],
+)
+def test_a_time_limit_ends_a_block_anywhere(error, is_so):
+    assert ran(error).ended_anywhere is is_so
+
+
+def test_a_block_stopped_in_a_tool_call_ends_there_again():
+    stopped = ToolReply("[]", ("error", "StepTimeout", "stopped"))
+    assert not ran("StepTimeout: stopped", stopped).ended_anywhere
+    assert ran("StepTimeout: too long", ToolReply("[]", ("error", "ValueError", "bad"))).ended_anywhere
+
+
+def test_differences_of_a_repeated_block_are_named_with_both_values():
+    first = Ran(
+        Block(3, "0", "work()"), (ToolReply("[1]", ("value", "1")),), BlockObservation("a", None, None, (), "h")
+    )
+    assert first.differences(observed, ["[1]"]) == []
+    found = first.differences(BlockObservation("b", None, None, ("x",), "h"), ["[1]", "[2]"])
+    assert [tuple(each) for each in found] == [
+        (3, "output", "'a'", "'b'"),
+        (3, "names", "()", "('x',)"),
+        (3, "tool_calls", "[[1]]", "[[1], [2]]"),
+    ]
