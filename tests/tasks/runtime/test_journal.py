@@ -30,9 +30,8 @@ def test_a_block_stopped_in_a_tool_call_ends_there_again():
 
 
 def test_differences_of_a_repeated_block_are_named_with_both_values():
-    first = Ran(
-        Block(3, "0", "work()"), (ToolReply("[1]", ("value", "1")),), BlockObservation("a", None, None, (), "h")
-    )
+    observed = BlockObservation("a", None, None, (), "h")
+    first = Ran(Block(3, "0", "work()"), (ToolReply("[1]", ("value", "1")),), observed)
     assert first.differences(observed, ["[1]"]) == []
     found = first.differences(BlockObservation("b", None, None, ("x",), "h"), ["[1]", "[2]"])
     assert [tuple(each) for each in found] == [
