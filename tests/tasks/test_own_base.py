@@ -19,7 +19,7 @@ from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.stages.training_data import TrainingData, write_base_corpus
 from carryover.tasks.traces.vocabulary import ContractName
-from carryover.tasks.train import find_trained, note_training, plan_training, train_model
+from carryover.tasks.train import TrainedFolder, find_trained, note_training, plan_training, train_model
 
 SHORT = {"max_steps": 2, "logging_steps": 1, "save_steps": 2, "evaluation_steps": 2}
 PLAIN = OwnBaseSpec(
@@ -68,6 +68,21 @@ def test_adapters_sit_on_a_base_that_knows_no_contract(run, tmp_path):
     assert models[0].path == str(find_trained(run, "main-common-base-0").path)
     landed = LandingZone(run.landing).scan("training_runs").select("contract", "base").collect()
     assert set(landed.iter_rows()) == {(None, "common"), ("persistent", "common"), ("stateless", "common")}
+
+
+def test_an_adapter_is_planned_on_the_parts_own_base(run, tmp_path):
+    part = based_part(PLAIN)
+    note_training_data(run, part, tmp_path)
+    identities = set()
+    for digest in ("a" * 64, "b" * 64):
+        folder = tmp_path / "models" / digest
+        folder.mkdir(parents=True)
+        noted = TrainedFolder(path=folder.relative_to(run.home), digest=digest)
+        note_stage(run, Stage.TRAINING, "main-common-base-0", digest, noted)
+        planned = plan_training(run, part, "persistent", 0, None)
+        assert planned.job.base_model == str(folder)
+        identities.add(planned.identity)
+    assert len(identities) == 2
 
 
 def test_the_base_of_both_contracts_reads_the_traces_of_both(run, tmp_path):

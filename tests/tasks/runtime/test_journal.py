@@ -1,9 +1,14 @@
 """What an episode's journal keeps of a block."""
 
+import hashlib
+import json
+
 import pytest
 
 from carryover.tasks.runtime.engine import Block
-from carryover.tasks.runtime.journal import BlockObservation, Ran, ToolReply
+from carryover.tasks.runtime.journal import BlockObservation, Ran, ToolReply, request_text
+from carryover.tasks.runtime.objects import sealed
+from carryover.tasks.runtime.transfer import Fetched
 
 
 def ran(error, *replies):
@@ -27,6 +32,13 @@ def test_a_block_stopped_in_a_tool_call_ends_there_again():
     stopped = ToolReply("[]", ("error", "StepTimeout", "stopped"))
     assert not ran("StepTimeout: stopped", stopped).ended_anywhere
     assert ran("StepTimeout: too long", ToolReply("[]", ("error", "ValueError", "bad"))).ended_anywhere
+
+
+def test_arguments_beyond_json_are_compared_by_their_digest():
+    content = b"a frame"
+    text = request_text("plot", [], {}, Fetched(sealed(content), ()))
+    assert json.loads(text) == ["plot", hashlib.sha256(content).hexdigest()]
+    assert json.loads(request_text("plot", [1], {"wide": True})) == ["plot", [1], {"wide": True}]
 
 
 def test_differences_of_a_repeated_block_are_named_with_both_values():
