@@ -1,13 +1,16 @@
 """An engine that cannot be opened, or branched, leaves no process behind."""
 
+import os
 from typing import Any
 
 import pytest
 
+from carryover.tasks.runtime import notices
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.fork_tree import fork_engine as module
-from carryover.tasks.runtime.fork_tree.processes import FreshProcesses
+from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, _notices_on_shared
 from carryover.tasks.runtime.objects import Binding, InjectionError
+from carryover.tasks.runtime.process.memory import shared_mappings
 from carryover.tasks.runtime.process.node import Node, NodeGoneError
 from tests.tasks.runtime.opened import engine_of
 
@@ -47,3 +50,41 @@ def test_branch_of_a_live_state_sends_no_binding_again(open_fork_tree, monkeypat
     interpreter.inject("given", [1])
     monkeypatch.setattr("carryover.tasks.runtime.fork_tree.fork_engine.send_binding", None)
     assert interpreter.branch().run_block("given").result == "[1]"
+
+
+class Forged:
+    """A process that answers as it likes."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def ask(self, message):
+        assert message == ("resume",)
+        return self.answer
+
+    def process_id(self):
+        return os.getpid()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"pipes": ["3"], "changed": [], "held": []},
+        {"pipes": [], "changed": [True], "held": []},
+        {"pipes": [*range(10_000)], "changed": [], "held": []},
+        {"pipes": [], "changed": []},
+    ],
+)
+def test_a_forged_answer_about_what_is_shared_ends_its_process(answer):
+    with pytest.raises(NodeGoneError, match="not an answer about what is shared"):
+        _notices_on_shared(Forged(answer), is_branch=False)
+
+
+def test_pipes_are_named_to_a_branch_and_changed_files_to_others():
+    answer = {"pipes": [3, 4], "changed": [5], "held": shared_mappings_of_this_process()}
+    assert _notices_on_shared(Forged(answer), is_branch=True) == [notices.PIPES_SHARED.format(descriptors="3, 4")]
+    assert _notices_on_shared(Forged(answer), is_branch=False) == [notices.PIPES_CHANGED.format(descriptors="5")]
+
+
+def shared_mappings_of_this_process():
+    return [[start, size] for start, size in shared_mappings(os.getpid())]
