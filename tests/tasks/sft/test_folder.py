@@ -1,5 +1,6 @@
 """Whose a training's folder is, and where it goes on."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -152,3 +153,11 @@ def test_the_digest_is_of_the_tensors_alone(tmp_path):
     assert digest_of_tensors(tmp_path) == first
     (tmp_path / "model.safetensors").write_bytes(b"2")
     assert digest_of_tensors(tmp_path) != first
+
+
+def test_the_digest_of_several_tensor_files_is_in_their_names_order(tmp_path):
+    names = [f"model-{number}.safetensors" for number in range(8)]
+    for name in reversed(names):
+        (tmp_path / name).write_text(name)
+    text = "".join(name + hashlib.sha256(name.encode()).hexdigest() for name in names)
+    assert digest_of_tensors(tmp_path) == hashlib.sha256(text.encode()).hexdigest()
