@@ -3,6 +3,7 @@
 import pytest
 
 from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.lint.runtime import infer_runtime
 from carryover.tasks.readers.trace import Block, Reply, Trace
 
 
@@ -73,3 +74,12 @@ def test_restating_after_a_loss_is_no_habit():
     assert lint_outcomes(("rows = [1]", None), ("print(rows)", missing), ("rows = [1]", None)).idiom == (
         "needs_persistence"
     )
+
+
+@pytest.mark.parametrize(
+    ("observed", "failed", "runtime", "confidence"),
+    [(0, 0, None, None), (2, 1, "stateless", 0.5), (1, 1, "stateless", 0.75), (3, 1, "persistent", 0.6875)],
+)
+def test_a_runtime_is_what_most_reads_agree_with(observed, failed, runtime, confidence):
+    found = infer_runtime(observed, failed, is_fresh=False)
+    assert (found.runtime, found.confidence) == (runtime, confidence)
