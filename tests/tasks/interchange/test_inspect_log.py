@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -82,3 +83,31 @@ def test_a_limit_is_told_with_its_own_value(played, reason, limit):
     trace = first._replace(episode=first.episode.model_copy(update=ended))
     (sample,) = inspect_log([trace], trace.folder)["samples"]
     assert sample.get("limit") == limit
+
+
+def test_a_cell_lasts_from_its_first_start_to_its_last_end(played):
+    trace = played.traces()[0]
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def played_at(minutes, seconds):
+        times = {"started_at": noon + timedelta(minutes=minutes), "wall_seconds": seconds}
+        return trace._replace(episode=trace.episode.model_copy(update=times))
+
+    log = inspect_log([played_at(1, 5.0), played_at(0, 90.0), played_at(1, 10.0)], trace.folder)
+    assert log["eval"]["created"] == log["stats"]["started_at"]
+    times = [datetime.fromisoformat(log["stats"][name]) for name in ("started_at", "completed_at")]
+    assert times == [noon, noon + timedelta(seconds=90)]
+
+
+def test_a_cell_without_a_score_has_no_mean(played):
+    traces = played.traces()
+
+    def metrics(*scores):
+        scored = [
+            trace._replace(episode=trace.episode.model_copy(update={"score": score}))
+            for trace, score in zip(traces, scores, strict=False)
+        ]
+        return inspect_log(scored, traces[0].folder)["results"]["scores"][0]["metrics"]
+
+    assert metrics(None) == {}
+    assert metrics(None, 0.5, 1.0)["mean"]["value"] == 0.75
