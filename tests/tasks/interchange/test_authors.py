@@ -67,6 +67,15 @@ def test_gap_is_what_the_optimal_set_is_worth_more(played):
     assert (metrics["agent_value"], metrics["optimal_value"], metrics["optimality_gap"]) == (7, 10, 3)
 
 
+@pytest.mark.parametrize(("value_taken", "has_instance"), [(None, True), (7, False), (None, False)])
+def test_an_episode_without_value_or_instance_has_no_gap(played, value_taken, has_instance):
+    trace = played.traces()[0]
+    episode = trace.episode.model_copy(update={"value_taken": value_taken})
+    instance = trace.instance if has_instance else None
+    metrics = authors_documents(trace._replace(episode=episode, instance=instance)).result["result"]["metrics"]
+    assert (metrics["agent_value"], metrics["optimality_gap"]) == (value_taken, None)
+
+
 def test_the_contract_is_declared(played):
     declared = {trace.episode.runtime_contract: authors_documents(trace).trace["contract"] for trace in played.traces()}
     assert sorted(declared) == ["persistent", "stateless"]
@@ -273,7 +282,8 @@ def test_an_invalid_score_is_counted_as_unread(tmp_path):
     assert list(import_traces(tmp_path, SETTING, tally=tally)) == []
     assert tally.trace_count == 0
     (sentence,) = tally.sentences()
-    assert sentence.startswith("1 unread: an episode with an invalid value (first: knapsack-0000000007: score 'high'")
+    assert sentence.startswith("1 unread: differs from the repository of arXiv 2603.01209 (first: ")
+    assert sentence.endswith("knapsack-knapsack-0000000007.trace.json: TypeError score of the trace is str)")
 
 
 def test_a_timed_out_episode_has_no_finish_event(played):
