@@ -1,10 +1,12 @@
 """Trajectories of mini-swe-agent: each action in its own shell."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from carryover.tasks.readers.described import chat_trace
 from carryover.tasks.readers.reader import Record
+from carryover.tasks.readers.responses_items import messages_of_items
 from carryover.tasks.readers.trace import Trace
 
 LAYOUT = "a trajectory of mini-swe-agent"
@@ -28,10 +30,9 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
     for record in records:
         info = record.content.get("info") or {}
         model = ((info.get("config") or {}).get("model") or {}).get("model_name")
-        messages = [_plain(message) for message in record.content["messages"] if message.get("role") != "exit"]
         yield chat_trace(
             record.content,
-            messages,
+            _messages(record.content["messages"]),
             record.name,
             "single",
             has_fresh_processes=True,
@@ -40,12 +41,18 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
         )
 
 
+def _messages(recorded: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    held = [message for message in recorded if message.get("role") != "exit"]
+    if not any("output" in message for message in held):
+        return [_plain(message) for message in held]
+    outputs = [message["output"] if message.get("object") == "response" else [message] for message in held]
+    return messages_of_items(list(chain.from_iterable(outputs)))
+
+
 def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a message, with its recorded action as a call."""
-    extra = message.get("extra") or {}
-    actions = None
-    if isinstance(extra, Mapping):
-        actions = extra.get("actions")
+    extra = message.get("extra")
+    actions = extra.get("actions") if isinstance(extra, Mapping) else None
     if message.get("tool_calls") or message.get("role") != "assistant" or not actions:
         return message
     commands = [action.get("command") if isinstance(action, Mapping) else action for action in actions]

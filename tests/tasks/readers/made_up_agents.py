@@ -99,6 +99,22 @@ def mini_swe_agent():
     return document({"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"})
 
 
+def mini_swe_agent_responses():
+    """The same with a model of the Responses API: what it returned, and items."""
+    messages: list[Any] = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": QUESTION}]}]
+    for number, (command, output) in enumerate(COMMANDS):
+        spoken = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Next."}]}
+        call = {"type": "function_call", "call_id": f"c{number}", "name": "bash"}
+        asked = {**call, "arguments": json.dumps({"command": command})}
+        told = f"<returncode>{int(output.startswith('exit'))}</returncode>\n<output>\n{output}\n</output>"
+        actions = [{"command": command, "tool_call_id": f"c{number}"}]
+        messages.append({"object": "response", "output": [spoken, asked], "extra": {"actions": actions}})
+        messages.append({"type": "function_call_output", "call_id": f"c{number}", "output": told, "extra": {}})
+    messages.append({"role": "exit", "content": "", "extra": {"exit_status": "Submitted"}})
+    info = {"exit_status": "Submitted", "mini_version": "2.4.6"}
+    return document({"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"})
+
+
 def openhands_events():
     events: list[Any] = [{"id": 0, "source": "user", "action": "message", "args": {"content": QUESTION}}]
     for code, output in BLOCKS:

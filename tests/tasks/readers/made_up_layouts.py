@@ -12,6 +12,7 @@ from tests.tasks.readers.made_up_agents import (
     inspect_eval,
     inspect_json,
     mini_swe_agent,
+    mini_swe_agent_responses,
     open_interpreter,
     openhands_events,
     openhands_typed_events,
@@ -176,6 +177,7 @@ SHELL_LAYOUTS = {
     "Responses shell": ("items of the Responses API", responses_shell()),
     "SWE-agent": ("a trajectory of SWE-agent", swe_agent()),
     "mini-swe-agent": ("a trajectory of mini-swe-agent", mini_swe_agent()),
+    "mini-swe-agent responses": ("a trajectory of mini-swe-agent", mini_swe_agent_responses()),
     "OpenHands typed events": ("events of OpenHands", openhands_typed_events()),
     "Claude Code": ("a session of Claude Code", claude_code()),
 }
