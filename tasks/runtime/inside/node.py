@@ -27,6 +27,7 @@ from .walls import confine
 
 _COLLECTED_AT_ONCE = 8
 _FORK_ATTEMPTS = 300
+_FORGETTING_SECONDS = 0.0001
 _FORK_PAUSE_SECONDS = 0.01
 
 
@@ -222,6 +223,7 @@ class Server:
                     waitpid(process, 0)
             waitpid(-1, WNOHANG)
         except (ChildProcessError, ProcessLookupError):
+            _wait_until_alone()
             return True
         finally:
             self._children = []
@@ -238,6 +240,19 @@ class Server:
             except BlockingIOError:
                 sleep(_FORK_PAUSE_SECONDS)
         _exit(0)
+
+
+def _wait_until_alone() -> None:
+    """Wait until the kernel has forgotten the others of a namespace.
+
+    No wait tells of them, but until then a block could read the limits of one that has ended.
+    """
+    if getpid() != 1:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        while True:
+            kill(-1, 0)
+            sleep(_FORGETTING_SECONDS)
 
 
 def _has_ended(process: int) -> bool:

@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import select
 import signal
 import time
+from collections.abc import Iterable
 
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.process.node import Node
@@ -54,6 +56,15 @@ def _end_descendants(root: Node, kept: set[int], seconds: float) -> None:
         finally:
             for handle in stopped.values():
                 _signal(handle, signal.SIGKILL)
+        _wait_until_ended(stopped.values(), deadline)
+
+
+def _wait_until_ended(handles: Iterable[int], deadline: float) -> None:
+    """Wait for killed processes: on a busy machine the next block could still see one that ends late."""
+    for handle in handles:
+        waiting = select.poll()
+        waiting.register(handle, select.POLLIN)
+        waiting.poll(1000 * max(0.0, deadline - time.monotonic()))
 
 
 def put_strays_last(root: Node) -> None:

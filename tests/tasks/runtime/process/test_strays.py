@@ -1,5 +1,6 @@
 """Ending what blocks forked: by handles, so that nobody else is met, and never instead of ending the root."""
 
+import contextlib
 import errno
 import os
 import socket
@@ -9,6 +10,7 @@ import pytest
 from carryover.tasks.runtime.fork_tree.fork_engine import Root
 from carryover.tasks.runtime.inside.framing import Channel
 from carryover.tasks.runtime.process import strays
+from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.runtime.process.node import Node
 from carryover.tasks.runtime.process.strays import end_all, end_strays
 from tests.tasks.runtime.process.started import FORKS, Renumbered, has_ended, started
@@ -26,6 +28,31 @@ def test_what_a_root_forked_ends_and_the_root_stays():
         end_strays(root)
         assert has_ended(child)
         assert root.is_alive()
+
+
+MANY = """
+import os, time
+ready, told = os.pipe()
+for _ in range(16):
+    if os.fork() == 0:
+        held = b'x' * (8 << 20)  # a process with memory takes longer to end
+        os.nice(19)
+        os.write(told, b'x')
+        time.sleep(600)
+for _ in range(16):
+    os.read(ready, 1)
+print(flush=True)
+input()
+"""
+
+
+def test_strays_have_ended_before_the_next_block():
+    with started(MANY) as (root, _), contextlib.ExitStack() as opened:
+        handles = [os.pidfd_open(process) for process in descendants(root.process_id())]
+        for handle in handles:
+            opened.callback(os.close, handle)
+        end_strays(root)
+        assert [has_ended(handle, 0) for handle in handles] == [True] * 16
 
 
 def test_strays_end_although_their_time_is_over_at_once(monkeypatch):
