@@ -4,6 +4,7 @@ import fcntl
 import io
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +173,11 @@ def test_text_of_json_that_would_grow_is_refused():
 
 def test_blob_that_hangs_or_ends_its_reader_is_refused():
     pairs: list[Any] = [["builtins.tuple", [[place], [place]]] for place in range(2, 60)]
-    assert "ended the process" in retrieved(
-        sealed(blob_of([0], [["builtins.set", [[1]]], *pairs, ["builtins.tuple", []]]))
-    )
+    doubled = retrieved(sealed(blob_of([0], [["builtins.set", [[1]]], *pairs, ["builtins.tuple", []]])))
+    if sys.version_info < (3, 14):
+        assert "ended the process" in doubled
+    else:  # a tuple keeps its hash, which is computed once, not 2**58 times
+        assert type(doubled) is set
     deep: list[Any] = [["builtins.tuple", [[place]]] for place in range(2, 400_000)]
     refusal = retrieved(sealed(blob_of([0], [["builtins.set", [[1]]], *deep, ["builtins.tuple", []]])))
     assert type(refusal) is str

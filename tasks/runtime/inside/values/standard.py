@@ -115,7 +115,9 @@ HINTS = {
     **dict.fromkeys(("BufferedWriter", "FileIO"), f"send the file's path, or {_STAY}"),
     **dict.fromkeys(("ReferenceType", "ProxyType", "weakref", "KeyedRef"), "send the object that it refers to"),
     **dict.fromkeys(("WeakValueDictionary", "WeakKeyDictionary"), "send dict(...) of it"),
-    **dict.fromkeys(("GenericAlias", "UnionType", "_GenericAlias", "_UnionGenericAlias"), "write it where it is used"),
+    **dict.fromkeys(
+        ("GenericAlias", "Union", "UnionType", "_GenericAlias", "_UnionGenericAlias"), "write it where it is used"
+    ),
     **dict.fromkeys(("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"), "send a list of what it holds"),
     **dict.fromkeys(("Future", "Task"), "send its result"),
     **dict.fromkeys(("Generator", "RandomState"), "send its seed"),
