@@ -45,7 +45,10 @@ class _Finder:
 
 
 def _refuse_hidden(package: str) -> None:
-    """Refuse a package whose files the walls hide or deny; without this, an empty folder would count as one."""
+    """Refuse a package whose files the walls hide or deny.
+
+    Without this, its empty folder would be a namespace package.
+    """
     spec = PathFinder.find_spec(package)
     if spec is not None and not _can_read(spec.origin):
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)

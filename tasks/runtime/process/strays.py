@@ -60,7 +60,10 @@ def _end_descendants(root: Node, kept: set[int], seconds: float) -> None:
 
 
 def _wait_until_ended(handles: Iterable[int], deadline: float) -> None:
-    """Wait for killed processes: on a busy machine the next block could still see one that ends late."""
+    """Wait for killed processes, until the deadline.
+
+    On a busy machine the next block could still see one that ends late.
+    """
     for handle in handles:
         waiting = select.poll()
         waiting.register(handle, select.POLLIN)

@@ -153,7 +153,7 @@ def _command(entry: str, level: SandboxLevel, descriptor: int) -> list[str]:
 
 
 def _landlock_paths() -> dict[str, list[str]]:
-    """Return the libraries that a process may read under Landlock, and the folders that it may only list.
+    """Return what a process may read or only list under Landlock.
 
     This project's packages are left out: Landlock can only allow, so a folder around them is allowed part by part.
     """

@@ -119,7 +119,7 @@ def autogen_tools():
 
 
 def autogen_events():
-    """An agent that writes code and runs it itself; what it says of a result runs nothing."""
+    """An agent that runs its code itself, not what it says of results."""
     messages = [autogen_message("user", "TextMessage", content=QUESTION)]
     for code, output in BLOCKS:
         blocks = [{"code": code, "language": "python", "packages": []}]
