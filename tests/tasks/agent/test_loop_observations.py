@@ -17,7 +17,7 @@ def test_only_the_first_block_runs_and_that_is_told(runtime):
     (observation,) = observations(recorded)
     assert observation["observation"]["output"] == "one\n"
     assert "held 2 code blocks" in observation["system_note"]
-    assert recorded.turns[1].has_system_note
+    assert [turn.has_system_note for turn in recorded.turns[:2]] == [False, True]
     assert recorded.turns[1].block_count == 2
     assert "two" in recorded.turns[1].assistant_text
     assert "two" not in model.requests[1].messages[-2].content

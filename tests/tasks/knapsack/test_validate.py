@@ -1,5 +1,6 @@
 import pytest
 
+from carryover.tasks.knapsack.family import Knapsack
 from carryover.tasks.knapsack.instance import Packing
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance, validate
@@ -22,6 +23,8 @@ def test_a_wrong_optimum_is_found():
 
     with pytest.raises(UserError, match=r"stored optimum .* exact optimum"):
         validate(wrong)
+    with pytest.raises(UserError, match=r"stored optimum .* exact optimum"):
+        Knapsack().validate(wrong)
 
 
 def test_an_optimal_set_beyond_the_budget_is_found():
