@@ -6,7 +6,8 @@ import pytest
 
 from carryover.tasks.cave.agent import Agent
 from carryover.tasks.cave.scripted import block, scripted
-from carryover.tasks.cave.skills import find_skills
+from carryover.tasks.cave.skills import Skill, find_skills
+from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 from carryover.tasks.runtime.process.descendants import descendants
 from carryover.tasks.services.errors import UserError
 
@@ -96,6 +97,14 @@ def test_skill_files_are_read_by_name_within_the_skill_only(open_agent, watched,
     open_agent(model, skills=skills).ask("Go.")
     assert "Two to one." in model.shown()
     assert "skill currency has no file '../../secret'; it has SKILL.md, functions.py, rates.md" in model.shown()
+
+
+def test_missing_file_of_a_skill_names_its_files_and_no_folder(tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "more.md").write_text("More.")
+    (tmp_path / "SKILL.md").write_text("Do it.")
+    with pytest.raises(ToolRuntimeException, match=r"skill s has no file 'a'; it has SKILL.md, notes/more.md$"):
+        Skill("s", "", "", tmp_path).read("a")
 
 
 def test_unknown_skill_is_refused_with_those_there_are(open_agent, watched, skills):
