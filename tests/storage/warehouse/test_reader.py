@@ -36,6 +36,13 @@ def test_sql_answers_alike_over_file_and_landing_zone(landing, merged, make_epis
         assert warehouse.sql("select count(*) from quarantine").rows() == [(0,)]
 
 
+def test_a_landing_zone_is_opened_without_computing_a_mart(landing, make_episode):
+    landing.write(make_episode("e"), "run")
+    with Warehouse.open(landing.url) as warehouse:
+        kinds = warehouse.sql("select distinct table_type from information_schema.tables where table_schema = 'marts'")
+        assert kinds.rows() == [("VIEW",)]
+
+
 def test_a_result_is_arrow_and_polars_over_the_same_memory(merged):
     with Warehouse.open(merged) as warehouse:
         result = warehouse.sql("select episode_id, step, code from steps order by step")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from carryover.tasks.agent.events import Observed
+from carryover.tasks.agent.protocol import Message
 from carryover.tasks.cave.examples import live_home, long_text, newsroom, ten_lines, town
 from carryover.tasks.cave.scripted import block, scripted
 from carryover.tasks.cave.society import answer_in_turns, hand_over
@@ -80,6 +81,12 @@ def test_example_of_a_newsroom_runs():
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])
 def test_example_of_a_long_text_runs_under_both_contracts(contract):
     assert long_text.main(contract) == "It is vermilion."
+
+
+def test_piece_of_a_long_text_is_answered_by_what_it_holds():
+    pieces = ["grey rain", "grey vermilion rain"]
+    answers = [long_text.name_colour([Message(role="user", content=piece)]) for piece in pieces]
+    assert answers == ["none", "vermilion"]
 
 
 @pytest.mark.parametrize("contract", ["persistent", "stateless"])

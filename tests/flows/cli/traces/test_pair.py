@@ -37,7 +37,11 @@ def test_a_cell_and_an_instance_name_an_episode(home):
     ("options", "said"),
     [
         ((), "name an episode: its id, or --cell and --instance"),
+        (("--instance", 1), "name an episode: its id, or --cell and --instance"),
+        (("--cell", "P->S"), "name an episode: its id, or --cell and --instance"),
         (("ps1", "--pair"), "--pair wants --cell and --instance"),
+        (("--cell", "P->S", "--pair"), "--pair wants --cell and --instance"),
+        (("--instance", 1, "--pair"), "--pair wants --cell and --instance"),
         (("--cell", "P->X", "--instance", 1), "no episode of cell 'P->X'; choose from P->P, P->S, S->P, S->S"),
         (
             ("--cell", "P->S", "--instance", 9),
