@@ -199,6 +199,7 @@ def test_a_trace_with_an_unjudged_block_is_never_safe(unread):
         ("rows = 1", "del rows", ("rows",)),
         ("rows = 1", "try:\n    rows\nexcept NameError:\n    rows = 2\nprint(rows)", ()),
         ("rows = 1", "try:\n    rows\nexcept ValueError:\n    rows = 2", ("rows",)),
+        ("rows = 1", "try:\n    eval('rows')\nexcept:\n    print(2)", ("rows",)),
         ("rows = 1", "if 'rows' not in globals():\n    rows = 2\nprint(rows)", ()),
         ("rows = 1", "if 'rows' in globals():\n    print(rows)", ()),
         ("rows = 1", "if 'rows' in dir():\n    print(rows)", ()),

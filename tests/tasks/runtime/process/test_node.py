@@ -57,3 +57,15 @@ def test_answer_that_came_in_time_is_returned(pair):
     pair.sandbox.send(("answer", 1))
     assert pair.node.ask(("types",)) == 1
     assert pair.node.is_alive()
+
+
+def test_an_ended_process_has_no_threads():
+    process = subprocess.Popen(["sleep", "infinity"])
+    ours, theirs = open_connection()
+    node = Node(ours, os.pidfd_open(process.pid))
+    assert (node.process_id(), node.thread_count()) == (process.pid, 1)
+    node.end()
+    process.wait()
+    assert node.thread_count() == 0
+    theirs.close()
+    node.close()
