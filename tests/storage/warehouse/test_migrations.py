@@ -23,6 +23,12 @@ def folder(tmp_path) -> Path:
     return folder
 
 
+def test_only_sql_files_are_migrations(tmp_path):
+    (tmp_path / "0001_first.sql").write_text("select 1")
+    (tmp_path / "0002_notes.md").write_text("Notes.")
+    assert [migration.name for migration in read_migrations(tmp_path)] == ["first"]
+
+
 def test_migrations_are_numbered_without_a_gap(tmp_path):
     assert [migration.name for migration in read_migrations()] == ["tables"]
     (tmp_path / "0002_second.sql").write_text("select 1")

@@ -188,6 +188,17 @@ def test_a_reply_that_cannot_be_kept_is_recorded_and_stops_the_run():
     assert (events[-1].prompt_tokens, str(machine.unkept)) == (8, "disk full")
 
 
+def test_a_conversation_that_cannot_be_shortened_says_so():
+    class LastingSpeaker(PlainSpeaker):
+        can_shorten = Speaker.can_shorten
+        shorten = Speaker.shorten
+
+    speaker = LastingSpeaker()
+    assert not speaker.can_shorten()
+    with pytest.raises(NotImplementedError, match="cannot be shortened"):
+        asyncio.run(speaker.shorten(Model("A summary.").complete))
+
+
 def test_a_long_conversation_is_shortened_before_it_is_sent():
     events, _ = play(Model("Done."), PlainSpeaker(length=100), shorten_above=80)
     assert [type(event) for event in events] == [Asked, Compacted, Replied, Answer]

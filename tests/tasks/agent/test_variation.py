@@ -1,7 +1,19 @@
+import hashlib
+
+import pytest
+
 from carryover.tasks.agent.variation import Variation, draw_variation, wordings
 
 PERSISTENT = {"runtime": "persistent", "active_globals": ["ids", "items"], "last_step_globals": ["ids", "items"]}
 RESET = {"runtime": "reset", "active_globals": [], "last_step_globals": ["ids", "items"]}
+
+DRAWN = {
+    "persistent": "ab34fe352fc0800f",
+    "stateless": "bf3e04df8a7de7b7",
+    "injected": "6eb1fee7d300d3e6",
+    "injected+persistent": "0c73ebc83c54a9a7",
+}
+"""Digests of what 400 instances are told: models are trained on it."""
 
 
 def draws(contract):
@@ -34,6 +46,12 @@ def test_both_contracts_vary_in_the_same_episodes():
         (p.wording is None, p.wording == "", p.header_form) == (s.wording is None, s.wording == "", s.header_form)
         for p, s in pairs
     )
+
+
+@pytest.mark.parametrize(("contract", "digest"), DRAWN.items())
+def test_an_instance_is_told_the_same_everywhere(contract, digest):
+    told = [f"{drawn.wording} {drawn.header_form}" for drawn in draws(contract)]
+    assert hashlib.sha256("\n".join(told).encode()).hexdigest()[:16] == digest
 
 
 def test_each_share_is_as_stated():
