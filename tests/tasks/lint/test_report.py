@@ -44,6 +44,15 @@ def test_an_unknown_suffix_is_refused(tmp_path):
         raise AssertionError("no rows are taken")
 
 
+@pytest.mark.parametrize("codes", [(), ("exec(text)",), ("x = 1", "print(2)")])
+def test_episodes_that_need_earlier_state_are_listed_first(codes):
+    rows = PageRows()
+    other = lint_trace(trace_of("other", *codes))
+    rows.add(other)
+    rows.add(CARRYING)
+    assert rows.rows() == [CARRYING, other]
+
+
 def test_a_page_says_what_fails_where_and_what_restating_costs():
     summary = LintSummary()
     rows = PageRows()
