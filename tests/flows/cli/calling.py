@@ -10,8 +10,8 @@ from typer.main import get_command
 
 from carryover.flows.cli.main import app
 
-COMMAND = get_command(app)
-"""Built once: that takes longer than most calls."""
+COMMAND: Any = get_command(app)
+"""Built once: that takes longer than most calls. Its class is click's, or typer's own one of the same methods."""
 
 
 def run(*arguments: object) -> str:
