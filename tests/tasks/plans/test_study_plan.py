@@ -37,3 +37,8 @@ def test_a_model_that_vllm_cannot_serve_is_refused_before_training(training, mes
 def test_teacher_conditions_bear_the_variant_of_their_part():
     part = laptop_part().model_copy(update={"variant": "other"})
     assert {condition.variant for condition in teacher_conditions(part)} == {"other"}
+
+
+def test_a_pretrained_plan_without_a_model_bears_its_base():
+    plan = resolve_plan("smoke").model_copy(update={"scale": "pretrained"})
+    assert plan.label == "pretrained, scratch"

@@ -52,17 +52,19 @@ def test_branch_of_a_live_state_sends_no_binding_again(open_fork_tree, monkeypat
     assert interpreter.branch().run_block("given").result == "[1]"
 
 
-class Forged:
+class Forged(Node):
     """A process that answers as it likes."""
 
-    def __init__(self, answer):
+    __slots__ = ("answer",)
+
+    def __init__(self, answer: Any) -> None:
         self.answer = answer
 
-    def ask(self, message):
+    def ask(self, message: Any, *_others: Any, **_named: Any) -> Any:
         assert message == ("resume",)
         return self.answer
 
-    def process_id(self):
+    def process_id(self) -> int:
         return os.getpid()
 
 
