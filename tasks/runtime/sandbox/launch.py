@@ -156,18 +156,20 @@ def _landlock_paths() -> dict[str, list[str]]:
     """Return what a process may read or only list under Landlock.
 
     This project's packages are left out: Landlock can only allow, so a folder around them is allowed part by part.
+    It allows what a link leads to, as from `lib64` to `lib`.
     """
-    hidden = bubblewrap.own_traces()
+    hidden = {path.parent.resolve() / path.name for path in bubblewrap.own_traces()}
     read = [bubblewrap.INSIDE_DIRECTORY, *map(Path, bubblewrap.SYSTEM_FILES)]
     listed = []
-    waiting = list(bubblewrap.library_directories())
+    waiting = [path.resolve() for path in bubblewrap.library_directories()]
     while waiting:
         path = waiting.pop()
         if path in hidden:
             continue
-        if any(other.is_relative_to(path) for other in hidden):
+        led_to = os.path.realpath(path)
+        if not any(other.is_relative_to(led_to) for other in hidden):
+            read.append(path)
+        elif not path.is_symlink():
             listed.append(path)  # Python's import looks for its modules there
             waiting += path.iterdir()
-        else:
-            read.append(path)
     return {"read": [str(path) for path in read], "listed": [str(path) for path in listed]}

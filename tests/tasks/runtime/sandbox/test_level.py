@@ -73,13 +73,15 @@ def test_levels_with_files_of_their_own_hide_the_hosts(level, backend):
 def test_carryover_among_the_libraries_is_not_found(level, backend, tmp_path, monkeypatch):
     if level not in reachable():
         pytest.skip(f"sandbox level {level} is unavailable")
-    folder = tmp_path / "lib" / "site-packages"
+    environment = tmp_path / "environment"
+    folder = environment / "lib" / "site-packages"
     folder.mkdir(parents=True)
+    (environment / "lib64").symlink_to("lib")  # as `venv` makes it
     (folder / "beside.py").write_text("found = 'beside'\n")
     (folder / "carryover").mkdir()
     (folder / "carryover" / "__init__.py").write_text("hidden = 1")
     packages = (*bubblewrap.package_directories(), folder)
-    libraries = (*bubblewrap.library_directories(), folder.parent)
+    libraries = (*bubblewrap.library_directories(), environment)
     monkeypatch.setattr(bubblewrap, "package_directories", lambda: packages)
     monkeypatch.setattr(bubblewrap, "library_directories", lambda: libraries)
     runtime = open_runtime(RuntimeSpec(backend=backend, sandbox=level, preload=("beside",), warm_kernel_count=1))
