@@ -37,24 +37,24 @@ def _is_message(record: Any) -> bool:
 
 
 def _messages(dumped: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    return chain.from_iterable(_told(message) for message in dumped if message["type"] not in _LEFT_OUT)
+    roles = {message["source"]: "assistant" for message in dumped if message["type"] == "CodeGenerationEvent"}
+    held = (message for message in dumped if message["type"] not in _LEFT_OUT)
+    return chain.from_iterable(_told(message, roles.get(message["source"], "user")) for message in held)
 
 
-def _told(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a message as chat messages; a model's counts its tokens."""
+def _told(message: Mapping[str, Any], uncounted: str) -> Iterator[dict[str, Any]]:
+    """Yield a message as chat messages; one without counted tokens has the role `uncounted`."""
     match message:
         case {"type": "ToolCallRequestEvent", "content": calls, "models_usage": usage}:
             yield {"role": "assistant", "tool_calls": calls, "usage": usage}
         case {"type": "ToolCallExecutionEvent", "content": results}:
-            for result in results:
-                yield {"role": "tool", "tool_call_id": result["call_id"], "content": result}
+            yield from ({"role": "tool", "tool_call_id": result["call_id"], "content": result} for result in results)
         case {"type": "CodeGenerationEvent", "content": text, "code_blocks": blocks}:
             calls = [{"name": block["language"], "arguments": block["code"]} for block in blocks]
             if calls:
                 calls[-1]["id"] = _LAST_BLOCK
             yield {"role": "assistant", "content": text, "tool_calls": calls}
         case {"type": "CodeExecutionEvent", "result": {"exit_code": status, "output": output}}:
-            result = {"output": output, "is_error": status != 0}
-            yield {"role": "tool", "tool_call_id": _LAST_BLOCK, "content": result}
+            yield {"role": "tool", "tool_call_id": _LAST_BLOCK, "content": {"output": output, "is_error": status != 0}}
         case {"content": content, "models_usage": usage}:
-            yield {"role": "user" if usage is None else "assistant", "content": content, "usage": usage}
+            yield {"role": uncounted if usage is None else "assistant", "content": content, "usage": usage}

@@ -109,6 +109,18 @@ def test_output_of_several_autogen_blocks_belongs_to_the_last(tmp_path):
     assert [(block.language, block.error) for block in trace.blocks] == [("shell", None), ("python", error)]
 
 
+def test_autogen_agent_that_writes_code_also_speaks_without_counted_tokens(tmp_path):
+    messages = [
+        autogen_message("user", "TextMessage", content=QUESTION),
+        autogen_message("both", "CodeGenerationEvent", content="", code_blocks=[{"code": "1", "language": "python"}]),
+        autogen_message("both", "CodeExecutionEvent", result={"exit_code": 1, "output": "no"}),
+        autogen_message("both", "TextMessage", content=ANSWER),
+    ]
+    (trace,), _ = read(tmp_path, json.dumps(messages).encode())
+    assert [(reply.text, len(reply.blocks)) for reply in trace.replies] == [("", 1), (ANSWER, 0)]
+    assert [message.content for message in trace.opening] == [QUESTION]
+
+
 @pytest.mark.parametrize("name", ["mini-swe-agent", "Claude Code"])
 def test_frameworks_of_fresh_processes_are_known(tmp_path, name):
     (trace,), _ = read(tmp_path, SHELL_LAYOUTS[name][1])
