@@ -152,7 +152,8 @@ def holm_family(tests: Iterable[StatisticRow]) -> Iterator[StatisticRow]:
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Return Holm's step-down p-values in the given order.
 
-    The plan fixes the family: how many of its tests turned out to have a spread is no reason to correct for fewer.
+    A null counts too: a plan fixes its family, however many of its tests turn out to have a spread. Who compares runs
+    without a plan gives the tested ones alone.
     """
     ranked = sorted((p_value, index) for index, p_value in enumerate(p_values) if p_value is not None)
     adjusted: list[float | None] = [None] * len(p_values)
