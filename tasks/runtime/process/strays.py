@@ -54,9 +54,8 @@ def _end_descendants(root: Node, kept: set[int], seconds: float) -> None:
                     elif _signal(handle, signal.SIGSTOP):
                         stopped[process] = handle
         finally:
-            for handle in stopped.values():
-                _signal(handle, signal.SIGKILL)
-        _wait_until_ended(stopped.values(), deadline)
+            killed = [handle for handle in stopped.values() if _kill(handle)]
+        _wait_until_ended(killed, deadline)
 
 
 def _wait_until_ended(handles: Iterable[int], deadline: float) -> None:
@@ -92,6 +91,17 @@ def _open(process: int, opened: contextlib.ExitStack) -> int | None:
         return None
     opened.callback(os.close, handle)
     return handle
+
+
+def _kill(handle: int) -> bool:
+    """Kill a process; tell whether it will end."""
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # a program with the rights of another user
+        return False
+    return True
 
 
 def _signal(handle: int, number: signal.Signals) -> bool:

@@ -91,3 +91,17 @@ def test_root_ends_although_what_it_forked_cannot_be_looked_for():
             Root(denied, lambda: None).release()
         assert has_ended(child)
         assert ours.fileno() == -1
+
+
+def test_a_stray_that_cannot_be_killed_is_not_waited_for(monkeypatch):
+    def refuse(handle, number):
+        raise PermissionError("not allowed")
+
+    waited = []
+    with started(FORKS) as (root, _):
+        with monkeypatch.context() as denied:
+            denied.setattr(strays.signal, "pidfd_send_signal", refuse)
+            denied.setattr(strays, "_wait_until_ended", lambda handles, deadline: waited.extend(handles))
+            end_strays(root)
+        end_strays(root)
+    assert waited == []
