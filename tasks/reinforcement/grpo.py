@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carryover.tasks.environment.for_trl import TokenEpisode, environment_reward
+from carryover.tasks.reinforcement.passes import short_pass_trainer
 from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement, ReinforcementSpec
 from carryover.tasks.reinforcement.rollouts import World, play_update, summary
 from carryover.tasks.reinforcement.update_log import LOG_NAME, UpdateLog
@@ -77,7 +78,6 @@ def open_grpo(
     """
     from datasets import Dataset
     from transformers.trainer_callback import PrinterCallback
-    from trl.trainer.grpo_trainer import GRPOTrainer
 
     def roll_out(prompts: Sequence[str], trainer: Any) -> dict[str, list[Any]]:
         update = trainer.state.global_step + 1
@@ -90,7 +90,7 @@ def open_grpo(
 
     last_seed = spec.first_seed + spec.most_updates * spec.instances_per_update
     rows = Dataset.from_dict({"prompt": [str(each) for each in range(spec.first_seed, last_seed)]})
-    trainer = GRPOTrainer(
+    trainer = short_pass_trainer()(
         model=model,
         args=_settings(spec, checkpoints, seed),
         train_dataset=rows,

@@ -8,6 +8,7 @@ import pytest
 from carryover.tasks.environment.for_trl import TokenEpisode
 from carryover.tasks.plans.reinforced import REINFORCEMENT
 from carryover.tasks.reinforcement.grpo import ending, has_adapted, open_grpo
+from carryover.tasks.reinforcement.passes import without_padding
 from carryover.tasks.reinforcement.process import LOG_NAME, ReinforcementJob, reinforce_in_process, run_job
 from carryover.tasks.reinforcement.reinforcement_spec import Reinforcement
 from carryover.tasks.reinforcement.rollouts import World
@@ -138,6 +139,50 @@ def test_an_update_is_played_logged_and_handed_to_the_trainer(opened):
     assert set(handed) == set(TokenEpisode._fields)
     assert [sum(mask) for mask in handed["env_mask"]] == [spec.max_turns * 8] * 2
     assert row.mean_reward == pytest.approx(sum(handed["reward"]) / 2)
+
+
+def test_a_pass_without_padding_has_the_same_gradient(opened):
+    import torch
+    from trl.trainer.grpo_trainer import GRPOTrainer
+
+    trainer, *_ = opened
+    # Two episodes of a longer update: prompts of 3 and 2 tokens of 5, completions of 4 and 6 of 9, the reply in part.
+    prompt_mask = torch.tensor([[0, 0, 1, 1, 1], [0, 0, 0, 1, 1]])
+    completion_mask = torch.tensor([[1, 1, 1, 1, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 0, 0, 0]])
+    tool_mask = torch.tensor([[1, 0, 1, 1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 1, 1, 1, 1, 1]])
+    inputs = {
+        "prompt_ids": torch.arange(10, 20).reshape(2, 5) * prompt_mask,
+        "prompt_mask": prompt_mask,
+        "completion_ids": torch.arange(30, 48).reshape(2, 9) * completion_mask,
+        "completion_mask": completion_mask,
+        "tool_mask": tool_mask,
+        "advantages": torch.tensor([0.5, -1.0]),
+        "num_items_in_batch": torch.tensor(11),
+    }
+    assert {name: tuple(value.shape) for name, value in without_padding(inputs).items()} == {
+        "prompt_ids": (2, 3),
+        "prompt_mask": (2, 3),
+        "completion_ids": (2, 6),
+        "completion_mask": (2, 6),
+        "tool_mask": (2, 6),
+        "advantages": (2,),
+        "num_items_in_batch": (),
+    }
+
+    def loss_and_gradient(compute_loss):
+        trainer.model.zero_grad()
+        loss = compute_loss(trainer.model, inputs)
+        loss.backward()
+        return loss.detach(), torch.cat([each.grad.flatten() for each in trainer.model.parameters()])
+
+    of_trl = loss_and_gradient(lambda model, inputs: GRPOTrainer.compute_loss(trainer, model, inputs))
+    widths = []
+    trainer.model.register_forward_pre_hook(
+        lambda _model, _args, options: widths.append(options["input_ids"].size(1)), with_kwargs=True
+    )
+    torch.testing.assert_close(loss_and_gradient(trainer.compute_loss), of_trl)
+    assert of_trl[1].abs().max() > 0
+    assert widths == [9]
 
 
 def test_training_stops_once_names_are_kept(tmp_path):
