@@ -2,8 +2,8 @@
 
 A folder of results holds `episodes.parquet` (rows of `marts.episode_metrics`, each with the digest of its plan),
 `statistics.parquet` (computed from them, with the folder's name for a plan), `plans.json` (what each digest stands
-for, and where it ran) and what `kept_training.py` beside this module keeps of the training sets. Parts of a study that
-ran as plans of their own are read as one study again.
+for, and where it ran) and what `kept_training.py` and `kept_updates.py` beside this module keep of the trainings. Parts
+of a study that ran as plans of their own are read as one study again.
 """
 
 import json
@@ -26,6 +26,7 @@ from carryover.storage.zone.schemas import column_default, to_arrow
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.stages.kept_training import insert_training, keep_training
+from carryover.tasks.stages.kept_updates import insert_updates, keep_updates
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
@@ -106,6 +107,7 @@ def keep_results(
     folder.mkdir(parents=True, exist_ok=True)
     episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
     keep_training(warehouse, folder, same, episodes["episode_id"])
+    keep_updates(warehouse, folder, digests)
     lines = [json.dumps(plan.model_dump(mode="json"), sort_keys=True) for plan in plans]  # a plan a line
     write_whole(folder / PLANS, "[\n" + ",\n".join(lines) + "\n]\n")
     write_statistics(folder, compute)
@@ -163,6 +165,7 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
         f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
     )
     insert_training(connection, folder)
+    insert_updates(connection, folder)
     for rows in ([_run_of(folder.name, plans)], [_end_of(folder.name, plans)], claims):
         if rows:
             connection.register("arrived", to_arrow(rows))

@@ -14,8 +14,8 @@ from carryover.tasks.analysis.compute import kept_statistics
 from carryover.tasks.analysis.queries import table_names, table_query
 from carryover.tasks.stages.results import STATISTICS, keep_results, open_results, read_plans, write_statistics
 from carryover.tasks.traces.rows import EpisodeRow
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow
-from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
+from carryover.tasks.traces.study_rows import PlanStageRow, RunEndRow, RunRow
+from carryover.tasks.traces.training_rows import PolicyUpdateRow, TrainingExampleRow, TrainingOverlapRow
 
 CELLS = list(product(("persistent", "stateless"), repeat=2))
 PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
@@ -209,6 +209,34 @@ def test_kept_rows_tell_their_doses(study, tmp_path):
     assert batches.select("batch", "condition").rows() == [("3", cell) for cell in cells]
     told = mixture.select("other_share", "is_declared", "condition").rows()
     assert told == [(0.5, False, cell) for cell in cells]
+
+
+def test_kept_updates_are_those_of_the_plans_last_reinforcement(study, tmp_path, make_row):
+    def reinforced(plan_digest, seed, missed_shares):
+        study(plan_digest, seed)
+        name = f"rl-other-scratch-persistent-{seed}"
+        stage = {"plan_digest": plan_digest, "stage": "reinforcement", "name": name, "stage_digest": "0d"}
+        update = {"reinforcement_id": f"{name}-0d", "training_seed": seed, "episode_count": 32}
+        updates = [
+            make_row(PolicyUpdateRow, policy_update=number, missed_share=share, **update)
+            for number, share in enumerate(missed_shares, 1)
+        ]
+        other = make_row(PolicyUpdateRow, policy_update=1, reinforcement_id="of-another-plan-0d", training_seed=9)
+        rows = {"plan_stages": [make_row(PlanStageRow, **stage)], "policy_updates": [*updates, other]}
+        LandingZone(tmp_path / plan_digest).write(rows, "reinforced")
+        return Warehouse.open(tmp_path / plan_digest)
+
+    folder = tmp_path / "rl"
+    keep_results(reinforced("a", 1, (1.0, 0.5, 0.25)), ["a"], folder, kept_statistics)
+    keep_results(reinforced("b", 2, (1.0, 0.75)), ["b"], folder, kept_statistics)
+    again = pl.read_parquet(folder / "policy_updates.parquet")
+    assert again.select("training_seed", "policy_update").rows() == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
+    again.vstack(again.tail(1).with_columns(policy_update=7)).write_parquet(folder / "policy_updates.parquet")
+    keep_results(Warehouse.open(tmp_path / "b"), ["b"], folder, kept_statistics)
+    with open_results(folder) as results:
+        table = results.sql(table_query("reinforcement").sql, plan_digest="rl").polars()
+    found = table.select("training_seed", "update_count", "first_missed_pct", "last_missed_pct").rows()
+    assert found == [(1, 3, 100, 25), (2, 2, 100, 75)]
 
 
 @pytest.mark.slow

@@ -1,0 +1,68 @@
+"""Updates of reinforcements in kept results, for the table `reinforcement`.
+
+They lie in `policy_updates.parquet` beside the episodes. A folder of a study that reinforces no model has no such file.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+from duckdb import DuckDBPyConnection
+
+from carryover.storage.sql_text import quoted
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.traces.study_rows import PlanStageRow
+from carryover.tasks.traces.training_rows import PolicyUpdateRow
+
+_UPDATES = """
+select distinct policy_updates.*
+from main.policy_updates
+inner join main.plan_stages
+    on policy_updates.reinforcement_id = concat(plan_stages.name, '-', plan_stages.stage_digest)
+where plan_stages.plan_digest in (select unnest($digests)) and plan_stages.stage = 'reinforcement'
+"""
+
+
+def keep_updates(warehouse: Warehouse, folder: Path, plan_digests: Sequence[str]) -> None:
+    """Add the updates of plans' reinforcements to kept results.
+
+    A reinforcement that is kept again replaces its rows.
+    """
+    updates = warehouse.sql(_UPDATES, digests=list(plan_digests)).polars()
+    if updates.is_empty():
+        return
+    path = _path(folder)
+    if path.exists():
+        is_kept_again = pl.col("reinforcement_id").is_in(updates["reinforcement_id"].implode())
+        former = pl.read_parquet(path).filter(~is_kept_again)
+        updates = pl.concat([former, updates], how="diagonal")
+    updates = updates.sort(PolicyUpdateRow.KEY)
+    updates.write_parquet(path, compression="zstd", compression_level=19)
+
+
+def insert_updates(connection: DuckDBPyConnection, folder: Path) -> None:
+    """Insert the updates of a folder of results, if any, as those of its one plan."""
+    path = _path(folder)
+    if not path.exists():
+        return
+    connection.execute(f"insert into main.policy_updates by name select * from read_parquet({quoted(str(path))})")
+    reinforcements = pl.read_parquet(path, columns=["reinforcement_id"]).unique().to_series()
+    connection.register("arrived", to_arrow([_stage_of(folder.name, each) for each in reinforcements]))
+    connection.execute("insert into main.plan_stages by name select * from arrived")
+
+
+def _stage_of(plan_digest: str, reinforcement_id: str) -> PlanStageRow:
+    name, _, stage_digest = reinforcement_id.rpartition("-")
+    return PlanStageRow(
+        run_id=plan_digest,
+        plan_digest=plan_digest,
+        stage="reinforcement",
+        name=name,
+        stage_digest=stage_digest,
+        result_json=None,
+    )
+
+
+def _path(folder: Path) -> Path:
+    return folder / f"{PolicyUpdateRow.TABLE}.parquet"
