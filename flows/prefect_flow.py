@@ -37,12 +37,11 @@ atexit.register(silence_exit)
 def name_run() -> str:
     """Return the flow run's name: plan and digest, as `laptop-2f3a`."""
     context = FlowRunContext.get()
-    parameters = {}
-    if context is not None and context.parameters is not None:
-        parameters = context.parameters
-    plan = _plan_of(parameters)
+    assert context is not None  # Prefect names a run in its context
+    assert context.parameters is not None
+    plan = _plan_of(context.parameters)
     if plan is None:
-        return str(parameters.get("scale"))
+        return str(context.parameters.get("scale"))
     return f"{plan.name}-{plan.digest[:4]}"
 
 

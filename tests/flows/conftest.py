@@ -6,7 +6,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -78,3 +79,39 @@ def strays(tmp_path, monkeypatch) -> Iterator[Callable[[], set[str]]]:
     for process in alive(before):
         os.kill(process, signal.SIGKILL)
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 0)
+
+
+@pytest.fixture
+def steps(monkeypatch) -> Callable[..., list[Any]]:
+    """Replace steps of a flow's module by name; return the list of their calls to come."""
+
+    def replace(module: ModuleType, **results: Any) -> list[Any]:
+        calls: list[Any] = []
+        for name, result in results.items():
+            monkeypatch.setattr(module, name, _step(name, result, calls))
+        return calls
+
+    return replace
+
+
+def _step(name: str, result: Any, calls: list[Any]) -> Callable[..., Any]:
+    def step(*arguments: Any, **options: Any) -> Any:
+        calls.append((name, *arguments, options) if options else (name, *arguments))
+        if callable(result):
+            return result(*arguments, **options)
+        return result
+
+    def submit(*arguments: Any, **options: Any) -> SimpleNamespace:
+        played = step(*arguments, **options)
+        return SimpleNamespace(result=lambda: played)
+
+    step.submit = submit  # pyright: ignore[reportFunctionMemberAccess]
+    return step
+
+
+@pytest.fixture
+def own_home(tmp_path, monkeypatch) -> Path:
+    """A data folder of the test's own."""
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    return tmp_path

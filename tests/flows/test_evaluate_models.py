@@ -1,7 +1,7 @@
 """A model server that dies during an evaluation is started again, and the evaluation goes on."""
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
@@ -9,8 +9,11 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from carryover.flows.evaluate_models import SERVER_STARTS, evaluate_part
+from carryover.flows import evaluate_models as flow_module
+from carryover.flows.evaluate_models import SERVER_STARTS, evaluate_models, evaluate_part
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.nightly.night_spec import NightObject
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Run
 from carryover.tasks.serving.process import DeadServerError
@@ -106,3 +109,76 @@ def test_killed_model_server_leaves_every_episode_once(smoke_study, prefect_api,
     )
     counts = ended.group_by("model_name", "runtime_contract", "instance_id").len().collect()
     assert counts["len"].to_list() == [1] * (8 * 4)
+
+
+BASE = StudyModel(name="base", kind="base", path="/models/base", identity="base")
+TRAINED = [
+    StudyModel(name=name, kind="checkpoint", path=f"/models/{name}", identity=name, train_contract=contract)
+    for name, contract in (("persistent-0", "persistent"), ("stateless-0", "stateless"))
+]
+MODELS = [BASE, *TRAINED]
+
+
+@pytest.fixture
+def played(steps):
+    """Evaluate the plan's part with other steps than its own; return the steps' calls."""
+
+    def play(part=PLAN.parts[0], **settings):
+        calls = steps(
+            flow_module,
+            open_tokenizer="tokenizer",
+            find_models=MODELS,
+            serve_models=lambda *_, **__: nullcontext(SimpleNamespace(base_url="http://127.0.0.1:9/v1")),
+            collect_shards=None,
+        )
+        run = Run(run_id="r", plan=PLAN, home=Path("/data"), landing="/data/landing", generation="g")
+        evaluate_part(run, part, **settings)
+        return calls
+
+    return play
+
+
+def cells(shards):
+    return [(each.condition.model_name, each.condition.runtime_contract, each.condition.variant) for each in shards]
+
+
+def test_every_model_is_served_and_evaluated_under_every_contract(played):
+    _, found, served, collected = played()
+    assert found[2:] == (PLAN.parts[0], "tokenizer")
+    _, part, models, options = served[1:]
+    assert (part, models) == (PLAN.parts[0], MODELS)
+    assert options == {"tell": flow_module.warn, "cells": ALL_CELLS, "serving": PLAN.serving}
+    assert cells(collected[2]) == [
+        (model.name, contract, "main") for model in MODELS for contract in ("persistent", "stateless")
+    ]
+    (address,) = {shard.client.endpoint.base_url for shard in collected[2]}
+    assert address == "http://127.0.0.1:9/v1"
+
+
+def test_a_chosen_cell_alone_is_served_and_evaluated(played):
+    chosen = ChosenCells(model="stateless-0", runtime_contract="persistent", is_cross_evaluation=True)
+    *_, served, collected = played(chosen=chosen)
+    assert served[3] == [BASE, TRAINED[1]]
+    assert served[4]["cells"] == chosen
+    assert cells(collected[2]) == [("stateless-0", "persistent", "main")]
+
+
+def test_a_night_plays_in_its_own_series(played):
+    night = NightObject(seeds=2)
+    *_, collected = played(night=night)
+    assert {variant for _, _, variant in cells(collected[2])} == {"reevaluation-seeds-2"}
+    assert {shard.first_replicate for shard in collected[2]} == {2 * collected[2][0].replicates}
+
+
+def test_a_nights_endpoint_is_the_only_model(played):
+    night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
+    served, collected = played(night.part(PLAN.parts[0]), night=night)
+    assert served[3] == [night.model()]
+    assert served[4]["serving"] == night.serving(PLAN.serving)
+    assert {model for model, _, _ in cells(collected[2])} == {"m"}
+
+
+def test_every_part_of_a_plan_is_evaluated(steps, own_home):
+    calls = steps(flow_module, evaluate_part=None)
+    evaluate_models.fn("smoke_rl")
+    assert [call[2] for call in calls] == list(resolve_plan("smoke_rl").parts)

@@ -3,13 +3,15 @@
 from contextlib import nullcontext
 from pathlib import Path
 from signal import SIGTERM
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import httpx
 import pytest
 from prefect.client.schemas.objects import FlowRun, Worker, WorkerStatus
-from prefect.exceptions import TerminationSignal
+from prefect.exceptions import ObjectNotFound, TerminationSignal
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Completed, Failed, Pending, Running
 
 from carryover.flows import gpu_pool
@@ -197,3 +199,48 @@ def test_offline_workers_have_nothing():
     (worker,) = online("box-gpu0 (NVIDIA H100 80GB HBM3, 79 GiB)")
     offline = worker.model_copy(update={"status": WorkerStatus.OFFLINE})
     assert refusal_of([offline]) == "an online worker on the work pool 'gpu' (carryover worker --pool gpu)"
+
+
+SERVER = "http://127.0.0.1:9/api"
+
+
+def pool_of(monkeypatch, *, error=None, **facts):
+    """Stand in for the Prefect server that holds the pool."""
+
+    def read(name):
+        def answer(asked):
+            assert asked == (gpu_pool.TRAINING_DEPLOYMENT if name == "deployment" else "gpu")
+            if error is not None:
+                raise error
+            return facts[name]
+
+        return answer
+
+    client = SimpleNamespace(
+        read_deployment_by_name=read("deployment"),
+        read_work_pool=read("pool"),
+        read_workers_for_work_pool=read("workers"),
+    )
+    monkeypatch.setattr(gpu_pool, "get_client", lambda *, sync_client: nullcontext(client))
+
+
+def test_the_pool_is_asked_for_its_workers(monkeypatch):
+    deployment = SimpleNamespace(job_variables={"gpus": 1})
+    pool_of(monkeypatch, deployment=deployment, pool=SimpleNamespace(type="kubernetes"), workers=online("pods"))
+    needs = training_needs(resolve_plan("paper"), 1)
+    with temporary_settings({PREFECT_API_URL: SERVER}):
+        assert gpu_pool.gpu_pool_lacks(needs) is None
+        deployment.job_variables = None
+        assert "found only pods of the kubernetes pool" in (gpu_pool.gpu_pool_lacks(needs) or "")
+        assert gpu_pool.gpu_pool_lacks() is None
+
+
+def test_what_is_missing_of_a_pool_is_named(monkeypatch):
+    with temporary_settings({PREFECT_API_URL: None}):
+        assert gpu_pool.gpu_pool_lacks() == "a Prefect server with a work pool 'gpu' (name it with PREFECT_API_URL)"
+    with temporary_settings({PREFECT_API_URL: SERVER}):
+        pool_of(monkeypatch, error=ObjectNotFound(KeyError("gpu")))
+        deployment = "the deployment train-models/training on the Prefect server (make deploy)"
+        assert gpu_pool.gpu_pool_lacks() == deployment
+        pool_of(monkeypatch, error=httpx.ConnectError("refused"))
+        assert gpu_pool.gpu_pool_lacks() == f"an answer from the Prefect server {SERVER} (refused)"

@@ -1,6 +1,7 @@
 """Keys of endpoints in Prefect's Secret blocks: the endpoint gets the key, and nothing that is kept shows it."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from prefect.blocks.system import Secret
@@ -8,6 +9,7 @@ from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 from pydantic import SecretStr
 
+from carryover.flows import key_blocks
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.generate_instances import generate_instances
 from carryover.flows.key_blocks import load_keys
@@ -75,3 +77,28 @@ def test_block_key_reaches_only_the_endpoint(server, tmp_path, tmp_path_factory,
     ]
     assert KEY not in f"{shown}{said.out}{said.err}{rows}"
     assert files_with(KEY, tmp_path_factory.getbasetemp()) == []  # the server's database among them
+
+
+def test_every_named_block_is_loaded_once(monkeypatch):
+    loaded = []
+
+    def load(name, *, _sync):
+        loaded.append((name, _sync))
+        return SimpleNamespace(get=lambda: f"key of {name}")
+
+    monkeypatch.setattr(key_blocks, "unavailable_server", lambda: None)
+    monkeypatch.setattr(key_blocks, "Secret", SimpleNamespace(load=load))
+    load_keys(named("secret/b"), None, "secret/c", named("secret/a"), named("secret/b"))
+    assert loaded == [("a", True), ("b", True)]
+    assert read_key("secret/a") == SecretStr("key of a")
+    assert read_key("secret/b") == SecretStr("key of b")
+
+
+def test_an_unknown_block_is_named_with_the_way_out(monkeypatch):
+    def load(name, *, _sync):
+        raise ValueError(name)
+
+    monkeypatch.setattr(key_blocks, "unavailable_server", lambda: None)
+    monkeypatch.setattr(key_blocks, "Secret", SimpleNamespace(load=load))
+    with pytest.raises(UserError, match=r"^unknown Secret block secret/a; create it in Prefect's UI \(Blocks\)$"):
+        load_keys(named("secret/a"))

@@ -5,6 +5,8 @@ import shutil
 import pytest
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
+from carryover.flows import generate_instances as instances_module
+from carryover.flows import prepare_training as training_module
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.generate_instances import generate_instances
 from carryover.flows.prepare_training import prepare_training
@@ -45,3 +47,17 @@ def test_flow_restores_deleted_or_changed_training_data(prefect_api, tmp_path, m
         prepare_training("smoke", FEW)
     assert read_training_data(run, part) == first
     assert all(path.stat().st_size for path in first.paths.values())
+
+
+def test_every_instance_set_and_part_is_provided(steps, own_home):
+    plan = resolve_plan("laptop_full")
+    provided = steps(instances_module, provide_instances=None)
+    generate_instances.fn("laptop_full")
+    assert [instance_set for _, _, instance_set in provided] == list(plan.instance_sets())
+
+    calls = steps(
+        training_module, open_tokenizer=lambda run, part: f"tokenizer of {part.name}", provide_training_data=None
+    )
+    prepare_training.fn("laptop_full")
+    prepared = [call[2:] for call in calls if call[0] == "provide_training_data"]
+    assert prepared == [(part, f"tokenizer of {part.name}") for part in plan.parts]

@@ -5,11 +5,13 @@ from collections import Counter
 
 import pytest
 
+from carryover.flows import reevaluate_model as flow_module
 from carryover.flows.cli.command import run_as_command
 from carryover.flows.reevaluate_model import JUDGED, REGRESSED, reevaluate_model
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.nightly.night_spec import NightObject
+from carryover.tasks.nightly.night_spec import NightObject, Thresholds
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import ChosenCells
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -199,3 +201,64 @@ def test_what_a_night_plays_is_options_of_the_command():
         model="persistent-0", runtime_contract=ContractName.STATELESS, is_cross_evaluation=True
     )
     assert parameters["night"] == NightObject(seeds=2)
+
+
+def test_a_night_plays_the_cells_of_the_studys_own_parts_again(steps, own_home):
+    plan = resolve_plan("laptop_full")
+    own = [part for part in plan.parts if part.variant == plan.parts[0].variant]
+    assert 1 < len(own) < len(plan.parts)
+    night, chosen = NightObject(seeds=1), ChosenCells(model="persistent-0")
+    calls = steps(flow_module, evaluate_part=None, provide_instances=None)
+    with start_run("reevaluate_model", plan, Limits(refresh=(Stage.DATA,), max_tokens_total=9)) as run:
+        flow_module._play(run, plan, chosen, night)
+    limits = Limits(refresh=(Stage.DATA, Stage.EVALUATION), max_tokens_total=9)
+    again = run.model_copy(update={"limits": limits})
+    assert calls == [("evaluate_part", again, night.part(part), {"chosen": chosen, "night": night}) for part in own]
+
+
+def test_an_endpoint_plays_the_first_part_with_its_instances(steps, own_home):
+    plan = resolve_plan("laptop_full")
+    night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
+    calls = steps(flow_module, evaluate_part=None, provide_instances=None)
+    with start_run("reevaluate_model", plan, Limits()) as run:
+        flow_module._play(run, plan, ChosenCells(), night)
+    played = night.part(plan.parts[0])
+    *provided, evaluated = calls
+    assert provided == [("provide_instances", run, each.instances) for each in played.evaluations]
+    assert provided
+    assert evaluated[2] == played
+
+
+def test_a_named_study_is_judged_in_place_of_the_latest(steps, own_home):
+    with start_run("reproduce_study", resolve_plan("smoke_injected"), Limits()) as study:
+        pass
+    row = build_row(NightVerdictRow, verdict="first", identity_json="{}")
+    calls = steps(
+        flow_module, _play=None, merge_landing=None, judge_episodes=[row], show_verdicts=None, analyse_study=None
+    )
+    thresholds = Thresholds(score_drop=0.2)
+    night, cells = NightObject(seeds=3), ChosenCells(model="persistent-0")
+    reevaluate_model.fn(
+        "smoke", Limits(max_tokens_total=3), study.run_id, cells=cells, night=night, thresholds=thresholds
+    )
+    run = calls[0][1]
+    assert (run.plan, run.limits) == (study.plan, Limits(max_tokens_total=3))
+    message = "1 first: the baseline of this series"
+    assert calls == [
+        ("_play", run, study.plan, cells, night),
+        ("merge_landing", run),
+        ("judge_episodes", run, night.series, thresholds),
+        ("show_verdicts", study.plan, [row], message),
+        ("analyse_study", {"limits": Limits(max_tokens_total=3), "run_id": run.run_id}),
+        ("merge_landing", run),
+    ]
+
+
+def test_an_endpoint_needs_no_study(steps, own_home):
+    row = build_row(NightVerdictRow, verdict="first", identity_json="{}")
+    calls = steps(
+        flow_module, _play=None, merge_landing=None, judge_episodes=[row], show_verdicts=None, analyse_study=None
+    )
+    night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
+    assert reevaluate_model.fn("smoke", night=night).name == JUDGED
+    assert calls[0][2] == resolve_plan("smoke")

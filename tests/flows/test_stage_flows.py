@@ -1,16 +1,21 @@
 """What a stage opens: a run of its own, or one that is there."""
 
+import signal
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
+from prefect.exceptions import TerminationSignal
 
 from carryover.flows import stage_flows
-from carryover.flows.stage_flows import stage_flow
+from carryover.flows.stage_flows import collect_shards, interruptible, stage_flow
+from carryover.tasks.collect import Collected
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import DEFAULT_PLAN
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.limits import InterruptedRunError, check_uninterrupted
 
 LIMITS = Limits(max_tokens_total=7)
 
@@ -68,3 +73,70 @@ def test_a_joined_run_has_a_plan_already(opened, given):
     with pytest.raises(UserError, match="run r has a plan already; leave scale and overrides out"):
         stage([]).fn(run_id="r", **given)
     assert opened == []
+
+
+def shard(name, contract):
+    return SimpleNamespace(name=name, stage="evaluation", condition=SimpleNamespace(runtime_contract=contract))
+
+
+def test_shards_play_together_before_one_is_noted(steps):
+    shards = [shard("first", "persistent"), shard("second", "stateless")]
+    run = SimpleNamespace(run_id="r")
+    counts = {"first": Collected(planned_count=2), "second": Collected(planned_count=3, error_count=1)}
+    played = []
+
+    def submit(_run, each):
+        played.append(each.name)
+        return SimpleNamespace(result=lambda: counts[each.name])
+
+    calls = steps(
+        stage_flows,
+        is_collected=lambda run, each: each.name == "first",
+        in_run=lambda *_, **__: SimpleNamespace(submit=submit),
+        wait=None,
+        close_meter=None,
+        note_episodes=None,
+        report_errors=None,
+    )
+    collect_shards(run, shards)
+    task = stage_flows.collect_episodes
+    names = [call[0] for call in calls]
+    assert [call for call in calls if call[0] == "in_run"] == [
+        ("in_run", task, run, "evaluation", {"is_there": True, "contract": "persistent"}),
+        ("in_run", task, run, "evaluation", {"is_there": False, "contract": "stateless"}),
+    ]
+    assert played == ["first", "second"]
+    assert len(calls[names.index("wait")][1]) == 2
+    assert calls[names.index("wait") + 1 :] == [
+        ("close_meter", run),
+        ("note_episodes", run, shards[0]),
+        ("note_episodes", run, shards[1]),
+        ("report_errors", list(counts.values())),
+    ]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), TerminationSignal(signal.SIGTERM)])
+def test_a_stop_interrupts_the_run_and_awaits_its_tasks(monkeypatch, capsys, stop):
+    """A second signal ends the process at once while the tasks end; afterwards the handlers are those of before."""
+    run_id = f"stopped by {type(stop).__name__}"
+    before = [signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)]
+    waited = []
+
+    def wait(tasks):
+        with pytest.raises(InterruptedRunError):
+            check_uninterrupted(run_id)
+        waited.append((tasks, [signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)]))
+
+    monkeypatch.setattr(stage_flows, "wait", wait)
+    with pytest.raises(type(stop)), interruptible(run_id, ("first", "second")):
+        raise stop
+    assert waited == [(["first", "second"], [signal.SIG_DFL, signal.SIG_DFL])]
+    assert [signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)] == before
+    assert "stopping: trainings stop now, running episodes finish first" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_block_that_fails_otherwise_interrupts_nothing(monkeypatch):
+    monkeypatch.setattr(stage_flows, "wait", lambda tasks: pytest.fail("waited"))
+    with pytest.raises(ZeroDivisionError), interruptible("not stopped", ()):
+        raise ZeroDivisionError
+    check_uninterrupted("not stopped")
