@@ -11,8 +11,10 @@ from carryover.tasks.lint.shell import Channel, Effect, EffectKind, shell_effect
 from carryover.tasks.services.syntax import UNPARSABLE, parse_python
 
 _HINTS = re.compile(
-    r"open|environ|getenv|chdir|cwd|listdir|glob|walk|scandir|exists|isfile|isdir|pip|subprocess|system|Popen|Thread|Process|plt|pyplot|read_|to_|write|save|load|dump"
-    r"|Path|copy|threading|kill|ZipFile|File|localhost|127\.0|mkdir|makedirs|rename|connect|imread|retrieve|^\s*[!%]",
+    r"open|environ|putenv|getenv|chdir|cwd|listdir|glob|walk|scandir|os\.stat|exists|isfile|isdir|pip|subprocess|system|Popen"
+    r"|Thread|Process|Timer|create_task|waitpid|kill|plt|pyplot|pylab|read_|scan_|to_|write|save|load|dump|from(?:file|txt)|tofile"
+    r"|Path|copy|threading|move\(|os\.replace|unlink|ZipFile|File|localhost|127\.0|0\.0\.0\.0|mkdir|makedirs|rename|connect|imread"
+    r"|retrieve|^\s*(?:[\w, ]+=\s*)?[!%]",
     re.MULTILINE,
 )
 """Words without which a block touches nothing but names and imports: most blocks need no closer look."""

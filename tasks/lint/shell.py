@@ -22,7 +22,10 @@ _SEPARATOR = re.compile(r"(?:&&|\|\||;|\||(?<![<>&])&(?![&>])|\n)")
 _VARIABLE = re.compile(r"(?<!\\)\$\{?(?P<name>[A-Za-z_]\w*)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _FUNCTION = re.compile(r"^\s*(?:function\s+)?(?P<name>[A-Za-z_][\w-]*)\s*\(\)\s*\{", re.MULTILINE)
-_REDIRECTION = re.compile(r"(?<![\d&])\d?(?P<sign>>>?|<)\s*(?P<path>[^\s;&|<>()]+)")
+_QUOTED_OR_REDIRECTION = re.compile(
+    r"(?P<quoted>'[^']*'|\"[^\"]*\")|(?<![\d&])\d?(?P<sign>>>?|<)\s*(?P<path>[^\s;&|<>()]+)"
+)
+"""A sign between quotes, as in `pip install 'numpy>2'`, redirects nothing."""
 _LOCAL_SERVER = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)\b:?\d*")
 _BACKGROUND = re.compile(r"(?<![&>])&\s*(?:$|\n|disown|echo|sleep)")
 _WITHOUT_DIRECTORY = frozenset({
@@ -135,7 +138,7 @@ class _Reading:
             return
         self._read_variables(command)
         self._read_redirections(command)
-        words = _words(_REDIRECTION.sub(" ", command))
+        words = _words(_without_redirections(command))
         assigned = list(takewhile(_ASSIGNMENT.match, words))
         words = words[len(assigned) :]
         if words:  # the assignments before it are the command's alone
@@ -163,8 +166,10 @@ class _Reading:
                 self.note("environment", "read", variable["name"])
 
     def _read_redirections(self, command: str) -> None:
-        for redirection in _REDIRECTION.finditer(command):
-            if not redirection["path"].startswith(("/dev/", "&", "$", "(")):
+        for redirection in _QUOTED_OR_REDIRECTION.finditer(command):
+            if redirection["quoted"]:
+                continue
+            if not redirection["path"].startswith(("/dev/", "$")):
                 self._note_file("read" if redirection["sign"] == "<" else "set", redirection["path"])
 
     def _assign(self, word: str, *, is_exported: bool = False) -> None:
@@ -333,6 +338,10 @@ def _words(command: str) -> list[str]:
         return shlex.split(command, comments=True)
     except ValueError:
         return command.split()
+
+
+def _without_redirections(command: str) -> str:
+    return _QUOTED_OR_REDIRECTION.sub(lambda found: found["quoted"] or " ", command)
 
 
 def _without_single_quotes(command: str) -> str:

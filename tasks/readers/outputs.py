@@ -85,7 +85,8 @@ def read_outcome(content: Any) -> Outcome:
 def text_of_parts(content: Any) -> str:
     """Return the text of a message's content, string or parts."""
     if isinstance(content, Mapping):
-        return str(content.get("text") or content.get("content") or "")
+        held = content.get("text") or content.get("content") or ""
+        return text_of_parts(held) if isinstance(held, list) else str(held)
     if isinstance(content, list):
         return "".join(map(_text_of_part, content))
     if isinstance(content, str):

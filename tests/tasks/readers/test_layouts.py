@@ -17,6 +17,7 @@ from carryover.tasks.readers.tally import Tally
 from tests.tasks.readers.made_up_frameworks import FRAMEWORKS, autogen_message
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
 from tests.tasks.readers.made_up_messages import ANSWER, BLOCKS, COMMANDS, QUESTION
+from tests.tasks.readers.whole_traces import KEPT, RECORDINGS, whole
 
 MADE_UP = Path(__file__).parent / "made_up"
 EXPECTED = {
@@ -25,6 +26,7 @@ EXPECTED = {
     if "idiom" in expected
 }
 COLUMNS: dict[str, str] = {"carried": "carried_names"}
+WHOLE = json.loads(KEPT.read_text(encoding="utf-8"))
 
 
 def read(folder, content):
@@ -33,6 +35,14 @@ def read(folder, content):
     path.write_bytes(content)
     tally = Tally()
     return list(read_traces(path, tally)), tally
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recording_is_read_whole(tmp_path, name):
+    """Texts, outcomes, tokens, scores and identifiers; `whole_traces` writes the file anew."""
+    path = tmp_path / "recording"
+    path.write_bytes(RECORDINGS[name])
+    assert whole(path) == WHOLE[name]
 
 
 @pytest.mark.parametrize("name", PYTHON_LAYOUTS)
