@@ -31,11 +31,6 @@ class Conversation(BaseModel):
 
     messages: tuple[TrainingMessage, ...]
 
-    @property
-    def has_context_only(self) -> bool:
-        """Whether a reply is shown and not imitated."""
-        return any(message.role == "assistant" and message.weight == 0 for message in self.messages)
-
     def template_messages(self) -> list[dict[str, Any]]:
         """Return the messages as a chat template takes them.
 

@@ -39,3 +39,9 @@ def test_similarity_is_difflibs_and_exact_above_the_threshold(values, threshold)
     measured = smallest_similarity(values, threshold)
     assert (measured > threshold) == (exact > threshold)
     assert measured == exact if exact > threshold else measured >= exact
+
+
+def test_below_the_threshold_the_least_alike_text_decides():
+    # 2 x 5 common characters of 10 + 10 with the first text, none with the second: its bound is the smaller one
+    assert smallest_similarity(["abcdevwxyz", "ZYXWVUTSRQ", "abcdefghij"], 0.9) == 0.0
+    assert smallest_similarity(["abcdevwxyz", "abcZYXWVUT", "abcdefghij"], 0.9) == 0.3

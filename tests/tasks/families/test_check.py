@@ -158,3 +158,9 @@ def test_a_failing_teacher_tells_one_error(tmp_path):
 def test_a_failing_class_tells_few_faults(tmp_path):
     found = faults(tmp_path, {SCORE: "return 1"}, seed_count=50)
     assert len(found) == 1
+
+
+def test_an_error_that_a_teacher_catches_is_no_fault(tmp_path):
+    caught = "try:\\n    peek('nothing')\\nexcept Exception:\\n    pass\\n"
+    changed = {"return sentence, look + ending": f'return sentence, "{caught}" + look + ending'}
+    assert check_family(written(tmp_path, changed), 3).faults == []

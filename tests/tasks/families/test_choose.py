@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from carryover.tasks.families.choose import choose_family, family_source, open_own_family
@@ -21,6 +23,8 @@ def test_a_class_in_the_working_directory_is_found(tmp_path, monkeypatch):
 def test_the_source_of_a_family_follows_its_file(tmp_path):
     wanted = written(tmp_path)
     before = family_source(wanted)
+    assert before is not None
+    assert re.fullmatch("[0-9a-f]{16}", before)
     file = tmp_path / "boxes.py"
     file.write_text(file.read_text() + "\n\nMORE = 1\n")
     assert family_source(wanted) != before

@@ -203,3 +203,9 @@ def test_thresholds_of_the_data_checks_can_be_changed():
     (plain,) = SMOKE.parts
     assert part.validation == plain.validation.model_copy(update=overrides.model_dump(exclude_none=True))
     assert part.model_copy(update={"validation": plain.validation}) == plain
+
+
+def test_the_schema_names_the_parts_of_every_plan():
+    names = Overrides.model_json_schema()["properties"]["parts"]["anyOf"][0]["items"]["enum"]
+    assert set(names) == {part.name for plan in PLANS.values() for part in plan("").parts}
+    assert len(set(names)) == len(names)

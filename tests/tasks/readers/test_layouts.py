@@ -345,3 +345,9 @@ def test_a_reader_of_an_other_package_is_asked_first(tmp_path):
         capture_output=True, text=True, check=True, env=environment,
     )  # fmt: skip
     assert said.stdout == "mine\n"
+
+
+def test_texts_of_a_list_are_a_trace_each(tmp_path):
+    texts = ["```python\na = 1\n```", "```python\nb = 2\n```"]
+    traces, _ = read(tmp_path, json.dumps(texts).encode())
+    assert [[block.code for block in trace.blocks] for trace in traces] == [["a = 1"], ["b = 2"]]

@@ -42,3 +42,7 @@ def test_padding_is_on_the_right_and_has_no_label():
     assert batch["labels"].tolist() == [[-100, 2, 3], [4, -100, -100]]
     assert batch["position_ids"].tolist() == [[0, 1, 2]]
     assert set(batch) == {"input_ids", "labels", "position_ids"}
+
+
+def test_no_batch_is_empty_where_every_row_exceeds_the_budget():
+    assert group_by_length([300, 250], token_budget=200, seed=0) == [[1], [0]]

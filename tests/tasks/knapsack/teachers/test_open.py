@@ -54,3 +54,13 @@ def test_a_fixed_teacher_prints_its_table_unless_told_otherwise():
 def test_an_unknown_bucket_is_named_with_the_choices():
     with pytest.raises(ValueError, match="no teacher plays bucket 'medium'; choose from easy, hard, small"):
         open_teacher("medium", "persistent")
+
+
+def test_a_familys_teacher_prints_its_table_by_default():
+    request = make_request("small", "compact")
+    spoken = []
+    for settings in ({}, {"prints_table": True}):
+        teacher = KNAPSACK_FAMILY.open_teacher("small", "stateless", **settings)
+        assert not isinstance(teacher, VariedModel)
+        spoken.append(asyncio.run(teacher.complete(request)).text)
+    assert spoken[0] == spoken[1]

@@ -1,0 +1,33 @@
+"""Plans and the limits of a run, whole.
+
+A plan is kept as the digest of each part, beside the digest of the rest: without its source, and before it is fitted to
+a base that lies on this machine.
+"""
+
+import hashlib
+
+import pytest
+
+from carryover.tasks.plans.presets import PLANS
+from carryover.tasks.plans.run import Limits
+from tests.presets import as_kept, kept_presets
+
+
+def digest(model):
+    return hashlib.sha256(model.model_dump_json().encode()).hexdigest()[:8]
+
+
+def digests(plan):
+    return {
+        "plan": digest(plan.model_copy(update={"parts": ()})),
+        "parts": {part.name: digest(part) for part in plan.parts},
+    }
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_is_the_kept_one(name):
+    assert digests(PLANS[name]("")) == kept_presets(__file__)[name]
+
+
+def test_limits_are_the_kept_ones():
+    assert as_kept({"limits": Limits()})["limits"] == kept_presets(__file__)["limits"]
