@@ -8,14 +8,19 @@ from pathlib import Path
 from typing import Any
 
 
-def kept_presets(test_file: str) -> dict[str, Any]:
-    """Return the presets kept beside a test file, by name."""
-    return json.loads(Path(test_file).with_name("presets.json").read_text(encoding="utf-8"))
+def kept_presets(test_file: str, name: str = "presets.json") -> dict[str, Any]:
+    """Return the presets, or other values, kept beside a test file."""
+    return _read(Path(test_file).with_name(name).read_text(encoding="utf-8"))
 
 
 def as_kept(declared: dict[str, Any]) -> dict[str, Any]:
     """Return presets as JSON keeps them."""
-    return json.loads(json.dumps(declared, default=_plain))
+    return _read(json.dumps(declared, default=_plain))
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Return values of JSON, numbers rounded: the last digits differ from one kind of processor to another."""
+    return json.loads(text, parse_float=lambda number: round(float(number), 9))
 
 
 def _plain(value: Any) -> Any:

@@ -75,3 +75,20 @@ def test_contracts_of_ones_own_alone_have_no_2x2():
     own = CELL | setting | {"measured_on": "laptop", "condition": "recent-1->recent-3"}
     tables = {"cells": pl.DataFrame([own], infer_schema_length=None)}
     assert draw_cells(tables.__getitem__) == []
+
+
+def test_the_terminals_bars_are_shares_of_the_highest_interval():
+    uncounted = CELL | {"condition": "S->S", "mean_tokens": None, "token_ratio": None}
+    console = Console(width=100, file=None)
+    with console.capture() as capture:
+        console.print(cells_text(STUDY | {"S->S": uncounted}, "title"))
+    # 35 characters for 1,000 tokens: 200, 500, and none that were counted
+    assert sorted(map(len, re.findall("█+", capture.get()))) == [7, 18]
+
+
+def test_a_cells_words_tell_every_number():
+    words = texts(cells_svg(STUDY, "title"))
+    assert {"0 % miss a name", "200 tokens", "score 50.0", "imports/step 0.00, state use 1.00"} <= set(words)
+    assert {"100 % miss a name", "500 tokens, 2.50 x P→P"} <= set(words)
+    unscored = CELL | {"score_pct": None, "imports_per_step": 1.5}
+    assert {"no score", "imports/step 1.50, state use 1.00"} <= set(texts(cells_svg({"P->P": unscored}, "title")))

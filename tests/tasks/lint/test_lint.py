@@ -163,6 +163,8 @@ def test_adding_to_a_name_is_no_redefinition():
         "from __main__ import x",
         "import sys\nsys.modules['__main__'].x",
         "import importlib\nimportlib.import_module(name='__main__').x",
+        "import importlib\nimportlib.import_module('__main__', 'json').x",
+        "__import__('__main__', globals()).x",
         "import sys\nsys.modules[__name__].x",
         "get_ipython().user_ns['x']",
     ],

@@ -12,6 +12,7 @@ from carryover.tasks.analysis.statistics_spec import StatisticsSpec
 from carryover.tasks.nightly.judge import Night, RunFacts, judge_night, summarize
 from carryover.tasks.nightly.night_spec import Thresholds
 from tests.flattening import flat
+from tests.presets import as_kept, kept_presets
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 HOURS = {"study": 0, "night-1": 24, "night-2": 48}
@@ -298,3 +299,23 @@ def test_a_note_lists_five_differences_and_counts_the_others():
     (row,) = judge(play("study"), play("night-1"), facts={"study": ran_on("1"), "night-1": ran_on("2")})
     assert row.note.count("package_") == 5
     assert row.note.endswith("; 2 more")
+
+
+NIGHTS: dict[str, list[list[dict[str, Any]]]] = {
+    "identical": [play("study"), play("night-1")],
+    "dearer": [
+        play("study"),
+        [one | {"total_tokens": 1300 + 5 * n} for n, one in enumerate(play("night-1", said="longer"))],
+    ],
+    "worse": [play("study"), [one | {"score": one["score"] - n / 30} for n, one in enumerate(play("night-1"))]],
+    "of one instance": [play("study", count=1), play("night-1", count=1, said="other")],
+    "without pairs": [play("study"), [one | {"finish_reason": "error", "score": None} for one in play("night-1")]],
+    "without a baseline": [play("night-1")],
+}
+"""Episodes of the study and of a night."""
+
+
+@pytest.mark.parametrize("name", NIGHTS)
+def test_a_row_of_a_night_is_the_kept_one(name):
+    (row,) = judge(*NIGHTS[name])
+    assert as_kept({"row": row.model_dump(mode="json")})["row"] == kept_presets(__file__, "nights.json")[name]

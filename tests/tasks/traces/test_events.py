@@ -204,3 +204,16 @@ def test_rows_say_which_names_were_alive_before_the_step():
 
 def test_a_block_that_comes_again_is_parsed_once():
     assert parse_block("total = 1", TOOLS) is parse_block("total = 1", TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("code", "bound"),
+    [
+        ("def load():\n    global json\n    import json, os", ("json",)),
+        ("def load():\n    from json import loads", ()),
+        ("class Box:\n    import json", ()),
+        ("from json import *\nimport os", ("os",)),
+    ],
+)
+def test_an_import_binds_a_module_name_where_it_is_global(code, bound):
+    assert parse_block(code, TOOLS).imported_names == bound
