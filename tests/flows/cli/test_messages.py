@@ -1,5 +1,10 @@
-import pytest
+import logging
+from types import SimpleNamespace
 
+import pytest
+from prefect.logging.handlers import PrefectConsoleHandler
+
+from carryover.flows.cli import messages
 from carryover.flows.cli.messages import report_errors
 from carryover.tasks.collect import Collected
 from carryover.tasks.services.errors import UserError
@@ -17,3 +22,37 @@ def test_a_stage_of_which_every_episode_failed_has_failed():
 @pytest.mark.parametrize("collected", [[], [DONE], [FAILED, DONE], [IN_PART]])
 def test_a_stage_of_which_something_came_has_not(collected):
     report_errors(collected)
+
+
+def test_failed_episodes_are_counted_with_what_comes_of_them(capsys):
+    report_errors([IN_PART, DONE])
+    assert " ".join(capsys.readouterr().err.split()) == (
+        "2 episodes ended with an error (refused); they are kept as attempts and excluded from the tables; "
+        "the next start plays 2 of them again"
+    )
+    report_errors([DONE, IN_PART, FAILED.model_copy(update={"given_up_count": 3, "planned_count": 9})])
+    assert " ".join(capsys.readouterr().err.split()) == (
+        "5 episodes ended with an error (refused); they are kept as attempts and excluded from the tables; "
+        "the next start plays 2 of them again and gives up 3"
+    )
+    report_errors([DONE])
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("is_kept_off", [False, True])
+def test_a_line_is_said_once_on_the_terminal(monkeypatch, capsys, is_kept_off):
+    """Where Prefect prints its log there, that says it."""
+    logged = []
+    logger = SimpleNamespace(log=lambda *given: logged.append(given))
+    monkeypatch.setattr(messages, "get_run_logger", lambda: logger)
+    printer = PrefectConsoleHandler()
+    logging.getLogger().addHandler(printer)
+    try:
+        if is_kept_off:
+            messages.keep_logs_off_terminal()
+        messages.say("50% [done]")
+        messages.warn("late")
+    finally:
+        logging.getLogger().removeHandler(printer)
+    assert logged == [(logging.INFO, "%s", "50% [done]"), (logging.WARNING, "%s", "late")]
+    assert capsys.readouterr().err == ("50% [done]\nlate\n" if is_kept_off else "")
