@@ -18,7 +18,7 @@ from carryover.tasks.agent.client import ClientSpec, EndpointClientSpec, Scripte
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.protocol import ReplyNotKeptError
 from carryover.tasks.agent.study_speaker import ContractViolationError
-from carryover.tasks.collect import collect_episodes
+from carryover.tasks.collect import Collected, collect_episodes
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -121,16 +121,16 @@ def landed(home):
 
 def test_failed_episodes_stay_as_attempts_and_run_again(home):
     first = collect(NOBODY)
-    assert (first.planned_count, first.played_count, first.error_count) == (COUNT, COUNT, COUNT)
     assert first.first_error is not None
     assert "http://127.0.0.1:9/v1" in first.first_error
-    second = collect()
-    assert (second.played_count, second.error_count, second.first_error) == (COUNT, 0, None)
+    expected = Collected(planned_count=COUNT, played_count=COUNT, error_count=COUNT, first_error=first.first_error)
+    assert first == expected
+    assert collect() == Collected(planned_count=COUNT, played_count=COUNT)
     attempts = landed(home)
     assert [(attempt, reason) for _, attempt, reason in attempts] == (
         [(0, FinishReason.ERROR)] * COUNT + [(1, FinishReason.FINISH_TOOL)] * COUNT
     )
-    assert collect().played_count == 0
+    assert collect() == Collected(planned_count=COUNT)
 
 
 def test_broken_contract_stops_the_run_without_its_episode(home, monkeypatch):

@@ -47,3 +47,7 @@ def test_answers_and_errors_come_through_from_whichever_thread_asks():
     assert answers == [7]
     with pytest.raises(ZeroDivisionError):
         stoppable(connection, lambda: 1 / 0)
+
+
+def test_a_query_that_cannot_be_stopped_holds_no_process_back():
+    assert stoppable(open_memory(), lambda: threading.current_thread().daemon)

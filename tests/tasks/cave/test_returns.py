@@ -1,6 +1,7 @@
 """Typed results: the agent is told what to bind, and a mismatch goes back to it."""
 
 import dataclasses
+from datetime import datetime
 from typing import Any, cast
 
 import pandas as pd
@@ -128,3 +129,39 @@ def test_class_that_another_one_brings_is_injected_once(open_agent):
     names = [entry.name for entry in runtime.interpreter.injected]
     assert sorted(set(names)) == sorted(names)
     assert {"Owner", "Home"} <= set(names)
+
+
+def test_ten_faults_are_told_and_the_rest_counted():
+    def told(count):
+        with pytest.raises(WrongResultError) as refused:
+            Expected(list[int], "result", 0).accept(["x"] * count)
+        return str(refused.value).splitlines()
+
+    place = ": Input should be a valid integer, unable to parse string as an integer"
+    assert told(10) == [f"{number}{place}" for number in range(10)]
+    assert told(12) == [*(f"{number}{place}" for number in range(10)), "... and 2 more"]
+    with pytest.raises(WrongResultError, match=r"^value: Input should be a valid integer"):
+        Expected(int, "result", 0).accept("x")
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_cells_of_every_kind_are_told_apart(library):
+    day = datetime(2026, 1, 1)
+    cells = {"int": 1, "float": 1.5, "bool": True, "str": "a", "datetime": day}
+    frame = library.DataFrame({kind: [value] for kind, value in cells.items()})
+    for column in cells:
+        for wanted in cells:
+            expected = Expected({column: wanted}, "result", 0)
+            if wanted == column or (column, wanted) == ("int", "float"):
+                expected.accept(frame)
+                assert expected.value is frame
+            else:
+                with pytest.raises(WrongResultError, match=f"^column {column} holds {column}, not {wanted}$"):
+                    expected.accept(frame)
+
+
+def test_the_type_asked_for_is_told_by_name():
+    assert Expected(int, "result", 0).request().endswith("It must be: int.")
+    assert Expected(list[int] | None, "total", 0).request() == (
+        "Bind the result to the name `total` before you answer. It must be: list[int] | None."
+    )

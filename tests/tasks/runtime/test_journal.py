@@ -5,8 +5,15 @@ import json
 
 import pytest
 
-from carryover.tasks.runtime.engine import Block
-from carryover.tasks.runtime.journal import BlockObservation, Ran, ToolReply, request_text
+from carryover.tasks.runtime.engine import Block, CallInterruptedError
+from carryover.tasks.runtime.journal import (
+    BlockObservation,
+    Ran,
+    RecordedAnswers,
+    ToolReply,
+    changed_variables,
+    request_text,
+)
 from carryover.tasks.runtime.objects import sealed
 from carryover.tasks.runtime.transfer import Fetched
 
@@ -51,3 +58,39 @@ def test_differences_of_a_repeated_block_are_named_with_both_values():
         (3, "names", "()", "('x',)"),
         (3, "tool_calls", "[[1]]", "[[1], [2]]"),
     ]
+
+
+def test_variables_of_another_digest_are_named():
+    recorded = {"same": "1", "other": "2", "gone": "3"}
+    found = changed_variables(4, recorded, {"same": "1", "other": "5", "new": "6"})
+    assert [tuple(each) for each in found] == [
+        (4, "variable gone", "3", "absent"),
+        (4, "variable new", "absent", "6"),
+        (4, "variable other", "2", "5"),
+    ]
+    assert changed_variables(4, {}, {"new": "6"}) == ()  # no process had answered
+
+
+def test_recorded_replies_answer_the_same_calls_in_order():
+    replies = (
+        ToolReply(request_text("read", ["a"], {}), ("value", "[1]")),
+        ToolReply(request_text("read", ["b"], {"wide": True}), ("error", "ValueError", "bad", 0)),
+        ToolReply(request_text("wait", [], {}), ("error", "StepTimeout", "stopped")),
+    )
+    answers = RecordedAnswers(replies)
+    assert answers("read", ["a"], {}) == ("value", [1])
+    assert answers("read", ["b"], {"wide": True}) == ("error", "ValueError", "bad", 0)
+    with pytest.raises(CallInterruptedError):
+        answers("wait", [], {})
+    assert answers.asked == [reply.request for reply in replies]
+
+
+def test_another_call_than_recorded_ends_the_replies():
+    refusal = ("error", "ToolRuntimeException", "read: no such call was recorded here", 0)
+    one = ToolReply(request_text("read", ["a"], {}), ("value", "[1]"))
+    answers = RecordedAnswers((one, one))
+    assert answers("read", ["b"], {}) == refusal
+    assert answers("read", ["a"], {}) == refusal  # nothing follows a difference
+    assert answers("read", ["c"], {}) == refusal
+    assert answers("read", ["d"], {}) == refusal
+    assert answers.asked == [request_text("read", [name], {}) for name in "bac"]  # one more than recorded

@@ -12,7 +12,7 @@ from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.bfcl import CATEGORIES, bfcl_cases
-from carryover.tasks.cave.importers.bfcl_rule import Accepted, is_accepted
+from carryover.tasks.cave.importers.bfcl_rule import Accepted, is_accepted, wrong_calls
 from carryover.tasks.services.errors import UserError
 
 AREA = {
@@ -144,3 +144,11 @@ def test_values_are_judged_by_type_and_text(parameter, accepted, value, verdict)
 def test_parameters_are_judged_by_name(arguments, verdict):
     schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a"]}
     assert is_accepted(schema, ("f", arguments), Accepted("f", {"a": [1], "b": ["", 2]})) is verdict
+
+
+def test_each_wanted_call_is_made_once():
+    schemas = {"f": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}}
+    one, two = Accepted("f", {"a": [1]}), Accepted("f", {"a": [2]})
+    assert wrong_calls(schemas, [("f", {"a": 2}), ("f", {"a": 1})], [one, two]) == ()
+    assert wrong_calls(schemas, [("f", {"a": 1})], [one, two]) == ("1 calls, expected 2",)
+    assert wrong_calls(schemas, [("f", {"a": 1}), ("f", {"a": 2})], [one, one]) == ("no call is f({'a': [1]})",)
