@@ -119,7 +119,7 @@ def _sample(trace: RecordedTrace) -> dict[str, Any]:
             events.append(_tool_event(turn, step, steps, clock, episode.started_at))
             clock += timedelta(seconds=step.execution_seconds)
     usage = _usage(episode)
-    reply = messages[-1]["content"] if messages else ""
+    reply = next((each["content"] for each in reversed(messages) if each["role"] == "assistant"), "")
     return {
         "id": trace.name,
         "epoch": episode.replicate + 1,
