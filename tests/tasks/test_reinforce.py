@@ -1,5 +1,8 @@
 """A plan's reinforcements start from its trained models, and land a row per update."""
 
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import pytest
 
 from carryover.storage.zone.landing import LandingZone
@@ -8,7 +11,13 @@ from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.reinforce import describe, note_reinforcement, plan_reinforcement, reinforce_model
+from carryover.tasks.reinforce import (
+    describe,
+    note_reinforcement,
+    plan_reinforcement,
+    reinforce_model,
+    submit_reinforcement,
+)
 from carryover.tasks.reinforcement.update_log import LOG_NAME, UpdateLog
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.card import write_card
@@ -107,3 +116,52 @@ def test_a_lost_model_is_reinforced_whatever_prefect_remembers(run, monkeypatch)
 def test_a_bar_tells_shares_scores_turns_and_tokens():
     update = UPDATES[0].model_copy(update={"mean_reply_count": 3.25, "mean_tokens": 1234.4})
     assert describe(update) == "50% miss a name, score 0.500, 3.2 turns, 1,234 tokens"
+
+
+def test_a_reinforcement_is_submitted_as_there_where_its_model_is(run, monkeypatch):
+    note_trained(run, "persistent")
+    planned = plan_reinforcement(run, parts_of(run)["own"], "persistent", 0)
+    asked = []
+
+    def in_run(task, run, stage, **options):
+        asked.append((task, stage, options))
+        return SimpleNamespace(submit=lambda run, planned: asked.append((run.limits.refresh, planned.name)))
+
+    monkeypatch.setattr(reinforce, "in_run", in_run)
+    submit_reinforcement(run, planned)
+    planned.job.output.mkdir()
+    write_card(planned.job.output, make_card())
+    submit_reinforcement(run, planned)
+    again = run.model_copy(update={"landing": "s3://bucket/landing"})
+    shared = plan_reinforcement(run, parts_of(run)["other"], "persistent", 0)
+    submit_reinforcement(again, shared)
+    options = [{"is_there": is_there, "contract": "persistent"} for is_there in (False, True, True)]
+    assert [entry for entry in asked if len(entry) == 3] == [
+        (reinforce_model, Stage.REINFORCEMENT, each) for each in options
+    ]
+    assert [entry for entry in asked if len(entry) == 2] == [((), each.name) for each in (planned, planned, shared)]
+
+
+def test_a_bar_goes_on_with_every_update(run, monkeypatch):
+    note_trained(run, "persistent")
+    planned = plan_reinforcement(run, parts_of(run)["other"], "persistent", 0)
+    shown = []
+
+    @contextmanager
+    def open_bar(label, total, unit):
+        shown.append((label, total, unit))
+        yield lambda count, words: shown.append((count, words))
+
+    def play(job, on_update, check):
+        check()
+        for update in (UPDATES[0], UPDATES[1].model_copy(update={"policy_update": 4})):
+            on_update(update)
+        return make_card(model_digest="d" * 64)
+
+    monkeypatch.setattr(reinforce, "shown_progress", open_bar)
+    monkeypatch.setattr(reinforce, "reinforce_in_process", play)
+    assert reinforce._reinforce_with_progress(run, planned).model_digest == "d" * 64
+    most = planned.job.played.spec.most_updates
+    assert shown == [
+        ("GRPO, persistent in stateless seed 0", most, "updates"), (1, describe(UPDATES[0])), (3, describe(UPDATES[1])),
+    ]  # fmt: skip

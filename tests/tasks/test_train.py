@@ -6,10 +6,13 @@ from contextlib import contextmanager
 import pytest
 
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks import train
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import tokenizer_identity
+from carryover.tasks.plans.study_plan import OwnBaseSpec
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.card import write_card
 from carryover.tasks.sft.train import read_trained
 from carryover.tasks.sft.training_log import TrainingMetric
@@ -17,7 +20,16 @@ from carryover.tasks.sft.training_spec import TRAINING
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.stages.training_data import TrainingData
-from carryover.tasks.train import TrainedFolder, describe, plan_training, train_model, unknown_sizes
+from carryover.tasks.train import (
+    TrainedFolder,
+    describe,
+    find_trained,
+    note_training,
+    plan_training,
+    submit_training,
+    train_model,
+    unknown_sizes,
+)
 from tests.tasks.cards import make_card
 
 DATA = b'{"messages": []}\n'
@@ -115,6 +127,8 @@ def test_only_a_base_of_unknown_size_is_named_once(part, tmp_path):
     of_hub = part.model_copy(update={"training": training})
     (line,) = unknown_sizes([part, of_hub, of_hub])
     assert line.startswith(f"base model {tmp_path / 'base'} of unknown size")
+    own_base = OwnBaseSpec(corpus="plain", instances=part.train_instances, training=part.training)
+    assert unknown_sizes([of_hub.model_copy(update={"own_base": own_base})]) == []
 
 
 def test_base_and_tokenizer_count_by_content_not_path(run, part, tmp_path):
@@ -132,3 +146,101 @@ def test_base_and_tokenizer_count_by_content_not_path(run, part, tmp_path):
     assert other_weights != first[0]
     assert same_words == first[1]
     assert set(identities("relearned", b"1", b"b")).isdisjoint(first)
+
+
+def test_a_bar_of_a_base_names_it(run, part, monkeypatch):
+    shown = []
+
+    @contextmanager
+    def open_bar(label, total, unit):
+        shown.append(label)
+        yield lambda count, words: None
+
+    metric = TrainingMetric(
+        optimizer_step=1, total_steps=1, epoch=1.0, loss=1.0, learning_rate=1e-4, gradient_norm=None, token_count=1,
+        wall_seconds=1.0,
+    )  # fmt: skip
+    monkeypatch.setattr(train, "shown_progress", open_bar)
+    monkeypatch.setattr(train, "train_in_process", lambda job, on_log, check: on_log(metric))
+    planned = plan_training(run, part, "persistent", 0, None)
+    job = planned.job.model_copy(update={"contract": None})
+    train._train_with_progress(run, planned.model_copy(update={"job": job, "base": "common"}))
+    assert shown == ["main, training the common base"]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What a training was submitted or called with, by Prefect's options for it."""
+    asked = []
+
+    class Played:
+        def __call__(self, run, training):
+            asked.append(("called", run.limits.refresh, training.name))
+            return TrainedFolder(path=training.job.output, digest="e" * 64)
+
+        def submit(self, run, training):
+            asked.append(("submitted", run.limits.refresh, training.name))
+
+    def in_run(task, run, stage, **options):
+        asked.append((task, stage, options))
+        return Played()
+
+    monkeypatch.setattr(train, "in_run", in_run)
+    return asked
+
+
+def test_a_training_is_submitted_as_there_where_its_model_is(run, part, asked):
+    planned = plan_training(run, part, "persistent", 0, None)
+    submit_training(run, planned)
+    finish_training(run, part, DATA)
+    submit_training(run, planned)
+    bucket = run.model_copy(update={"landing": "s3://bucket/landing"})
+    submit_training(bucket, plan_training(run, part, "persistent", 1, None))
+    options = [entry[2] for entry in asked if entry[0] is train_model]
+    assert options == [{"is_there": is_there, "contract": "persistent"} for is_there in (False, True, True)]
+    assert asked[1] == ("submitted", (), planned.name)
+
+
+def test_a_refreshed_training_is_refreshed_once(run, part, asked):
+    planned = plan_training(run, part, "persistent", 0, None)
+    again = run.model_copy(update={"limits": Limits(refresh=(Stage.TRAINING,))})
+    submit_training(again, planned)
+    submit_training(again, planned)
+    assert [entry[1] for entry in asked if entry[0] == "submitted"] == [(Stage.TRAINING,), ()]
+
+
+def test_a_model_is_noted_and_trained_again_if_it_is_gone(run, part, asked, monkeypatch):
+    planned = plan_training(run, part, "persistent", 0, None)
+    trained = TrainedFolder(path=planned.job.output, digest="d" * 64)
+    note_training(run, planned, trained)
+    assert asked == []
+    assert find_trained(run, planned.name).digest == "d" * 64
+    monkeypatch.setattr(train, "has_objects", lambda *_: False)
+    note_training(run, planned, trained)
+    assert asked == [
+        (train_model, Stage.TRAINING, {"is_there": False, "contract": "persistent"}),
+        ("called", (), planned.name),
+    ]
+    assert find_trained(run, planned.name).digest == "e" * 64
+
+
+@pytest.mark.parametrize(("stage", "command"), [(Stage.TRAINING, "train"), (Stage.REINFORCEMENT, "reinforce")])
+def test_a_missing_model_names_the_stage_to_run(run, stage, command):
+    said = f"^plan smoke has no trained model nowhere; run `carryover stage {command}-models` first$"
+    with pytest.raises(UserError, match=said):
+        find_trained(run, "nowhere", stage)
+
+
+def test_a_landed_training_says_what_it_was(run, part):
+    folder = finish_training(run, part, DATA)
+    planned = plan_training(run, part, "persistent", 0, None)
+    train_model.fn(run, planned)
+    (row,) = LandingZone(run.landing).read("training_runs").to_pylist()
+    told = {
+        name: row[name] for name in ("run_id", "training_run_id", "variant", "base", "training_seed", "output_path")
+    }
+    assert told == {
+        "run_id": run.run_id, "training_run_id": folder.name, "variant": part.variant, "base": part.base,
+        "training_seed": 0, "output_path": str(folder),
+    }  # fmt: skip
+    assert row["settings_json"] == part.training.model_dump_json()

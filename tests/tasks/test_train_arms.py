@@ -1,18 +1,25 @@
 """Models trained for CaveAgent's suites: trained, served, asked, and their turns landed."""
 
+import json
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import pytest
 
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks import train_arms
 from carryover.tasks.cave.arms import lessons
+from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.lessons import LEARNING_ARMS
 from carryover.tasks.cave.arms.plan import SuitePlan
+from carryover.tasks.datasets.conversations import Conversation
 from carryover.tasks.play_cases import play_suite
 from carryover.tasks.services.folders import HOME_VARIABLE, open_folders
 from carryover.tasks.sft.training_spec import TRAINING
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_trained_model_plays_its_arm(tmp_path, monkeypatch):
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.setattr(lessons, "SEED_COUNT", 1)
@@ -31,3 +38,104 @@ def test_a_trained_model_plays_its_arm(tmp_path, monkeypatch):
     assert set(turns["model_name"]) == {"laptop"}
     assert set(turns["is_oracle"]) == {False}
     assert turns["completion_tokens"].sum() > 0
+
+
+def conversation(number):
+    said = [("system", "Code."), ("user", f"Question {number}."), ("assistant", f"Reply {number}.")]
+    return Conversation.model_validate({"messages": [{"role": role, "content": text} for role, text in said]})
+
+
+@pytest.fixture
+def learnt(tmp_path, monkeypatch):
+    """Four conversations of each arm in place of its lessons; return what the tokenizer was learned from."""
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    seen = []
+
+    def build(texts, spec, folder):
+        seen.append((texts, spec))
+        folder.mkdir()
+        (folder / "tokenizer.json").write_text("{}")
+
+    def draw(arm, seed):
+        first = 10 * seed + 4 * LEARNING_ARMS.index(arm)
+        return [conversation(number) for number in range(first, first + 4)]
+
+    monkeypatch.setattr(train_arms, "lessons", draw)
+    monkeypatch.setattr(train_arms, "build_tokenizer", build)
+    monkeypatch.setattr(train_arms, "_TOKENIZER_SAMPLE", 2)
+    return seen
+
+
+def test_each_arm_has_its_dataset_and_all_one_tokenizer(learnt, tmp_path):
+    prepared = train_arms.prepare_lessons.fn(7)
+    again = train_arms.prepare_lessons.fn(7)
+    assert prepared == again
+    assert set(prepared.datasets) == set(LEARNING_ARMS)
+    for place, arm in enumerate(LEARNING_ARMS):
+        file = tmp_path / "datasets" / f"cave-{arm}-{prepared.digest}.jsonl"
+        assert prepared.datasets[arm] == file
+        lines = [json.loads(line)["messages"] for line in file.read_text().splitlines()]
+        assert [messages[1]["content"] for messages in lines] == [
+            f"Question {70 + 4 * place + number}." for number in range(4)
+        ]
+    assert prepared.tokenizer == tmp_path / "datasets" / f"tokenizer-cave-{prepared.digest}"
+    assert prepared.tokenizer.is_dir()
+
+    ((texts, spec),) = learnt  # learned once, from every second conversation
+    assert spec == train_arms.TRAINING_SPEC.tokenizer
+    expected = []
+    for number in (70, 72, 74, 76):
+        expected += ["Code.", f"Question {number}.", f"Reply {number}."]
+    assert texts == expected
+
+
+def test_other_lessons_or_settings_are_other_data(learnt, monkeypatch):
+    digests = {train_arms.prepare_lessons.fn(seed).digest for seed in (1, 2)}
+    spec = train_arms.TRAINING_SPEC.model_copy(update={"max_steps": 3})
+    monkeypatch.setattr(train_arms, "TRAINING_SPEC", spec)
+    digests.add(train_arms.prepare_lessons.fn(1).digest)
+    assert len(digests) == 3
+    assert {len(digest) for digest in digests} == {16}
+    assert len(learnt) == 3
+
+
+def test_an_arm_is_trained_on_its_data_under_its_contract(learnt, monkeypatch, tmp_path):
+    jobs = []
+    monkeypatch.setattr(
+        train_arms, "train_in_process", lambda job: jobs.append(job) or SimpleNamespace(path=job.output)
+    )
+    prepared = train_arms.prepare_lessons.fn(0)
+    for arm in LEARNING_ARMS:
+        assert train_arms.train_arm.fn(arm, prepared) == tmp_path / "models" / f"cave-{arm}-{prepared.digest}"
+    for arm, job in zip(LEARNING_ARMS, jobs, strict=True):
+        assert (job.spec, job.contract, job.seed) == (train_arms.TRAINING_SPEC, ARMS[arm].contract, 0)
+        assert (job.dataset, job.tokenizer) == (prepared.datasets[arm], prepared.tokenizer)
+
+
+def test_each_model_is_served_at_an_address_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    told = []
+
+    @contextmanager
+    def serve(spec, models, log):
+        told.append((spec, models, log))
+        yield SimpleNamespace(base_url=f"http://{models.base}/v1")
+        told.append(models.base)
+
+    monkeypatch.setattr(train_arms, "open_server", serve)
+    plan = SuitePlan(model="laptop", suites=("multi_variable",), arms=LEARNING_ARMS, concurrency=5)
+    folders = dict(zip(LEARNING_ARMS, ("one", "two"), strict=True))
+    with train_arms.served_plans(plan, folders) as plans:
+        assert plans == {
+            arm: plan.model_copy(update={"endpoint_url": f"http://{name}/v1"}) for arm, name in folders.items()
+        }
+        assert len(told) == 2
+    for (spec, models, log), name in zip(told[:2], ("one", "two"), strict=True):
+        assert (spec.context_tokens, spec.max_concurrent) == (4096, 5)
+        assert (models.base, models.base_name) == (name, "laptop")
+        assert log == tmp_path / "logs" / "serving-arms.log"
+    assert told[2:] == ["two", "one"]
+
+    with train_arms.served_plans(SuitePlan(), {}) as plans:
+        assert plans == dict.fromkeys(SuitePlan().arms, SuitePlan())

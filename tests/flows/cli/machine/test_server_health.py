@@ -16,6 +16,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import (
     AwaitingConcurrencySlot,
+    AwaitingRetry,
     Cancelling,
     Completed,
     Crashed,
@@ -170,6 +171,8 @@ def test_a_pool_has_its_online_workers():
         (make_run(Cancelling(), start_time=NOW - timedelta(minutes=74)), "running", "for 1 h 14 min, Cancelling"),
         (make_run(Pending()), "waiting", "its worker starts it"),
         (make_run(Pending(name="Submitting")), "waiting", "its worker starts it"),
+        (make_run(Pending(name="Queued")), "waiting", "Queued"),
+        (scheduled(AwaitingRetry(), -90), "waiting", "tries again at 13:30"),
         (scheduled(Scheduled(), 0), "waiting", "due now"),
         (scheduled(AwaitingConcurrencySlot(), 30), "waiting", "the run before it is running"),
         (scheduled(Late(), 30), "late", "due 11:30; the workers of the pool cpu take no more runs"),

@@ -32,7 +32,11 @@ def run(fork_tree):
 @pytest.mark.parametrize("arm", ARMS)
 def test_gold_replays_under_every_arm(download, run, arm):
     cases = bfcl_multi_turn_cases(str(download))
-    assert cases
+    assert [case.tier for case in cases] == ["base", "miss_func", "miss_param", "long_context"]
+    added = "More functions are there now. Can you do it with them?"
+    assert [[turn.question for turn in case.turns] for case in cases] == [
+        ["Make b and a.", added if case.tier == "miss_func" else "List."] for case in cases
+    ]
     for case in cases:
         turns = run(case, arm)
         assert [(turn.wrong_json, turn.call_count) for turn in turns] == [("[]", 2), ("[]", 1)]
