@@ -3,6 +3,7 @@ import json
 import threading
 import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 
@@ -350,3 +351,23 @@ def test_a_key_that_is_not_set_is_named(monkeypatch):
 
     with pytest.raises(UserError, match=f"missing API key: the environment variable {KEY_VARIABLE} is not set"):
         OpenAIClient(EndpointSpec(base_url="http://127.0.0.1:9/v1", api_key_variable=KEY_VARIABLE), "tiny")
+
+
+def test_a_proxy_of_the_network_is_not_asked_for_this_machine(endpoint, monkeypatch):
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name)
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nobody listens
+    endpoint.answers = [make_answer("Done.")]
+    (completion,) = ask(endpoint, make_request(), max_retries=0)
+    assert completion.text == "Done."
+
+
+def test_a_proxy_of_the_network_is_asked_for_other_machines(endpoint, monkeypatch):
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("http_proxy", endpoint.base_url.removesuffix("/v1"))
+    endpoint.answers = [make_answer("Done.")]
+    elsewhere = SimpleNamespace(base_url="http://elsewhere.invalid/v1")
+    (completion,) = ask(elsewhere, make_request(), max_retries=0)
+    assert completion.text == "Done."

@@ -351,3 +351,9 @@ def test_texts_of_a_list_are_a_trace_each(tmp_path):
     texts = ["```python\na = 1\n```", "```python\nb = 2\n```"]
     traces, _ = read(tmp_path, json.dumps(texts).encode())
     assert [[block.code for block in trace.blocks] for trace in traces] == [["a = 1"], ["b = 2"]]
+
+
+@pytest.mark.parametrize("nodes", [[], [{"id": 1}], ["message"], {"message": 1}])
+def test_nodes_without_messages_are_no_trace_of_verifiers(tmp_path, nodes):
+    traces, tally = read(tmp_path, json.dumps({"nodes": nodes}).encode())
+    assert (traces, dict(tally.unread)) == ([], {"unknown layout": 1})

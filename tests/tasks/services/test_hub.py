@@ -1,8 +1,12 @@
 """What can go wrong with a folder or hub id, in one line each."""
 
 import errno
+import logging
+import sys
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import ModuleType
 from typing import Any
 
 import httpx
@@ -11,7 +15,14 @@ from huggingface_hub.errors import GatedRepoError
 
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.services.hub import expanded, explained, fetch_tokenizer, is_local, load_tokenizer
+from carryover.tasks.services.hub import (
+    expanded,
+    explained,
+    fetch_tokenizer,
+    import_bitsandbytes,
+    is_local,
+    load_tokenizer,
+)
 from carryover.tasks.sft.load import load_start_model, load_start_tokenizer, save_untrained
 from carryover.tasks.sft.resources import find_shape
 from carryover.tasks.sft.tokenizer import build_tokenizer
@@ -163,3 +174,25 @@ def test_a_full_disk_is_not_called_an_unreachable_hub():
 def test_an_error_unrelated_to_the_source_is_raised_unchanged():
     with pytest.raises(KeyError):
         _explain("no/body", KeyError("a bug"))
+
+
+@pytest.mark.parametrize("kernels", [None, ModuleType("kernels")])
+def test_bitsandbytes_is_imported_without_kernels_and_notices(monkeypatch, kernels):
+    seen = []
+
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name == "bitsandbytes":
+                seen.append(sys.modules.get("kernels", "absent"))
+
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "bitsandbytes", raising=False)
+    monkeypatch.delitem(sys.modules, "kernels", raising=False)
+    if kernels is not None:
+        monkeypatch.setitem(sys.modules, "kernels", kernels)
+    logging.getLogger("bitsandbytes").setLevel(logging.NOTSET)
+    with suppress(ImportError):
+        import_bitsandbytes()
+    assert seen == [None]
+    assert sys.modules.get("kernels") is kernels
+    assert logging.getLogger("bitsandbytes").level == logging.ERROR

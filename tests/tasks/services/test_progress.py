@@ -1,5 +1,6 @@
 import re
 import sys
+import time
 
 import pytest
 from rich.progress import Progress
@@ -119,3 +120,15 @@ def test_a_rate_is_a_dash_until_there_is_one():
     for _ in range(3):
         progress.advance(task)
     assert RateColumn().render(progress.tasks[task]).plain == "83 s per episode"
+
+
+def test_a_terminal_shows_the_detail_of_a_wait_on_standard_error(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with waiting_line("starting a server") as tell:
+        tell("loading")
+        time.sleep(0.2)
+        tell("")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "starting a server: loading" in shown.err

@@ -44,3 +44,8 @@ CLAIM = {
 def test_a_claim_has_a_tolerance_or_a_reason_for_none(given, is_refused):
     with pytest.raises(ValidationError, match="'c' needs either") if is_refused else nullcontext():
         ClaimRow.model_validate(CLAIM | given)
+
+
+def test_a_row_is_taken_as_it_is():
+    row = build_row(EpisodeRow, token_source="server", prompt_tokens=100, completion_tokens=20)
+    assert EpisodeRow.model_validate(row) == row
