@@ -18,6 +18,15 @@ def as_kept(declared: dict[str, Any]) -> dict[str, Any]:
     return _read(json.dumps(declared, default=_plain))
 
 
+def constraints(model: Any) -> dict[str, list[str]]:
+    """Return the constraints of a model's fields, by name."""
+    return {
+        name: [str(each).partition(" at 0x")[0] for each in field.metadata]
+        for name, field in model.model_fields.items()
+        if field.metadata
+    }
+
+
 def _read(text: str) -> dict[str, Any]:
     """Return values of JSON, numbers rounded: the last digits differ from one kind of processor to another."""
     return json.loads(text, parse_float=lambda number: round(float(number), 9))

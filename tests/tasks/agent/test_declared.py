@@ -5,9 +5,10 @@ import pytest
 from carryover.tasks.agent.episode_spec import EndpointSpec, EpisodeSpec
 from carryover.tasks.agent.faults import FaultSpec
 from carryover.tasks.agent.variation import CONTRAST, NO_HEADER_SHARE, SILENT_SHARE, STANDARD_SHARE, WORDINGS
-from tests.presets import as_kept, kept_presets
+from tests.presets import as_kept, constraints, kept_presets
 
 DECLARED = {
+    **{f"constraints of {spec.__name__}": constraints(spec) for spec in (EpisodeSpec, EndpointSpec)},
     "episode": EpisodeSpec(),
     "endpoint": EndpointSpec(base_url="http://127.0.0.1:1/v1"),
     "faults": FaultSpec(),

@@ -4,9 +4,10 @@ import pytest
 
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.validation import rules
-from tests.presets import as_kept, kept_presets
+from tests.presets import as_kept, constraints, kept_presets
 
 DECLARED = {
+    **{f"constraints of {spec.__name__}": constraints(spec) for spec in (ValidationSpec, DatasetSpec)},
     "validation": ValidationSpec(),
     "dataset": DatasetSpec(),
     "rules": rules(ValidationSpec()),

@@ -2,11 +2,12 @@
 
 import pytest
 
-from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK, KnapsackSpec
 from carryover.tasks.knapsack.teachers.habits import Habits
-from tests.presets import as_kept, kept_presets
+from tests.presets import as_kept, constraints, kept_presets
 
 DECLARED = {
+    **{f"constraints of {spec.__name__}": constraints(spec) for spec in (KnapsackSpec,)},
     **KNAPSACK,
     "habits": Habits(),
 }

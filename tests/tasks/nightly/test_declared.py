@@ -3,9 +3,10 @@
 import pytest
 
 from carryover.tasks.nightly.night_spec import NightObject, Thresholds
-from tests.presets import as_kept, kept_presets
+from tests.presets import as_kept, constraints, kept_presets
 
 DECLARED = {
+    **{f"constraints of {spec.__name__}": constraints(spec) for spec in (Thresholds, NightObject)},
     "thresholds": Thresholds(),
     "night": NightObject(),
 }

@@ -8,9 +8,11 @@ import hashlib
 
 import pytest
 
+from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.run import Limits
-from tests.presets import as_kept, kept_presets
+from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, TeacherSpec
+from tests.presets import as_kept, constraints, kept_presets
 
 
 def digest(model):
@@ -29,5 +31,10 @@ def test_a_plan_is_the_kept_one(name):
     assert digests(PLANS[name]("")) == kept_presets(__file__)[name]
 
 
-def test_limits_are_the_kept_ones():
-    assert as_kept({"limits": Limits()})["limits"] == kept_presets(__file__)["limits"]
+SPECS = (Limits, Overrides, InstanceSetSpec, TeacherSpec, EvaluationSpec, StudyPart)
+
+
+def test_limits_and_constraints_are_the_kept_ones():
+    kept = kept_presets(__file__)
+    assert as_kept({"limits": Limits()})["limits"] == kept["limits"]
+    assert {spec.__name__: constraints(spec) for spec in SPECS} == kept["constraints"]

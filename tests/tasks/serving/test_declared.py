@@ -3,9 +3,10 @@
 import pytest
 
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServedModels, ServingSpec
-from tests.presets import as_kept, kept_presets
+from tests.presets import as_kept, constraints, kept_presets
 
 DECLARED = {
+    **{f"constraints of {spec.__name__}": constraints(spec) for spec in (ServingSpec,)},
     "serving": ServingSpec(),
     "models": ServedModels(base="base"),
     "ranks": SERVED_RANKS,

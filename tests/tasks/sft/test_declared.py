@@ -10,10 +10,15 @@ from carryover.tasks.sft.training_spec import (
     LoraSpec,
     OptimizerSpec,
     TokenizerSpec,
+    TrainingSpec,
 )
-from tests.presets import as_kept, kept_presets
+from tests.presets import as_kept, constraints, kept_presets
 
 DECLARED = {
+    **{
+        f"constraints of {spec.__name__}": constraints(spec)
+        for spec in (TokenizerSpec, ArchitectureSpec, LoraSpec, OptimizerSpec, BatchSpec, TrainingSpec)
+    },
     **TRAINING,
     "tokenizer": TokenizerSpec(),
     "architecture": ArchitectureSpec(),

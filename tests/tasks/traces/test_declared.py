@@ -24,10 +24,9 @@ def choices(held):
     return list(get_args(held)) or held
 
 
+WORDS = [name for name, held in vars(vocabulary).items() if held and name[0].isupper()]
 DECLARED = {name: columns(row) for name, row in TABLES.items()} | {
-    name: choices(held)
-    for name, held in vars(vocabulary).items()
-    if held and name[0].isupper() and name not in ("Literal", "StrEnum")
+    name: choices(getattr(vocabulary, name)) for name in WORDS if name not in ("Literal", "StrEnum")
 }
 
 
