@@ -1,4 +1,4 @@
-from carryover.tasks.knapsack.environment import describe_tools
+from carryover.tasks.knapsack.environment import KnapsackEnvironment, describe_tools
 
 
 def test_tools_are_described_by_their_own_signatures():
@@ -9,3 +9,10 @@ def test_tools_are_described_by_their_own_signatures():
         "list_items": ("", "str"),
         "finish": ("", "None"),
     }
+
+
+def test_tools_are_described_by_the_first_line_of_their_documentation():
+    summaries = {row["call"]: row["summary"] for row in describe_tools()}
+    assert all(summaries.values())
+    assert not any("\n" in summary for summary in summaries.values())
+    assert summaries["finish"] == (KnapsackEnvironment.finish.__doc__ or "").strip().partition("\n")[0]

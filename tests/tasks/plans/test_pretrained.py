@@ -11,6 +11,7 @@ import pytest
 from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.overrides import Overrides
+from carryover.tasks.plans.pretrained import base_positions
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.shards import scripted_client, scripted_identity
 from carryover.tasks.services.errors import UserError
@@ -233,3 +234,10 @@ def test_hours_on_a_gpu_scale_with_the_size_of_the_base(base):
     unknown = resolve_plan("pretrained", Overrides(base_model="no/body", base_revision="1" * 40))
     large = {row.stage: row for row in estimate_study(unknown, Prices(), 1)}
     assert small / large["main: persistent -> persistent, easy"].hours == pytest.approx(134.5 / 8190, rel=0.02)
+
+
+def test_positions_are_known_of_a_hub_base_alone(base):
+    training = part_of().training
+    assert base_positions(training.model_copy(update={"base_model": base, "base_revision": None})) == 8192
+    assert base_positions(training.model_copy(update={"base_model": None})) is None
+    assert base_positions(training.model_copy(update={"base": "common", "base_model": base})) is None

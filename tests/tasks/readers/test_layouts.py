@@ -357,3 +357,47 @@ def test_texts_of_a_list_are_a_trace_each(tmp_path):
 def test_nodes_without_messages_are_no_trace_of_verifiers(tmp_path, nodes):
     traces, tally = read(tmp_path, json.dumps({"nodes": nodes}).encode())
     assert (traces, dict(tally.unread)) == ([], {"unknown layout": 1})
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"splits": ["train"]},
+        {"_data_files": [], "_fingerprint": "f"},
+        {"features": {}, "citation": ""},
+        {"features": {}, "splits": {}},
+        {"average_is_solved": 1, "num_tasks_executed": 2},
+        {"status": "ok", "started_at": "", "finished_at": "", "error": None},
+        {"eval": {}, "plan": {}, "status": "success"},
+        {"eval": {}, "plan": {}, "version": 2},
+        {"id": "s", "epoch": 1, "target": "", "completed": True},
+        {"id": "x", "agent": {}, "workspace": {}},
+        {"model_name_or_path": "m", "instance_id": "i", "model_patch": ""},
+        {"env_id": "e", "num_examples": 1, "rollouts_per_example": 1},
+        {"env_args": {}, "env_id": "e", "model": "m"},
+        {"scorer": "s", "samples": []},
+    ],
+)
+def test_a_file_beside_traces_is_known_by_its_fields(tmp_path, record):
+    traces, tally = read(tmp_path, json.dumps(record).encode())
+    assert (traces, dict(tally.unread), tally.companions.total()) == ([], {}, 1)
+    for missing in record:
+        rest = {name: value for name, value in record.items() if name != missing}
+        is_other_companion = set(rest) == {"splits"}
+        assert read(tmp_path, json.dumps(rest).encode())[1].companions.total() == is_other_companion
+
+
+@pytest.mark.parametrize("field", ["messages", "samples", "events", "steps", "trajectory"])
+def test_a_file_with_traces_is_no_companion(tmp_path, field):
+    record = {"features": {}, "citation": "", field: [{"role": "assistant", "content": "```\nx = 1\n```"}]}
+    assert read(tmp_path, json.dumps(record).encode())[1].companions.total() == 0
+
+
+def test_messages_of_open_interpreter_may_stand_in_an_object(tmp_path):
+    code = {"role": "assistant", "type": "code", "format": "python", "content": "n = 3"}
+    line = {"role": "computer", "type": "console", "format": "active_line", "content": "1"}
+    console = {"role": "computer", "type": "console", "format": "output", "content": "ok"}
+    document = {"id": "a", "messages": [{"role": "user", "type": "message", "content": "Go."}, code, line, console]}
+    (trace,), _ = read(tmp_path, json.dumps(document).encode())
+    assert (trace.layout, trace.trace_id) == ("messages of open-interpreter", "a")
+    assert [(block.code, block.output) for block in trace.blocks] == [("n = 3", "ok")]

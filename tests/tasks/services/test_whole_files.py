@@ -69,6 +69,13 @@ def test_of_two_makers_of_a_folder_one_stays(tmp_path, replaces, kept):
     assert list(tmp_path.iterdir()) == [folder]
 
 
+def test_by_default_the_first_folder_stays(tmp_path):
+    for name in ("first", "second"):
+        with folder_written_whole(tmp_path / "model") as temporary:
+            fill(temporary, name)
+    assert [file.name for file in (tmp_path / "model").iterdir()] == ["first"]
+
+
 def test_a_folder_that_cannot_be_moved_raises(tmp_path):
     (tmp_path / "model").touch()
 

@@ -217,3 +217,7 @@ def test_a_block_that_comes_again_is_parsed_once():
 )
 def test_an_import_binds_a_module_name_where_it_is_global(code, bound):
     assert parse_block(code, TOOLS).imported_names == bound
+
+
+def test_without_tools_a_block_has_no_call_sites():
+    assert parse_block("inspect('a')\n(1)", ()).call_site_count == 0

@@ -1,3 +1,4 @@
+from carryover.tasks.serving.cpu import drafting
 from carryover.tasks.serving.cpu.drafting import Drafter, next_draft_length
 
 
@@ -43,3 +44,13 @@ def test_drafts_double_after_success_and_shrink_to_what_held():
     assert next_draft_length(proposed=16, accepted=16, limit=16) == 16
     assert next_draft_length(proposed=8, accepted=3, limit=16) == 4
     assert next_draft_length(proposed=8, accepted=0, limit=16) == 2
+
+
+def test_memory_starts_anew_where_it_is_full(monkeypatch):
+    monkeypatch.setattr(drafting, "MAX_CONTEXTS", 2)
+    drafter = Drafter()
+    for context in (1, 2):
+        drafter.learn([context], 10 * context)
+    assert (drafter.propose([1], 1), drafter.propose([2], 1)) == ([10], [20])
+    drafter.learn([3], 30)
+    assert (drafter.propose([1], 1), drafter.propose([3], 1)) == ([], [30])
