@@ -74,9 +74,11 @@ def test_prompt_holds_names_signatures_and_documentation_but_no_value(open_agent
 def test_object_injected_later_is_told_with_the_next_message(open_agent, watched):
     model = watched(scripted("Yes.", block("print(late + 1)"), "Two."))
     agent = open_agent(model)
+    agent.inject("early", 2)
     agent.ask("Ready?")
     agent.inject("late", 1)
     agent.ask("Add one.")
+    assert "early" not in model.requests[1].messages[-1].content
     assert "Now also available:\nlate: int" in model.requests[1].messages[-1].content
     assert "late: int" not in model.requests[1].messages[0].content
     assert "<output>\n2\n</output>" in model.shown()

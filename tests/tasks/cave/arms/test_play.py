@@ -131,6 +131,9 @@ def test_a_turn_keeps_expected_beside_found_state(run):
     assert json.loads(turn.state_json) == {"expected": {"total": 0.75}, "found": found}
     (turn,) = run(HALVED, "persistent_code", Oracle([block("total = []\ntotal.append(total)"), "Done."])).turns
     assert json.loads(turn.state_json)["found"] is None
+    (turn,) = run(HALVED, "persistent_code", Oracle([block("del total"), "Done."])).turns
+    found = json.loads(turn.state_json)["found"]["total"]
+    assert found == {"not retrieved": "no variable 'total' is alive"}
 
 
 def test_state_carries_on_after_a_failed_turn(run):

@@ -222,3 +222,12 @@ def test_series_travel_as_labels_with_values():
     series = pandas.Series({"b": 1.5, "a": 2.5})
     assert as_json(series) == {"b": 1.5, "a": 2.5}
     assert from_json(as_json(series), series).equals(series)
+
+
+def test_a_turn_leaves_another_state_than_any_idle_agent_would():
+    programs = iter(["x += 1", "pass", "x -= 1", "x += 1", "x += 5", "x += 7"])
+    pools = [[lambda _random, _world: Turn("", next(programs))]] * 3
+    grown = [turn.golden for turn in grow_turns(random.Random(0), World(variables={"x": 1}), pools)]
+    # After x = 2, as it was and as at first are refused, and 3 as well, to which the first program would lead again;
+    # after x = 7, 12 is refused alike.
+    assert grown == ["x += 1", "x += 5", "x += 7"]
