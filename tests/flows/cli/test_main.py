@@ -48,8 +48,9 @@ def home(tmp_path_factory):
 )
 def test_a_query_prints_its_rows_in_every_format(home, table_format, printed):
     sql = "select count(*) as episode_count, instance_id from episodes group by all"
-    output = run("query", sql, "--format", table_format, "--home", home)
-    assert printed in " ".join(output.split())
+    done = call("query", sql, "--format", table_format, "--home", home)
+    assert printed in " ".join(done.stdout.split())
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("command", [("query", "from episodes"), ("lint",)])

@@ -39,6 +39,13 @@ def test_failed_episodes_are_counted_with_what_comes_of_them(capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_run_whose_log_prints_nothing_says_its_lines(monkeypatch, capsys):
+    monkeypatch.setattr(messages, "get_run_logger", lambda: SimpleNamespace(log=lambda *_: None))
+    monkeypatch.setattr(messages, "_log_printers", list)
+    messages.say("done")
+    assert capsys.readouterr().err == "done\n"
+
+
 @pytest.mark.parametrize("is_kept_off", [False, True])
 def test_a_line_is_said_once_on_the_terminal(monkeypatch, capsys, is_kept_off):
     """Where Prefect prints its log there, that says it."""

@@ -8,9 +8,12 @@ import pytest
 from carryover.storage.errors import QueryError
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
+from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.checks.suites import Check, Suite
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.stages.gate import check_files, gate_warehouse, require_same_counts
+from carryover.tasks.services.progress import no_bar
+from carryover.tasks.stages import gate
+from carryover.tasks.stages.gate import CheckFile, check_files, gate_warehouse, require_same_counts
 from carryover.tasks.traces.result_rows import CheckResultRow
 from tests.bars import RecordedBars
 from tests.storage.broken_studies import played_as_planned
@@ -82,13 +85,20 @@ def test_every_gate_fails_where_its_rule_is_broken(path, tmp_path):
         delete from turns;
         """,
     )
-    rows = gate_warehouse(path, tmp_path / "docs")
+    bars = RecordedBars()
+    rows = gate_warehouse(path, tmp_path / "docs", run_id="run", open_bar=bars.open)
+    assert {row.run_id for row in rows} == {"run"}
+    queried = bars.named("checks on the merged tables")
+    assert queried.done == queried.total == len(check_files()) + 1
+    gated = bars.named("Great Expectations")
+    assert gated.done == gated.total == len(rows)
     assert {row.check_name for row in rows if row.is_passed} == set()
     assert {row.check_name for row in rows} == CHECK_NAMES
 
 
 def test_an_empty_warehouse_does_not_pass(tmp_path):
     rows = gate_warehouse(tmp_path, tmp_path / "docs")
+    assert {row.run_id for row in rows} == {f"gate-{rows[0].checked_at:%Y%m%dT%H%M%S}"}
     (failed,) = [row for row in rows if not row.is_passed]
     assert failed.check_name == "table_rows_exist"
     # Families other than the knapsack have no items.
@@ -128,3 +138,26 @@ def test_a_plan_under_way_breaks_no_check_of_another_plan(path, tmp_path):
     assert not is_passed("instance_in_every_condition", "under-way")
     assert not is_passed("instance_in_every_condition", None)
     assert is_passed("instance_in_every_condition", "another plan")
+
+
+def test_checks_of_a_plan_leave_other_plans_out(path):
+    _change(
+        path,
+        "insert into episodes by name select * replace ('under-way' as plan_digest, episode_id || '-2' as episode_id, "
+        "if(runtime_contract = 'stateless', 'other instance', instance_id) as instance_id) from episodes",
+    )
+    with Warehouse.open(path) as warehouse:
+        broken = {}
+        for plan in ("under-way", "another plan", None):
+            offenders = gate._find_offenders(warehouse, plan, no_bar)
+            broken[plan] = sorted(offenders["instance_id"]["instance_in_every_condition"]["instance_id"])
+    assert broken[None] == broken["under-way"]
+    assert "other instance" in broken[None]
+    assert broken["another plan"] == []
+
+
+def test_a_check_names_what_its_rows_are_about(path, monkeypatch):
+    monkeypatch.setattr(gate, "check_files", lambda: [CheckFile("odd", "select 1 as colour")])
+    told = "^sql/checks/odd.sql starts with 'colour'; choose from table_name, plan_digest, instance_id, episode_id, "
+    with Warehouse.open(path) as warehouse, pytest.raises(ValueError, match=told):
+        gate._find_offenders(warehouse, None, no_bar)

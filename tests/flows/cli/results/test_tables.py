@@ -1,10 +1,17 @@
+import re
+from types import SimpleNamespace
+
+import polars as pl
 import pytest
 
+from carryover.flows.cli.results import tables
 from carryover.flows.cli.results.tables import print_verdicts, read_verdicts
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.analysis.statistics_spec import PP, PS
+from carryover.tasks.services.errors import UserError
 from tests.sql.hand_made_warehouse import HandMade, migrated_memory
 
 
@@ -46,3 +53,69 @@ def test_verdicts_are_printed_with_their_counts(warehouse, capsys):
 def test_a_plan_without_statistics_says_so(warehouse, capsys):
     print_verdicts(warehouse, "third", "csv")
     assert capsys.readouterr().out.endswith("no hypothesis has its statistic here\n")
+
+
+def printed_tables(table_format, capsys):
+    shown = {table_query(name): pl.DataFrame({"metric": [name], "value": [1]}) for name in ("table_1", "table_2")}
+    tables._print_all(shown, table_format)
+    return capsys.readouterr().out
+
+
+def test_tables_stand_apart_under_their_titles(capsys):
+    first, second = (table_query(name).title for name in ("table_1", "table_2"))
+    assert printed_tables("markdown", capsys) == (
+        f"### {first}\n\n| metric | value |\n| --- | ---: |\n| table 1 | 1 |\n\n"
+        f"### {second}\n\n| metric | value |\n| --- | ---: |\n| table 2 | 1 |\n"
+    )
+    assert printed_tables("csv", capsys) == "metric,value\ntable_1,1\nmetric,value\ntable_2,1\n"
+    screen = printed_tables("rich", capsys)
+    assert screen.index(f"table_1: {first[:20]}") < screen.index(f"table_2: {second[:20]}")
+    assert not screen.startswith("\n")
+
+
+@pytest.mark.parametrize("table_format", ["rich", "csv"])
+def test_a_screen_names_tables_without_rows(monkeypatch, capsys, table_format):
+    rows = {"table_1": 1, "table_2": 0, "table_3": 0, "claims": 1}
+    monkeypatch.setattr(tables, "plan_tables", lambda warehouse, plan: list(rows))
+    monkeypatch.setattr(
+        tables, "read_table", lambda warehouse, query, plan: pl.DataFrame({"kept": [plan] * rows[query.name]})
+    )
+    tables.print_plan("warehouse", "2f3a", table_format)
+    said = capsys.readouterr().out
+    if table_format == "csv":
+        assert said == "kept\n2f3a\nkept\nkept\nkept\n2f3a\n"
+    else:
+        assert said.count("2f3a") == 1
+        assert said.endswith("\nno rows for this plan: table_2, table_3\n")
+
+
+def test_a_table_of_another_family_is_refused(monkeypatch):
+    monkeypatch.setattr(tables, "plan_tables", lambda warehouse, plan: ["claims"])
+    with pytest.raises(
+        UserError, match=r"^table_1 is about the Opaque Knapsack, which plan 2f3a does not play; imported"
+    ):
+        tables.print_tables("warehouse", "2f3a", ["claims", "table_1"], "csv")
+
+
+def test_questions_are_printed_with_query_and_answer(monkeypatch, capsys):
+    frame = pl.DataFrame({"count": [7]})
+    warehouse = SimpleNamespace(
+        sql=lambda query, **named: SimpleNamespace(polars=lambda: frame, rows=lambda: [("easy",)])
+    )
+    tables.print_questions(warehouse, "2f3a", 3)
+    said = capsys.readouterr().out
+    assert said.startswith("3. ")
+    assert "2f3a" in said
+    assert said.endswith("| 7 |\n\n")
+    tables.print_questions(warehouse, "2f3a", None)
+    numbers = [line.partition(".")[0] for line in capsys.readouterr().out.splitlines() if re.match(r"\d+\. ", line)]
+    assert numbers == [str(number) for number in range(1, 11)]
+    with pytest.raises(UserError, match=r"^no question 11; choose from 1 to 10$"):
+        tables.print_questions(warehouse, "2f3a", 11)
+
+
+def test_the_latest_comparison_is_chosen_unless_one_is_named():
+    found = SimpleNamespace(sql=lambda query: SimpleNamespace(rows=lambda: [("latest",)]))
+    none = SimpleNamespace(sql=lambda query: SimpleNamespace(rows=list))
+    assert [tables.choose_comparison(each, None) for each in (found, none)] == ["latest", ""]
+    assert tables.choose_comparison(none, "named") == "named"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from carryover.flows.cli.traces.pair import _fate, _shortened
 from tests.flows.cli.calling import refused, run
 from tests.tasks.viewer.viewer_home import make_viewer_home, played
 
@@ -64,3 +65,21 @@ def test_a_trace_cannot_drive_the_terminal(tmp_path, options):
     told = run("episode", *options, "--home", home)
     assert [letter for letter in "\x1b\x9b\u202e" if letter in told] == []
     assert "␛[2J⟨U+009B⟩31m⟨U+202E⟩" in told
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        ({"is_injected": True, "lost_step": 2, "bound_step": 1}, "dropped by the harness"),
+        ({"is_injected": False, "lost_step": 2, "bound_step": 1}, "lost at the end of step 2"),
+        ({"is_injected": False, "lost_step": None, "bound_step": 1}, "bound by step 1"),
+        ({"is_injected": False, "lost_step": None, "bound_step": None}, "bound by no step"),
+    ],
+)
+def test_a_missing_name_is_told_with_its_fate(missing, told):
+    assert _fate(missing) == told
+
+
+def test_a_long_observation_is_cut_for_half_a_screen():
+    assert _shortened("x" * 600) == "x" * 600
+    assert _shortened("x" * 1601) == f"{'x' * 600} ... 1,601 characters"

@@ -1,10 +1,22 @@
 import json
 import shlex
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 
+import pytest
 from typer.testing import CliRunner
 
 from carryover.flows.cli.main import app
+from carryover.flows.cli.screen import screen
+from carryover.flows.cli.traces import probe as command
+from carryover.flows.cli.traces.probe import BROKEN, ProbeRequest, report_probe
+from carryover.tasks.probe.channels import PROBED
+from carryover.tasks.probe.probing import ProbeReport
+from carryover.tasks.probe.promise import Promise
+from carryover.tasks.probe.report import Verdict, report_json, report_markdown, report_page, report_screen
+from carryover.tasks.probe.verdict import breaches
+from carryover.tasks.services.errors import UserError
 from tests.flows.cli.calling import refused, run
 from tests.tasks.probe.planted import REPL
 
@@ -79,3 +91,54 @@ def test_a_command_that_prints_nothing_is_refused_without_a_claim():
 
 def test_a_reply_that_is_no_line_of_json_is_refused():
     assert "answered b'hello" in refused("probe", f"{sys.executable} -c \"input(); print('hello', flush=True)\"")[1]
+
+
+REPORT = ProbeReport("mine", {"global": {"block": "lost"}}, events=["block"])
+
+
+@pytest.fixture
+def probed(monkeypatch):
+    """What a runtime is chosen and probed by; its report says that it keeps nothing."""
+    seen = []
+
+    def probe(runtime, name, channels, *, is_hostile):
+        seen.append((runtime, name, list(channels), is_hostile))
+        return replace(REPORT)
+
+    monkeypatch.setattr(command, "choose_runtime", lambda *given: given)
+    monkeypatch.setattr(command, "probe", probe)
+    return seen
+
+
+def ask(claims=None, channels=(), **changes):
+    return ProbeRequest("mine", claims, "python", "tool", False, channels)._replace(**changes)
+
+
+def test_a_runtime_is_probed_by_what_was_asked(probed):
+    assert report_probe(ask(), "json") == 0
+    assert report_probe(ask(channels=["thread", "thread"], is_hostile=True), "json") == 0
+    runtime = ("mine", "python", "tool")
+    assert probed == [(runtime, "mine", list(PROBED), False), (runtime, "mine", ["global", "thread"], True)]
+    with pytest.raises(UserError, match=r"^unknown channel \'colour\'; choose from .*, global, "):
+        report_probe(ask(channels=["colour"]), "json")
+
+
+@pytest.mark.parametrize(("claims", "code"), [(None, 0), ("stateless", 0), ("persistent", BROKEN)])
+@pytest.mark.parametrize("layout", ["json", "html", "markdown", "rich"])
+def test_a_report_is_printed_with_its_verdict(probed, capsys, claims, code, layout):
+    assert report_probe(ask(claims), layout) == code
+    said = capsys.readouterr().out
+    today = datetime.now(UTC).date().isoformat()
+    report = replace(REPORT, probed_on=today)
+    promise = Promise(claims, None)
+    verdict = None if claims is None else Verdict(promise, breaches(report, promise.claim))
+    lines = "".join(f"{line}\n" for line in verdict.lines(report)) if verdict else ""
+    assert (
+        said
+        == {
+            "json": report_json(report, verdict),
+            "html": report_page(report, verdict),
+            "markdown": f"{report_markdown(report)}\n{lines}",
+            "rich": f"{report_screen(report, screen().width)}{lines}",
+        }[layout]
+    )

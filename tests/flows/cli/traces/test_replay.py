@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from rich.console import Console
 
+from carryover.flows.cli.traces import replay
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.traces.rows import TurnRow
@@ -79,3 +81,71 @@ def test_a_long_line_of_code_is_wrapped_not_cut(home, monkeypatch):
     replay = run("episode", "persistent", "--home", home)
     assert {f"value_{number}" for number in range(20)} <= set(re.findall(r"value_\d+", replay))
     assert max(map(len, replay.splitlines())) <= 60
+
+
+def turn(**values):
+    plain = {"turn": 3, "injected_fault": None, "assistant_text": "", "code": None, "observation": None,
+             "active_globals": [], "last_step_globals": []}  # fmt: skip
+    return {**plain, **values}
+
+
+def shown(renderable):
+    console = Console(width=60, color_system=None)
+    with console.capture() as capture:
+        console.print(renderable)
+    return [line.strip("│ ").rstrip() for line in capture.get().splitlines()]
+
+
+def test_a_turn_shows_reflection_code_observation_and_names():
+    lines = shown(
+        replay._turn(
+            turn(
+                injected_fault="drop:x",
+                assistant_text="I look.\n```python\nx\n```",
+                code="x",
+                observation='{"output": "a\\nb"}',
+                active_globals=["x", "y"],
+            )
+        )
+    )
+    assert "turn 3" in lines[0]
+    assert lines[1:3] == ["injected fault: drop:x", "I look."]
+    assert [line for line in lines if line.startswith("╭─")] == [lines[3], lines[6]]
+    assert lines[3].startswith("╭─ code ")
+    assert lines[4] == "x"
+    assert lines[6].startswith("╭─ observation ")
+    assert lines[7:11] == ["{", '"output": "a', 'b"', "}"]
+    assert lines[-1] == "alive now: x, y; when the block ended: none"
+
+
+def test_a_reply_without_a_block_is_shown_whole():
+    lines = shown(replay._turn(turn(assistant_text="I see. ``` x", last_step_globals=["x"])))
+    assert lines[1] == "I see."
+    assert lines[2].startswith("╭─ reply ")
+    assert lines[3] == "I see. ``` x"
+    assert lines[-1] == "alive now: none; when the block ended: x"
+    assert shown(replay._turn(turn(assistant_text="Done.")))[1:] == ["Done."]
+    assert len(shown(replay._turn(turn()))) == 1
+    assert replay._observation("not JSON") == "not JSON"
+
+
+@pytest.mark.parametrize(
+    ("base", "contract", "who"),
+    [
+        ("scratch", "stateless", "stateless"), ("scratch", None, "base"), ("teacher", None, "teacher"),
+        ("teacher", "stateless", "script of stateless"),
+    ],
+)  # fmt: skip
+def test_a_player_is_named_by_its_training(base, contract, who):
+    assert replay._who_played({"base": base, "train_contract": contract}) == who
+
+
+def test_an_ending_tells_what_is_known():
+    played = {"finish_reason": "answer", "turn_count": 4, "score": 0.5, "prompt_tokens": 1000, "completion_tokens": 234,
+              "token_source": "server"}  # fmt: skip
+    assert replay._ending(played) == "answer after 4 turns, score 0.500, 1,234 tokens"
+    none = {**played, "score": None, "prompt_tokens": 0, "completion_tokens": 0}
+    assert replay._ending(none) == "answer after 4 turns, score unknown, 0 tokens"
+    imported = {**none, "token_source": "imported"}
+    assert replay._ending(imported) == "answer after 4 turns, score unknown, unknown tokens"
+    assert replay._ending({**imported, "completion_tokens": 3}).endswith(", 3 tokens")
