@@ -46,6 +46,29 @@ def test_flags_are_the_flow_s_parameters_with_objects_unfolded():
     assert seen == [{"scale": "large", "overrides": Overrides(count=3, seeds=(1, 2)), "dry_run": True}]
 
 
+@flow
+def undecided(replays: bool | None = None, keeps: bool = True, drops: bool = False):
+    """Play, or leave it to the plan."""
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ([], (None, True, False)),
+        (["--replays", "--no-keeps", "--drops"], (True, False, True)),
+        (["--no-replays", "--keeps"], (False, True, False)),
+    ],
+)
+def test_a_flag_that_may_be_true_already_has_both_forms(words, given):
+    seen = []
+    with pytest.raises(SystemExit) as ending:
+        run_as_command(undecided, words, answer=lambda parameters: seen.append(tuple(parameters.values())) or True)
+    assert (ending.value.code, seen) == (0, [given])
+    with pytest.raises(SystemExit) as ending:
+        run_as_command(undecided, ["--no-drops"], answer=lambda _: True)
+    assert ending.value.code == 2
+
+
 def test_prefects_log_stays_off_the_terminal():
     console = PrefectConsoleHandler()
     logging.getLogger().addHandler(console)

@@ -60,3 +60,4 @@ def test_a_plans_counted_episodes_are_compared_under_a_condition(tmp_path):
     done = call("paired", "mine", tmp_path / "data.jsonl", "--home", home, "--format", "csv")
     assert done.stderr.startswith("2 instances in both; score differs by +0.000")
     assert done.stdout.startswith(",".join(PairedMetric._fields[:2]))
+    assert not done.stdout.endswith("\n\n")
