@@ -126,6 +126,8 @@ def test_what_is_no_number_is_null():
         ("Only words.", [], ("Only words.", "")),
         ("The call stands elsewhere.", ["x = 1"], ("The call stands elsewhere.", "")),
         ("```\nx\n```\n```\ny\n```", ["x"], ("", "```\ny\n```")),
+        ("x = 1 first\n```python\nx = 1\n```", ["x = 1"], ("x = 1 first", "")),
+        ("```python\n```\nDone.", [""], ("", "python\n```\nDone.")),
     ],
 )
 def test_a_reply_is_split_around_its_block(text, blocks, parts):
