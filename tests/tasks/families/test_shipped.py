@@ -8,7 +8,9 @@ import pytest
 from carryover.tasks.families.choose import SHIPPED, open_own_family
 from carryover.tasks.families.family import Habits, Lesson
 from carryover.tasks.families.log_triage.events import draw_log, make_events
+from carryover.tasks.knapsack.teachers.small import PlayedTurn
 from carryover.tasks.services.source_digest import canonical_json
+from tests.presets import kept_presets
 from tests.tasks.families.playing import play
 
 TAUGHT = [name for name in sorted(SHIPPED) if open_own_family(name).family.taught]
@@ -81,3 +83,33 @@ def test_contracts_reach_the_persistent_score(runtime, name, others):
             assert not [error for error in recorded.errors if not error.is_caught]
             scores.add(recorded.episode.score)
         assert len(scores) == 1
+
+
+def taught(name, contract, kept_blocks):
+    """Return the digests of a teacher's first reply, of later ones, and of repairs, over several habits."""
+    teach = open_own_family(name).family.teach
+    told = []
+    for seed in range(6):
+        turns = []
+        replies = []
+        for failed in (False, True, False, False, False, False):
+            lesson = Lesson(contract, "Choose.", list(turns), Habits(str(seed)), random.Random(seed), kept_blocks)
+            sentence, block = teach(lesson)
+            replies.append([sentence, block])
+            turns.append(PlayedTurn(block, "more\n", failed))
+        told.append(digest_of(replies)[:8])
+    return told
+
+
+TAUGHT_TEXTS = [
+    f"{name} {contract} {kept_blocks}"
+    for name in TAUGHT
+    for contract, kept_blocks in (("persistent", None), ("persistent", 1), ("persistent", 2), ("stateless", 0))
+]
+
+
+@pytest.mark.parametrize("which", TAUGHT_TEXTS)
+def test_shipped_teachers_write_what_they_always_wrote(which):
+    name, contract, kept = which.split()
+    kept_blocks = None if kept == "None" else int(kept)
+    assert taught(name, contract, kept_blocks) == kept_presets(__file__, "texts.json")[which]

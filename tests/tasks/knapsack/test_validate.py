@@ -32,3 +32,12 @@ def test_an_optimal_set_beyond_the_budget_is_found():
 
     with pytest.raises(UserError, match="more than the inspection budget of 1"):
         validate(instance.model_copy(update={"inspection_budget": 1}))
+
+
+def test_an_optimal_set_that_does_not_reach_its_value_is_found():
+    instance = sample_instance(KNAPSACK["small"], 1)
+    optimum = instance.optimum
+    less = instance.model_copy(update={"optimum": optimum._replace(item_ids=optimum.item_ids[1:])})
+
+    with pytest.raises(UserError, match=r"replaying the optimal set scores 0\.\d+, not 1"):
+        validate(less)

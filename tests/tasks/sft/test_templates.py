@@ -5,10 +5,12 @@ from importlib import resources
 import pytest
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import load_tokenizer
+from carryover.tasks.sft.load import with_template
 from carryover.tasks.sft.prepare import IGNORED, tokenize
 from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
-from carryover.tasks.sft.training_spec import TokenizerSpec
+from carryover.tasks.sft.training_spec import TRAINING, TokenizerSpec
 
 CONVERSATION = Conversation(
     messages=(
@@ -67,3 +69,15 @@ def test_qwen3_keeps_the_empty_think_block_in_every_reply(tokenizer):
     messages = CONVERSATION.template_messages()
     text = tokenizer.apply_chat_template(messages, chat_template=chat_template("qwen3"), tokenize=False)
     assert text.count("<|im_start|>assistant\n<think>\n\n</think>\n\n") == len(REPLIES)
+
+
+def test_a_base_s_template_is_replaced_by_trls_variant_alone(tokenizer):
+    folder = resources.files("trl") / "chat_templates"
+    spec = TRAINING["paper"].model_copy(update={"chat_template": None})
+    tokenizer.chat_template = (folder / "qwen3.jinja").read_text()
+    assert with_template(spec, tokenizer).chat_template == (folder / "qwen3_training.jinja").read_text()
+    tokenizer.chat_template = None
+    with pytest.raises(UserError, match="has no chat template"):
+        with_template(spec, tokenizer)
+    named = spec.model_copy(update={"chat_template": "chatml"})
+    assert with_template(named, tokenizer).chat_template == chat_template("chatml")
