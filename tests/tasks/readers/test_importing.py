@@ -14,6 +14,7 @@ from carryover.tasks.readers.reading import read_value
 from carryover.tasks.readers.tally import Tally
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS
+from tests.tasks.readers.whole_traces import IMPORTED, KEPT_ROWS, RECORDINGS, whole_rows
 
 MADE_UP = Path(__file__).parent / "made_up"
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
@@ -180,3 +181,10 @@ def test_a_trace_without_a_family_gets_the_settings_or_its_layouts(setting, layo
     chosen = SETTING.model_copy(update=setting)
     rows = import_trace(replace(trace, layout=layout), chosen)
     assert rows.episode.family == family
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+def test_an_episode_is_imported_with_all_its_rows(tmp_path, name):
+    path = tmp_path / "recording"
+    path.write_bytes(RECORDINGS[name])
+    assert whole_rows(path) == json.loads(KEPT_ROWS.read_text(encoding="utf-8"))[name]

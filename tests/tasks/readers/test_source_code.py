@@ -1,8 +1,10 @@
+import json
 import time
 
 import pytest
 
 from carryover.tasks.readers.conversation import replies_of
+from tests.tasks.readers.whole_traces import KEPT_REPLIES, whole_replies
 
 
 def read(message):
@@ -209,3 +211,9 @@ def test_tokens_without_an_end_are_read_in_linear_time(text):
     started = time.process_time()
     assert replies_of([{"role": "assistant", "content": text}])[0].blocks == ()
     assert time.process_time() - started < 5
+
+
+def test_replies_of_every_form_are_read_whole():
+    found = whole_replies()
+    for message, reply in json.loads(KEPT_REPLIES.read_text(encoding="utf-8")).items():
+        assert found[message] == reply, message
