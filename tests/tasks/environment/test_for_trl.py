@@ -31,6 +31,7 @@ def test_a_tool_call_is_a_block(runtime):
     assert environment.reset(seed=3, contract="stateless").startswith("Opaque knapsack")
     assert '"output": "7"' in environment.run_block("print(7)")
     assert environment.get_reward() == 0.0
+    assert environment.reset() == environment.reset(seed=0) != environment.reset(seed=1)
 
 
 def open_trainer(folder, rows, **interface):

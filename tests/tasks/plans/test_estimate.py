@@ -5,6 +5,7 @@ from carryover.tasks.plans.estimate import LAPTOP, PLAIN_TOKENS, arm_examples, c
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.services.limits import Prices
+from tests.presets import as_kept, kept_presets
 
 PRICES = Prices(prompt=2.0, completion=10.0)
 
@@ -193,3 +194,29 @@ def test_every_figure_of_a_plan_says_where_it_comes_from(name):
     assert rows
     assert all(row.basis for row in rows)
     assert sum(row.cost for row in rows) == 0
+
+
+ESTIMATED = {
+    "smoke": resolve_plan("smoke"),
+    "paper": resolve_plan("paper"),
+    "reinforced": resolve_plan("smoke_rl"),
+    "own base": resolve_plan("laptop_full", Overrides(parts=("common-1",))),
+    "injected": resolve_plan("smoke_injected"),
+    "by endpoints": resolve_plan(
+        "smoke", Overrides(endpoint_url="http://127.0.0.1:9/v1", teacher_url="http://127.0.0.1:9/v1", teacher_model="m")
+    ),
+}
+
+
+def filled(row):
+    """Return a row's fields without zeros."""
+    return {name: value for name, value in row._asdict().items() if value}
+
+
+@pytest.mark.parametrize("name", ESTIMATED)
+def test_an_estimate_has_these_rows(name):
+    rows = list(map(filled, estimate_study(ESTIMATED[name], PRICES, 3)))
+    for row, kept in zip(rows, kept_presets(__file__, "estimates.json")[name], strict=True):
+        assert row.pop("trainings", ()) == pytest.approx(tuple(kept.pop("trainings", ())))
+        assert row.pop("hours") == pytest.approx(kept.pop("hours"), abs=1e-9)
+        assert as_kept(row) == kept

@@ -164,3 +164,26 @@ def test_a_scheduler_that_is_cancelled_answers_those_who_wait(loaded):
         return str(waiting.exception())
 
     assert asyncio.run(main()) == STOPPED
+
+
+class IdleEngine(ModelEngine):
+    """An engine that counts how often it is asked for work."""
+
+    look_count = 0
+
+    @property
+    def has_work(self):
+        self.look_count += 1
+        return super().has_work
+
+
+def test_a_scheduler_without_requests_asks_no_engine(loaded):
+    async def body(scheduler, engine):
+        await scheduler.complete(loaded.name, request_of(2))
+        await asyncio.sleep(0.05)  # the thread looks once more, and waits
+        before = engine.look_count
+        await asyncio.sleep(0.05)
+        return before, engine.look_count
+
+    before, after = run_with_scheduler(IdleEngine(loaded, CachePool(2**26), max_running=4), body)
+    assert before == after
