@@ -19,6 +19,12 @@ def test_equal_episodes_have_equal_ids():
     assert len(episode_id(make_condition(), "instance", "plan")) == 24
 
 
+def test_ids_and_seeds_are_the_same_everywhere():
+    """Kept rows are found by them, and replies drawn with them."""
+    assert episode_id(make_condition(), "instance", "plan", replicate=2, attempt=1) == "66b82cc1f22692c397343993"
+    assert [decoding_seed("a", turn, 1) for turn in (0, 1)] == [843880283, 451296495]
+
+
 def test_whatever_identifies_an_episode_changes_its_id():
     ids = {
         episode_id(make_condition(), "instance", "plan"),

@@ -3,6 +3,17 @@ from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
 
 
+def changed_items(item):
+    changes = {"item_id": "item_xx00", "weight": item.weight + 1, "value": item.value + 1, "item_class": "Z"}
+    return [item.model_copy(update={name: value}) for name, value in changes.items()]
+
+
+def test_an_id_is_the_same_everywhere():
+    """Kept rows name instances by it."""
+    ids = [sample_instance(KNAPSACK[bucket], 0).instance_id for bucket in ("small", "small_costly", "easy")]
+    assert ids == ["9ca56f1af6a7b77929931bc4", "1a8be8cf65076aa1be9fe36a", "7c8e12ce0ea2d4a228c47acb"]
+
+
 def test_the_id_is_the_content_and_not_the_seed():
     instance = sample_instance(KNAPSACK["small"], 1)
 
@@ -13,6 +24,8 @@ def test_the_id_is_the_content_and_not_the_seed():
         {"inspection_budget": 1},
         {"allowed_classes": ("D",)},
         {"items": instance.items[1:]},
+        *({"items": (changed, *instance.items[1:])} for changed in changed_items(instance.items[0])),
+        {"spec": instance.spec.model_copy(update={"refusal_cost": 4})},
     ):
         assert instance.instance_id != instance.model_copy(update=change).instance_id
 

@@ -401,3 +401,21 @@ def test_messages_of_open_interpreter_may_stand_in_an_object(tmp_path):
     (trace,), _ = read(tmp_path, json.dumps(document).encode())
     assert (trace.layout, trace.trace_id) == ("messages of open-interpreter", "a")
     assert [(block.code, block.output) for block in trace.blocks] == [("n = 3", "ok")]
+
+
+@pytest.mark.parametrize(("source", "codes"), [("carryover", ["a"]), ("import", ["a", "b"])])
+def test_of_our_own_replies_the_first_block_ran(tmp_path, source, codes):
+    said = {"role": "assistant", "content": "```python\na\n```\n```python\nb\n```"}
+    declared = {"declaration": json.dumps({"source": source}), "episode": '{"bucket": "small"}', "messages": [said]}
+    (trace,), _ = read(tmp_path, json.dumps(declared).encode())
+    assert ([block.code for block in trace.blocks], trace.columns) == (codes, {"bucket": "small"})
+    (undeclared,), _ = read(tmp_path, json.dumps(declared | {"declaration": None}).encode())
+    assert ([block.code for block in undeclared.blocks], undeclared.columns) == (["a", "b"], {})
+
+
+@pytest.mark.parametrize(
+    "held", ['[{"role": "assistant", "content": "```\\nx = 1\\n```"}]', "[1, 2", "{}", [None], [3]]
+)
+def test_a_chat_may_be_json_in_a_text(tmp_path, held):
+    traces, _ = read(tmp_path, json.dumps({"messages": held}).encode())
+    assert [len(trace.blocks) for trace in traces] == [1] * str(held).startswith("[{")
