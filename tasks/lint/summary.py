@@ -122,7 +122,7 @@ class LintSummary:
 
         Shares of traces are in [0, 1], rates per block over all blocks, and `restated_share` is of all tokens.
         """
-        declared = sorted((contract for contract in self.contracts if contract is not None), key=str)
+        declared = sorted(contract for contract in self.contracts if contract is not None)
         order = [*declared, *([None] if None in self.contracts else [])]
         return [{"declared_contract": contract, **_rates(self.contracts[contract])} for contract in order]
 

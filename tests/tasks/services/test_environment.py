@@ -7,10 +7,13 @@ from importlib import metadata
 import pytest
 
 from carryover.tasks.services.environment import (
+    PACKAGES,
     THREAD_VARIABLES,
+    VECTOR_INSTRUCTIONS,
     command_line,
     describe_environment,
     gpu_name,
+    package_versions,
     processor_count,
     processor_model,
     vector_instructions,
@@ -87,3 +90,35 @@ def test_a_gpu_is_named_as_its_driver_names_it(tmp_path):
 
 def test_without_a_driver_there_is_no_gpu(tmp_path):
     assert gpu_name(tmp_path / "absent") is None
+
+
+def test_the_environment_names_every_part_of_the_machine():
+    environment = describe_environment()
+    assert list(environment) == [
+        "command_line", "python", "system", "machine", "processor", "vector_instructions", "processor_count",
+        "thread_limits", "memory_bytes", "gpu", "packages",
+    ]  # fmt: skip
+    assert (environment["machine"], environment["system"]) == (platform.machine(), platform.platform())
+    assert (environment["processor"], environment["vector_instructions"]) == (processor_model(), vector_instructions())
+    assert environment["gpu"] == gpu_name()
+
+
+@pytest.mark.parametrize("name", VECTOR_INSTRUCTIONS)
+def test_each_wider_instruction_is_preferred(tmp_path, name):
+    narrower = VECTOR_INSTRUCTIONS[VECTOR_INSTRUCTIONS.index(name) :]
+    assert vector_instructions(describe_processor(tmp_path, " ".join(reversed(narrower)))) == name
+
+
+def test_instructions_packages_and_variables_are_these():
+    assert VECTOR_INSTRUCTIONS == (
+        "amx_tile", "avx512_bf16", "avx512_vnni", "avx512f", "avx_vnni", "avx2", "avx", "asimd",
+    )  # fmt: skip
+    assert THREAD_VARIABLES == ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+    assert set(package_versions()) == {name for name in PACKAGES if is_installed(name)}
+
+
+def is_installed(name):
+    try:
+        return bool(metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return False
