@@ -21,6 +21,7 @@ from carryover.tasks.sft.tokenizer import build_tokenizer, chat_template
 from carryover.tasks.sft.training_spec import TokenizerSpec
 from carryover.tasks.traces.vocabulary import ContractName, FinishReason
 from tests.bars import RecordedBars
+from tests.presets import as_kept, kept_presets
 
 CONTRACTS = ("persistent", "stateless")
 
@@ -344,3 +345,47 @@ def test_a_budget_of_nothing_is_refused():
 
 def test_the_budget_is_the_papers():
     assert DatasetSpec().token_budget == 16_284
+
+
+SETTINGS = {
+    "by default": {},
+    "two kept": {"maximum_kept": 2},
+    "paired": {"retention": "paired"},
+    "equal tokens": {"matching": "tokens"},
+    "shuffled labels": {"labels": "shuffled"},
+    "half of the other": {"other_share": 0.5},
+    "as on the wire": {"text_format": "exact_wire", "fault_weight": 1},
+    "of another seed": {"shuffle_seed": 7, "maximum_kept": 1},
+    "in few tokens": {"maximum_sequence_tokens": 160, "reserved_tokens": 20, "message_overhead_tokens": 6},
+}
+SHOWN = (
+    "status", "reason", "measured", "threshold", "position", "token_count", "assistant_token_count", "message_count",
+    "sequence_token_count", "is_truncated", "content_digest",
+)  # fmt: skip
+
+
+def recorded_arms(traces):
+    """Traces of both contracts: scores, lengths, faults and an instance of one arm alone."""
+    faulty = [traces.step("print(x)", injected="drop:x", text="A fault."), *traces.trace().steps]
+    longer = [*(traces.step(f"x = {number}", text=f"Step {number}. " * 5) for number in range(4)), *faulty]
+    arms = [
+        traces.trace(f"{contract}-{number}", contract, f"instance-{number}", steps=steps)
+        for contract in CONTRACTS
+        for number, steps in enumerate((traces.trace().steps, faulty, longer))
+    ]
+    poor = traces.trace("persistent-4", "persistent", "instance-4", score=0.2)
+    return [*arms, poor, traces.trace("stateless-4", "stateless", "instance-4")]
+
+
+def told(dataset):
+    """Return the fate of each trace, and which traces train which arm."""
+    rows = {row.episode_id: [getattr(row, name) for name in SHOWN] for row in dataset.rows}
+    trained = {contract: [each["episode_id"] for each in dataset.records[contract]] for contract in CONTRACTS}
+    shared = [[each.instance_count, each.other_instance_count, each.shared_count] for each in dataset.overlaps()]
+    return {"rows": rows, "trained": trained, "shared": shared}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_fates_and_sizes_of_traces_are_the_kept_ones(prepare, traces, name):
+    dataset = prepare(*recorded_arms(traces), **SETTINGS[name])
+    assert as_kept(told(dataset)) == kept_presets(__file__, "fates.json")[name]

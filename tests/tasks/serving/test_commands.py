@@ -175,3 +175,34 @@ def test_a_url_belongs_to_an_external_endpoint():
         ServingSpec(engine="external")
     with pytest.raises(ValueError, match="'external' needs a url, others none"):
         ServingSpec(url="http://127.0.0.1:8000/v1")
+
+
+def test_every_setting_of_our_server_is_on_its_command_line(tmp_path):
+    (tmp_path / "chat_template.jinja").write_text("{{ messages }}")
+    models = ServedModels(
+        base="m", base_revision="b9", base_name="own", adapters={"a": tmp_path}, checkpoints={"c": Path("/c")}
+    )
+    spec = ServingSpec(context_tokens=9, max_concurrent=3, is_thinking=True, cpu_threads=2, cache_bytes=1000)
+    command = cpu_command(spec, models, host="h", port=1)
+    assert " ".join(command[1:]) == (
+        "-m carryover.tasks.serving.cpu_server --model m --served-model-name own --host h --port 1 --max-model-len 9 "
+        '--max-num-seqs 3 --default-chat-template-kwargs {"enable_thinking": true} --revision b9 '
+        f"--lora-modules a={tmp_path} --chat-template {tmp_path}/chat_template.jinja --threads 2 "
+        "--kv-cache-memory-bytes 1000 --checkpoints c=/c"
+    )
+
+
+def test_every_setting_of_vllm_is_on_its_command_line():
+    spec = ServingSpec(
+        engine="vllm", dtype="float16", gpu_memory_share=0.5, attention_backend="TRITON", tensor_parallel=2,
+        max_lora_rank=8, load_format="dummy",
+    )  # fmt: skip
+    models = ServedModels(base="m", base_revision="b9", adapters={"a": Path("/a")})
+    command = " ".join(vllm_command(spec, models, host="h", port=1, base_template="own"))
+    assert command.endswith(
+        '--default-chat-template-kwargs {"enable_thinking": false} --revision b9 --lora-modules a=/a '
+        "--tokenizer-revision b9 --dtype float16 --gpu-memory-utilization 0.5 --tensor-parallel-size 2 "
+        "--attention-backend TRITON --seed 0 --enable-prompt-tokens-details --generation-config vllm --enable-lora "
+        "--max-lora-rank 8 --max-loras 1 --load-format dummy"
+    )
+    assert "--chat-template " not in command

@@ -9,12 +9,15 @@ from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from carryover.tasks.sft.resources import (
     GIB,
     LOGIT_BYTES,
+    core_flops,
     estimate_resources,
     hours_on,
+    seconds_per_token,
     training_flops,
 )
 from carryover.tasks.sft.trainer import checkpointing_settings, keep_attention
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, LoraSpec
+from tests.presets import as_kept, kept_presets
 
 QWEN3_8B = KNOWN_SHAPES["Qwen/Qwen3-8B"]
 SMOLLM2_135M = ModelShape(576, 30, 9, 3, 64, 1536, 49152, 8192, is_tied=True)
@@ -218,3 +221,21 @@ def test_the_loss_of_packed_sequences_holds_the_library_s_tiles():
     from trl.trainer.utils import _CHUNKED_LOGPROB_CHUNK_SIZE
 
     assert LOGIT_BYTES == TOKEN_CHUNK_SIZE * _CHUNKED_LOGPROB_CHUNK_SIZE * 4
+
+
+SHAPES = {"Qwen3-8B": QWEN3_8B, "SmolLM2-135M": SMOLLM2_135M}
+SIZED = [(name, shape) for name in TRAINING for shape in SHAPES if name != "paper" or shape == "Qwen3-8B"]
+
+
+def sized(name, shape):
+    """Return the estimates of a preset on a model, on one GPU and on four, and of a conversation of 900 tokens."""
+    spec = TRAINING[name].model_copy(update={"batch": TRAINING[name].batch.model_copy(update={"max_length": 8000})})
+    estimates = [estimate_resources(spec, SHAPES[shape], *more) for more in ((1,), (4,), (1, 900))]
+    told = [[*estimate, estimate.memory_bytes] for estimate in estimates]
+    speeds = [seconds_per_token(spec, SHAPES[shape], 500.0, device) for device in ("NVIDIA H100", "A100-80GB", "CPU")]
+    return [*told, [training_flops(spec, SHAPES[shape], 500.0), core_flops(spec, SHAPES[shape]), *speeds]]
+
+
+@pytest.mark.parametrize(("name", "shape"), SIZED)
+def test_a_preset_takes_these_resources(name, shape):
+    assert as_kept({"sizes": sized(name, shape)})["sizes"] == kept_presets(__file__, "sizes.json")[f"{name} {shape}"]
