@@ -1,15 +1,22 @@
 """A learned tokenizer comes from whole episodes of the part's own teacher."""
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
+from carryover.storage.zone.objects import keep_folder
+from carryover.tasks import provide_tokenizer
 from carryover.tasks.agent.client import EndpointClientSpec, open_client
 from carryover.tasks.agent.episode_spec import EndpointSpec
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
-from carryover.tasks.provide_tokenizer import make_tokenizer
+from carryover.tasks.provide_tokenizer import make_tokenizer, open_tokenizer
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import start_run
+from carryover.tasks.stages.stage_results import stage_result
 from tests.hub_cache import OLD_COMMIT, keep_as_downloaded, read_offline
 from tests.tasks.made import make_instances
 
@@ -75,3 +82,94 @@ def test_tokenizer_follows_the_turns_of_an_episode(run):
     )
     learned = {(make_tokenizer(run, one) / "tokenizer.json").read_bytes() for one in (part, other)}
     assert len(learned) == 2
+
+
+@pytest.fixture
+def asked(run, monkeypatch):
+    """What Prefect was asked for instead of a tokenizer that is made; it gives an empty folder."""
+    asked = []
+    folder = run.folders.datasets / "made"
+    folder.mkdir(parents=True)
+    (folder / "tokenizer.json").write_text("{}")
+
+    def in_run(task, run, stage, **options):
+        asked.append((task, run.limits.refresh, stage, options))
+        return lambda run, part: keep_folder(run.folders, folder)
+
+    monkeypatch.setattr(provide_tokenizer, "in_run", in_run)
+    return asked
+
+
+def test_a_noted_tokenizer_is_opened_without_asking(run, asked):
+    (part,) = run.plan.parts
+    made = run.folders.datasets / "made"
+    assert open_tokenizer(run, part) == made
+    assert open_tokenizer(run, part) == made
+    assert asked == [(provide_tokenizer.provide_tokenizer, (), Stage.TOKENIZER, {})]
+    assert stage_result(run, Stage.TOKENIZER, part.variant) is not None
+    other = part.model_copy(update={"variant": "other"})
+    open_tokenizer(run, other)
+    assert len(asked) == 2
+
+
+def test_a_refreshed_tokenizer_is_asked_for_once(run, asked):
+    (part,) = run.plan.parts
+    open_tokenizer(run, part)
+    again = run.model_copy(update={"limits": Limits(refresh=(Stage.TOKENIZER,))})
+    open_tokenizer(again, part)
+    open_tokenizer(again, part)
+    assert [refresh for _, refresh, _, _ in asked] == [(), (Stage.TOKENIZER,)]
+
+
+def test_a_lost_tokenizer_is_asked_for_as_gone(run, asked, monkeypatch):
+    (part,) = run.plan.parts
+    monkeypatch.setattr(provide_tokenizer, "find_folder", lambda *_: None)
+    open_tokenizer(run, part)
+    assert [options for _, _, _, options in asked] == [{}, {"is_there": False}]
+
+
+def test_a_refreshed_tokenizer_is_learned_anew_and_another_is_kept(run, monkeypatch):
+    (part,) = run.plan.parts
+    built = []
+
+    def build(texts, spec, folder):
+        built.append(spec)
+        folder.mkdir(parents=True)
+        (folder / "tokenizer.json").write_text(str(len(built)))
+
+    monkeypatch.setattr(provide_tokenizer, "build_tokenizer", build)
+    monkeypatch.setattr(provide_tokenizer, "_sample_texts", lambda *_: iter(()))
+    folder = make_tokenizer(run, part)
+    assert make_tokenizer(run, part) == folder
+    assert built == [part.training.tokenizer]
+    again = run.model_copy(update={"limits": Limits(refresh=(Stage.TOKENIZER,))})
+    assert make_tokenizer(again, part) == folder
+    assert (folder / "tokenizer.json").read_text() == "2"
+
+
+def test_texts_are_every_message_in_order(run, monkeypatch):
+    (part,) = run.plan.parts
+    ids = []
+
+    async def play(run, part, condition, sample, runtime):
+        def recorded(name):
+            told = [
+                (0, "", json.dumps([{"content": f"{condition.runtime_contract} {name}"}, {"content": "Go."}])),
+                (1, "Reply.", "Observed."),
+                (2, "Done.", None),
+            ]
+            turns = [SimpleNamespace(turn=turn, assistant_text=text, observation=seen) for turn, text, seen in told]
+            return SimpleNamespace(turns=turns)
+
+        ids[:] = [planned.instance.instance_id for planned in sample]
+        return {name: recorded(name) for name in reversed(ids)}
+
+    monkeypatch.setattr(provide_tokenizer, "_play", play)
+    texts = list(provide_tokenizer._sample_texts(run, part))
+    expected = []
+    for contract in part.teacher.contracts:
+        for name in ids:
+            expected += [f"{contract} {name}", "Go.", "Reply.", "Observed.", "Done.", ""]
+    assert (texts, len(ids)) == (expected, 2)
+    monkeypatch.setattr(provide_tokenizer, "SAMPLE_COUNT", 1)
+    assert len(list(provide_tokenizer._sample_texts(run, part))) == len(expected) // 2
