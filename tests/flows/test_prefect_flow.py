@@ -3,6 +3,7 @@
 import logging
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -198,7 +199,7 @@ def test_a_deployments_user_error_is_a_failed_state(in_run, told):
     error = UserError("no\n  part")
 
     in_run(parameters, deployment_id=UUID(int=2))
-    state = played.fn(**parameters, error=error)
+    state: Any = played.fn(**parameters, error=error)
     assert (state.type, state.message) == ("FAILED", "no part")
     for facts in ({}, {"deployment_id": UUID(int=2), "parent_task_run_id": UUID(int=3)}):
         in_run(parameters, **facts)

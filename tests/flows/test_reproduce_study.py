@@ -12,6 +12,7 @@ from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import training_needs
+from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.services.errors import UserError
@@ -100,7 +101,7 @@ def study_run(plan, limits):
 def play(steps):
     """Run the study with other steps than its own; return their calls."""
 
-    def run(scale="smoke", limits=NO_LIMITS, *, is_to_be_played=True, is_answered=False, **settings):
+    def run(scale: PlanName = "smoke", limits=NO_LIMITS, *, is_to_be_played=True, is_answered=False, **settings):
         calls = steps(
             flow_module,
             is_to_be_played=is_to_be_played,

@@ -3,6 +3,7 @@
 import signal
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from prefect.exceptions import TerminationSignal
@@ -75,13 +76,13 @@ def test_a_joined_run_has_a_plan_already(opened, given):
     assert opened == []
 
 
-def shard(name, contract):
+def shard(name, contract) -> Any:
     return SimpleNamespace(name=name, stage="evaluation", condition=SimpleNamespace(runtime_contract=contract))
 
 
 def test_shards_play_together_before_one_is_noted(steps):
     shards = [shard("first", "persistent"), shard("second", "stateless")]
-    run = SimpleNamespace(run_id="r")
+    run: Any = SimpleNamespace(run_id="r")
     counts = {"first": Collected(planned_count=2), "second": Collected(planned_count=3, error_count=1)}
     played = []
 
@@ -119,6 +120,7 @@ def test_shards_play_together_before_one_is_noted(steps):
 def test_a_stop_interrupts_the_run_and_awaits_its_tasks(monkeypatch, capsys, stop):
     """A second signal ends the process at once while the tasks end; afterwards the handlers are those of before."""
     run_id = f"stopped by {type(stop).__name__}"
+    tasks: Any = ("first", "second")
     before = [signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)]
     waited = []
 
@@ -128,7 +130,7 @@ def test_a_stop_interrupts_the_run_and_awaits_its_tasks(monkeypatch, capsys, sto
         waited.append((tasks, [signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)]))
 
     monkeypatch.setattr(stage_flows, "wait", wait)
-    with pytest.raises(type(stop)), interruptible(run_id, ("first", "second")):
+    with pytest.raises(type(stop)), interruptible(run_id, tasks):
         raise stop
     assert waited == [(["first", "second"], [signal.SIG_DFL, signal.SIG_DFL])]
     assert [signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)] == before

@@ -1,5 +1,6 @@
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,8 @@ def test_trainings_of_a_group_are_submitted_before_one_is_awaited(steps, own_hom
         note_training=None,
     )
     run = Run(run_id="r", plan=resolve_plan("smoke"), home=own_home, landing="/landing", generation="g")
-    flow_module._train(run, ["a", "b", "c"])
+    trainings: Any = ["a", "b", "c"]
+    flow_module._train(run, trainings)
     (first, second) = [call for call in calls if call[0] == "interruptible"]
     assert (first[1], len(first[2]), len(second[2])) == ("r", 2, 1)
     assert [call[0] for call in calls[1:]] == [

@@ -1,6 +1,7 @@
 """A study's statistics, and what stops one whose merged tables break their checks."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_statistics_are_reused_where_the_plan_is_analysed(monkeypatch, is_there)
     asked = []
     monkeypatch.setattr(analyse, "is_analysed", lambda plan: (plan, is_there)[1])
     monkeypatch.setattr(analyse, "in_run", lambda *given, **named: asked.append((given, named)) or (lambda run: 5))
-    run = SimpleNamespace(plan="plan")
+    run: Any = SimpleNamespace(plan="plan")
     assert update_statistics(run) == 5
     assert asked == [((compute_study_statistics, run, Stage.ANALYSIS), {"is_there": is_there})]
 

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def steps(tmp_path, monkeypatch):
     runtime = SimpleNamespace(close=lambda: seen.closed.append(1))
 
     def missing(plan, suite, arm):
-        case = SimpleNamespace(name=suite)
+        case: Any = SimpleNamespace(name=suite)
         return [CaseEpisode(case, arm, replicate) for replicate in range(len(seen.ends))]
 
     async def play(episode, client, setting):
@@ -52,6 +53,9 @@ def steps(tmp_path, monkeypatch):
     return seen
 
 
+USER: Any = "user"
+JUDGE: Any = "judge"
+SPEAKERS = Speakers(USER, JUDGE)
 PLAN = SuitePlan(concurrency=3, instruction="parallel", max_steps=4)
 
 
@@ -79,10 +83,10 @@ def test_an_oracle_plays_the_script_of_its_arm(steps):
 def test_a_model_plays_beside_its_speakers(steps, monkeypatch):
     steps.ends = [FinishReason.ANSWER]
     monkeypatch.setattr(SuitePlan, "open_client", lambda plan: "client")
-    monkeypatch.setattr(SuitePlan, "open_speakers", lambda plan: Speakers("user", "judge"))
+    monkeypatch.setattr(SuitePlan, "open_speakers", lambda plan: SPEAKERS)
     play_suite.fn(SuitePlan(model="m"), "types", "json", "run")
     assert steps.clients == ["client"]
-    assert steps.played[0][1].speakers == Speakers("user", "judge")
+    assert steps.played[0][1].speakers == SPEAKERS
     assert steps.played[0][1].scale == "paper"
 
 

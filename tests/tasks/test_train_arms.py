@@ -3,6 +3,7 @@
 import json
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -125,7 +126,7 @@ def test_each_model_is_served_at_an_address_of_its_own(tmp_path, monkeypatch):
 
     monkeypatch.setattr(train_arms, "open_server", serve)
     plan = SuitePlan(model="laptop", suites=("multi_variable",), arms=LEARNING_ARMS, concurrency=5)
-    folders = dict(zip(LEARNING_ARMS, ("one", "two"), strict=True))
+    folders: Any = dict(zip(LEARNING_ARMS, ("one", "two"), strict=True))
     with train_arms.served_plans(plan, folders) as plans:
         assert plans == {
             arm: plan.model_copy(update={"endpoint_url": f"http://{name}/v1"}) for arm, name in folders.items()

@@ -7,7 +7,7 @@ from carryover.tasks.runtime.describe import Injected
 from carryover.tasks.runtime.results import BlockError, BlockResult, Violation
 
 FAILED = BlockError("interpreter", "ValueError", "Traceback\nValueError: bad\n")
-FORBIDDEN = BlockError("policy", "PolicyViolation", "line 1: eval", (Violation("call", "eval", 1),))
+FORBIDDEN = BlockError("interpreter", "PolicyViolation", "line 1: eval", (Violation("call", "eval", 1),))
 
 
 @pytest.mark.parametrize("keeps_names", [True, False])

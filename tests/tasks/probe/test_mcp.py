@@ -5,6 +5,7 @@ import sys
 import textwrap
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -99,7 +100,9 @@ def test_a_silent_or_missing_server_is_told(monkeypatch):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers every request as its server's list says, and keeps what it was sent."""
+    """Answers every request as its server says, which keeps what it was sent."""
+
+    server: Any
 
     def do_POST(self):
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -120,7 +123,8 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def http(monkeypatch):
     """Return a runtime at an address that answers by a function, and what the server heard."""
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+    with HTTPServer(("127.0.0.1", 0), Handler) as opened:
+        server: Any = opened
         server.heard = []
         Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
 

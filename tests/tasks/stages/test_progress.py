@@ -1,4 +1,5 @@
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -66,7 +67,8 @@ def test_an_artifact_is_updated_only_as_work_goes_on(artifacts):
         shown.add(next(counts), "")
         return next(waits)
 
-    progress._report(shown, UUID(int=1), SimpleNamespace(wait=advance_and_wait))
+    over: Any = SimpleNamespace(wait=advance_and_wait)
+    progress._report(shown, UUID(int=1), over)
     told = ["merge: 1 of 4 rows", "merge: 3 of 4 rows", "merge: 3 of 4 rows"]
     assert [text for _, _, text in artifacts] == told  # not in between, and at the end in any case
 

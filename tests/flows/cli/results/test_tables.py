@@ -1,5 +1,6 @@
 import re
 from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,6 +14,8 @@ from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.analysis.statistics_spec import PP, PS
 from carryover.tasks.services.errors import UserError
 from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+
+NOWHERE: Any = "a warehouse that is not read"
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def test_a_screen_names_tables_without_rows(monkeypatch, capsys, table_format):
     monkeypatch.setattr(
         tables, "read_table", lambda warehouse, query, plan: pl.DataFrame({"kept": [plan] * rows[query.name]})
     )
-    tables.print_plan("warehouse", "2f3a", table_format)
+    tables.print_plan(NOWHERE, "2f3a", table_format)
     said = capsys.readouterr().out
     if table_format == "csv":
         assert said == "kept\n2f3a\nkept\nkept\nkept\n2f3a\n"
@@ -94,12 +97,12 @@ def test_a_table_of_another_family_is_refused(monkeypatch):
     with pytest.raises(
         UserError, match=r"^table_1 is about the Opaque Knapsack, which plan 2f3a does not play; imported"
     ):
-        tables.print_tables("warehouse", "2f3a", ["claims", "table_1"], "csv")
+        tables.print_tables(NOWHERE, "2f3a", ["claims", "table_1"], "csv")
 
 
 def test_questions_are_printed_with_query_and_answer(monkeypatch, capsys):
     frame = pl.DataFrame({"count": [7]})
-    warehouse = SimpleNamespace(
+    warehouse: Any = SimpleNamespace(
         sql=lambda query, **named: SimpleNamespace(polars=lambda: frame, rows=lambda: [("easy",)])
     )
     tables.print_questions(warehouse, "2f3a", 3)
@@ -115,7 +118,7 @@ def test_questions_are_printed_with_query_and_answer(monkeypatch, capsys):
 
 
 def test_the_latest_comparison_is_chosen_unless_one_is_named():
-    found = SimpleNamespace(sql=lambda query: SimpleNamespace(rows=lambda: [("latest",)]))
-    none = SimpleNamespace(sql=lambda query: SimpleNamespace(rows=list))
+    found: Any = SimpleNamespace(sql=lambda query: SimpleNamespace(rows=lambda: [("latest",)]))
+    none: Any = SimpleNamespace(sql=lambda query: SimpleNamespace(rows=list))
     assert [tables.choose_comparison(each, None) for each in (found, none)] == ["latest", ""]
     assert tables.choose_comparison(none, "named") == "named"

@@ -1,6 +1,7 @@
 """A conversation with native calls, message by message."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.calling import EXECUTE, CallingAgent
 from carryover.tasks.runtime.contract import CONTRACTS
-from carryover.tasks.traces.vocabulary import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason, TokenSource
 
 
 def add(first: int, second: float = 0.5, *, words: str = ""):
@@ -24,7 +25,7 @@ class Model:
     """Replies in order, and keeps what it was asked."""
 
     model_name = "m"
-    token_source = "server"
+    token_source: TokenSource = "server"
 
     def __init__(self, *replies):
         self.replies = list(replies)
@@ -37,7 +38,7 @@ class Model:
         return Completion(text, "stop", 10, 0, 5, 0.0, tool_calls=given)
 
 
-def play(agent, question="Go."):
+def play(agent, question="Go.") -> list[Any]:
     async def collect():
         return [event async for event in agent.play(question)]
 

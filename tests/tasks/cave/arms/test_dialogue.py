@@ -1,6 +1,7 @@
 """What a simulated user and a judge are asked, and what ends a conversation."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from carryover.tasks.agent.protocol import Completion, Message, NoReplyError
 from carryover.tasks.cave.arms.dialogue import Speakers, converse
 from carryover.tasks.cave.suites.case import Dialogue
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.traces.vocabulary import FinishReason
+from carryover.tasks.traces.vocabulary import FinishReason, TokenSource
 
 DIALOGUE = Dialogue(scenario="You want a refund.", assertions=("It was polite.", "It was refunded."))
 BEGIN = "Begin: you are the customer, and speak to a customer service agent."
@@ -19,7 +20,7 @@ BEGIN = "Begin: you are the customer, and speak to a customer service agent."
 class Lines:
     """Says its lines in order, and keeps what it was asked."""
 
-    token_source = "server"
+    token_source: TokenSource = "server"
 
     def __init__(self, name, *lines):
         self.model_name = name
@@ -37,7 +38,7 @@ def hold(*stops, user=None, judge=None, dialogue=DIALOGUE):
     """Converse with an agent whose answers end so; return what was heard, and what the agent was asked."""
     asked = []
 
-    async def ask(line):
+    async def ask(line) -> Any:
         asked.append(line)
         stop = stops[min(len(asked), len(stops)) - 1]
         answer = Answer(f"Answer {len(asked)}.", stop=stop, step_count=2, prompt_tokens=10, completion_tokens=1)
@@ -68,7 +69,12 @@ def test_a_user_speaks_until_it_ends_the_conversation(end):
     first, _, third = user.requests
     opening = (Message(role="system", content="You want a refund."), Message(role="user", content=BEGIN))
     assert first.messages == opening
-    said = [("assistant", "Hello."), ("user", "Answer 1."), ("assistant", "Please."), ("user", "Answer 2.")]
+    said: list[tuple[Any, str]] = [
+        ("assistant", "Hello."),
+        ("user", "Answer 1."),
+        ("assistant", "Please."),
+        ("user", "Answer 2."),
+    ]
     assert third.messages == (*opening, *(Message(role=role, content=content) for role, content in said))
     assert (third.seed, third.episode_id, third.temperature) == (decoding_seed("e", 6, 0), "e by u", 0.0)
 

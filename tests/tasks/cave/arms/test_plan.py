@@ -1,5 +1,7 @@
 """What tells comparisons apart."""
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
@@ -91,10 +93,11 @@ def test_an_oracle_needs_no_client_and_a_model_its_endpoint(opened):
 
 
 def test_user_and_judge_are_asked_elsewhere_or_at_the_model(opened):
+    made: Any = Speakers
     first, third, fourth = (f"http://127.0.0.1:{port}/v1" for port in (1, 3, 4))
     asked = SuitePlan(model="m", endpoint_url=first)
-    assert asked.open_speakers() == Speakers("m", None)
-    assert asked.model_copy(update={"user_model": "u", "judge_model": "j"}).open_speakers() == Speakers("u", "j")
+    assert asked.open_speakers() == made("m", None)
+    assert asked.model_copy(update={"user_model": "u", "judge_model": "j"}).open_speakers() == made("u", "j")
     elsewhere = {"user_endpoint_url": third, "judge_model": "j", "judge_endpoint_url": fourth}
-    assert asked.model_copy(update=elsewhere).open_speakers() == Speakers("m", "j")
+    assert asked.model_copy(update=elsewhere).open_speakers() == made("m", "j")
     assert [endpoint.base_url for endpoint, _ in opened] == [first, first, first, third, fourth]

@@ -1,5 +1,7 @@
 """What the devices of a home do, worked out by hand."""
 
+from typing import Any
+
 from carryover.tasks.cave.suites.devices import Blinds, Camera, Door, Heating, Light, Player, Sensors
 
 
@@ -44,10 +46,11 @@ def test_blinds_close_within_their_range():
 def test_a_target_of_ones_own_is_manual_heating():
     heating = Heating(target=0, mode="")
     seen = []
-    for act, wanted in (
+    acts: list[tuple[Any, Any]] = [
         (heating.set_mode, "eco"), (heating.set_mode, "comfort"), (heating.set_target, 25), (heating.set_target, 9),
         (heating.set_target, 31),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for act, wanted in acts:
         act(wanted)
         seen.append((heating.mode, heating.target))
     assert seen == [("eco", 18), ("comfort", 21), ("manual", 25), ("manual", 10), ("manual", 30)]

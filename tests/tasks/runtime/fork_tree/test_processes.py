@@ -1,6 +1,7 @@
 """Which process is forked, asked and ended for the next block, with stand-ins for processes."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -66,10 +67,10 @@ def fork_state(**changes):
     return ForkState(**{**values, **changes})
 
 
-OUTPUT = SimpleNamespace(renew=lambda: 5)
+OUTPUT: Any = SimpleNamespace(renew=lambda: 5)
 
 
-def fresh(tree, *, restores_files=False):
+def fresh(tree, *, restores_files=False) -> Any:
     return FreshProcesses(tree.root, OUTPUT, restores_files=restores_files)
 
 
@@ -127,7 +128,7 @@ def test_files_that_cannot_be_put_back_end_the_episode(tree):
 
 
 def test_a_live_process_runs_while_its_copy_waits(tree):
-    made = LiveProcesses(tree.root, 7)
+    made: Any = LiveProcesses(tree.root, 7)
     assert [entry[1] for entry in tree.log] == ["forks", "forks"]
     live = made.next()
     assert live.name == "root.1"
@@ -143,7 +144,7 @@ def test_a_live_process_runs_while_its_copy_waits(tree):
 
 
 def test_going_back_goes_on_from_the_copy(tree):
-    made = LiveProcesses(tree.root, 7)
+    made: Any = LiveProcesses(tree.root, 7)
     made.next()
     tree.log.clear()
     tree.states = [fork_state(canaries=Canaries("again", None))]
@@ -156,7 +157,7 @@ def test_going_back_goes_on_from_the_copy(tree):
 
 
 def test_a_kill_before_the_copy_is_made_loses_the_state(tree):
-    made = LiveProcesses(tree.root, 7)
+    made: Any = LiveProcesses(tree.root, 7)
     made.next()
     made.finish(())
     tree.is_gone = True
@@ -171,7 +172,7 @@ def test_a_kill_before_the_copy_is_made_loses_the_state(tree):
 
 
 def test_a_copy_without_output_is_made_again(tree):
-    made = LiveProcesses(tree.root, 7)
+    made: Any = LiveProcesses(tree.root, 7)
     tree.states = [fork_state(has_output=False)]
     tree.log.clear()
     made.next()
@@ -181,7 +182,7 @@ def test_a_copy_without_output_is_made_again(tree):
 
 
 def test_a_copy_whose_threads_are_gone_is_frozen_anew(tree):
-    made = LiveProcesses(tree.root, 7)
+    made: Any = LiveProcesses(tree.root, 7)
     tree.nodes[0].threads = 2
     tree.states = [fork_state(thread_count=2), fork_state()]
     first = made.freeze()
@@ -200,7 +201,7 @@ def test_a_copy_is_worth_what_its_threads_were(threads, known, worth):
 
 
 def test_a_template_ends_with_the_last_who_uses_it(tree):
-    frozen = FrozenProcess(tree.root)
+    frozen: Any = FrozenProcess(tree.root)
     assert not frozen.is_shared
     assert frozen.share() is frozen
     assert frozen.is_shared
@@ -211,7 +212,7 @@ def test_a_template_ends_with_the_last_who_uses_it(tree):
 
 
 def test_a_template_that_does_not_fork_is_ended(tree):
-    frozen = FrozenProcess(tree.root)
+    frozen: Any = FrozenProcess(tree.root)
     assert frozen.fork(3)[0].name == "root.1"
     assert tree.log == [("root", "forks", "root.1", False, (), 3)]
     tree.is_gone = True
@@ -221,7 +222,7 @@ def test_a_template_that_does_not_fork_is_ended(tree):
 
 
 def notices(tree, monkeypatch, *, is_branch, mappings=(), **answer):
-    live = Node("live", tree.log)
+    live: Any = Node("live", tree.log)
     live.answers["resume"] = {"pipes": [], "changed": [], "held": [], **answer}
     monkeypatch.setattr(processes, "shared_mappings", lambda process: list(mappings))
     return processes._notices_on_shared(live, is_branch=is_branch)

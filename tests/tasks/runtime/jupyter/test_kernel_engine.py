@@ -1,6 +1,7 @@
 """What a kernel is asked for by the engine's protocol, and which kernel is asked."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,8 @@ FRESH = Lifetime("fresh", "nothing")
 SPEC = RuntimeSpec(backend="jupyter", block_timeout_seconds=2.0)
 WITH_FILES = SPEC.model_copy(update={"scratch_limit_bytes": 1000})
 BINDING = Binding(("define", "f", "def f(): pass"))
-PACKED = FrozenFiles(SimpleNamespace(memory=SimpleNamespace(size=7, descriptor=9)))
+FILES: Any = SimpleNamespace(memory=SimpleNamespace(size=7, descriptor=9))
+PACKED = FrozenFiles(FILES)
 
 
 class FakeKernel:

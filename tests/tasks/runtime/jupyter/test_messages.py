@@ -2,6 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import zmq
@@ -23,8 +24,8 @@ class Wire:
         self.polls = 0
         self.is_alive = True
 
-    def kernel(self):
-        made = Kernel.__new__(Kernel)
+    def kernel(self) -> Any:
+        made: Any = Kernel.__new__(Kernel)
         made._shell = SimpleNamespace(poll=self.poll)
         made._relay = SimpleNamespace(is_open=True, allow_answer=lambda: self.sent.append("allowed"))
         made._session = SimpleNamespace(recv=self.receive, send=self.send)
@@ -143,7 +144,7 @@ def test_strays_are_stopped_and_ended_while_their_keeper_lives(monkeypatch, is_a
 def front_end(monkeypatch):
     """A front end on an episode of given results; return it with what it published."""
     published = []
-    front_end = EpisodeKernel()
+    front_end: Any = EpisodeKernel()
     front_end.execution_count = 4
     closed = []
 
