@@ -403,12 +403,12 @@ def beside_scripts():
     return pl.concat([played, scripts], how="vertical_relaxed")
 
 
-def whole(rows):
-    """Return the statistics of scores and tokens: their words, each with its numbers."""
+def whole(rows, metrics):
+    """Return the statistics of metrics: their words, each with its numbers."""
     told = {}
     for row in rows:
         is_like_others = row.comparison_group in ("trained_vs_base", "mismatched_vs_base", "fixed_runtime")
-        if row.base == "teacher" or is_like_others or row.metric not in ("score", "total_tokens", "is_solved"):
+        if row.base == "teacher" or is_like_others or row.metric not in metrics:
             continue
         arms = f"{row.train_a}>{row.runtime_a} {row.train_b}>{row.runtime_b}"
         words = (row.analysis, row.comparison_group, row.metric, arms, row.interval_kind, row.method)
@@ -417,9 +417,20 @@ def whole(rows):
     return told
 
 
-def test_statistics_of_two_seeds_beside_scripts_are_the_kept_ones():
-    found = whole(compute_statistics(beside_scripts(), plan_digest="plan", run_id="run", spec=SPEC))
-    kept = kept_presets(__file__, "statistics.json")
+RECORDED = {
+    "two seeds beside scripts": beside_scripts,
+    "one seed": episodes,
+    "instances that one seed lacks": lambda: beside_scripts().filter(
+        (pl.col("instance_id") != "i2") | (pl.col("training_seed") != 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_statistics_are_the_kept_ones(name):
+    metrics = ("score", "total_tokens", "is_solved") if name == "two seeds beside scripts" else ("score",)
+    found = whole(compute_statistics(RECORDED[name](), plan_digest="plan", run_id="run", spec=SPEC), metrics)
+    kept = kept_presets(__file__, "statistics.json")[name]
     assert list(found) == list(kept)
     for words, (verdict, note, *numbers) in kept.items():
         assert found[words][:2] == [verdict, note], words

@@ -85,6 +85,8 @@ def test_nothing_of_a_cut_off_reply_runs(runtime):
     assert "NameError" in environment.run_block("print(kept)")
     environment.run_block("finish()")
     assert environment.missed_names == 1
+    episode = environment.recorded.episode
+    assert (episode.total_tokens, episode.model_seconds) == (0, 0.0)  # the trainer counts and times its model itself
 
 
 def test_opening_messages_are_those_of_reset(runtime):
