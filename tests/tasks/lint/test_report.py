@@ -84,3 +84,10 @@ def test_a_page_counts_the_first_twenty_blocks():
     told = [int(number) for number in re.findall(r">(\d+)<", bars)]
     assert 20 in told
     assert not {21, 24} & {*told}
+
+
+def test_few_traces_are_linted_in_this_process_with_its_tools():
+    traces = [trace_of("a", "print(look)", "look = 1")]
+    (with_tools,) = lint_many(iter(traces), tools=("look",))
+    (without,) = lint_many(iter(traces), tools=())
+    assert (with_tools.early_names, without.early_names) == ((), ("look",))

@@ -1,9 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
+from carryover.tasks.agent.condition import Condition
 from carryover.tasks.nightly.night_spec import NightObject, study_variant
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.plans.shards import ShardSpec
 
 (PART,) = resolve_plan("smoke").parts
 
@@ -46,3 +48,34 @@ def test_an_endpoint_plays_each_cell_under_the_rules_of_trained_models(scale):
     trained = [each for each in part.evaluations if each.variant is None and each.has_trained_rows]
     assert [(each.instances, each.episode) for each in played] == [(each.instances, each.episode) for each in trained]
     assert all(each.has_base_rows and not each.has_trained_rows for each in played)
+
+
+def test_the_studys_own_night_plays_its_evaluations_without_arms_of_other_rules():
+    (evaluation,) = PART.evaluations
+    arm = evaluation.model_copy(update={"variant": "cap-80"})
+    part = PART.model_copy(update={"evaluations": (evaluation, arm)})
+    assert NightObject().part(part) == PART
+    assert NightObject().model() is None
+    serving = resolve_plan("smoke").serving
+    assert NightObject().serving(serving) == serving
+
+
+def test_a_shard_is_played_in_the_nights_series_with_its_seeds():
+    condition = Condition(
+        purpose="evaluation", model_name="m", runtime_contract="persistent", bucket="small", split="evaluation"
+    )
+    shard = ShardSpec.model_construct(condition=condition, replicates=3, first_replicate=0)
+    played = NightObject(seeds=2).shard(shard)
+    assert (played.condition.variant, played.first_replicate) == ("reevaluation-seeds-2", 6)
+    assert NightObject().shard(shard).first_replicate == 0
+
+
+def test_an_endpoints_model_is_known_by_its_name_and_address():
+    model = NightObject(endpoint_url="http://127.0.0.1:1/v1", endpoint_model="qwen").model()
+    assert model is not None
+    assert (model.kind, model.path, model.identity) == ("base", "", "qwen at http://127.0.0.1:1/v1")
+
+
+def test_a_key_belongs_to_the_endpoint_that_is_asked():
+    night = NightObject(endpoint_url="http://127.0.0.1:1/v1", endpoint_key_variable="KEY")
+    assert night.serving(resolve_plan("smoke").serving).api_key_variable == "KEY"

@@ -11,13 +11,15 @@ import pytest
 
 from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.readers import layouts
+from carryover.tasks.readers.authors_events import replies_of_events
+from carryover.tasks.readers.authors_result import task_id_of
 from carryover.tasks.readers.reader import all_readers
 from carryover.tasks.readers.reading import read_traces
 from carryover.tasks.readers.tally import Tally
 from tests.tasks.readers.made_up_frameworks import FRAMEWORKS, autogen_message
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
 from tests.tasks.readers.made_up_messages import ANSWER, BLOCKS, COMMANDS, QUESTION
-from tests.tasks.readers.whole_traces import KEPT, RECORDINGS, whole
+from tests.tasks.readers.whole_traces import KEPT, RECORDINGS, plain, whole
 
 MADE_UP = Path(__file__).parent / "made_up"
 EXPECTED = {
@@ -419,3 +421,119 @@ def test_of_our_own_replies_the_first_block_ran(tmp_path, source, codes):
 def test_a_chat_may_be_json_in_a_text(tmp_path, held):
     traces, _ = read(tmp_path, json.dumps({"messages": held}).encode())
     assert [len(trace.blocks) for trace in traces] == [1] * str(held).startswith("[{")
+
+
+def authors_event(kind, **data):
+    return {"type": kind, "data": data}
+
+
+AUTHORS_EVENTS = [
+    authors_event("ModelCallEvent", prompt_tokens=40),
+    authors_event("ModelResponseEvent", completion_tokens=5),
+    authors_event(
+        "StepEvent", assistant_text="One.", code="x = 1",
+        interpreter_result={"output": "", "result": [1], "error": None},
+    ),
+    authors_event("ModelResponseEvent", completion_tokens=2, total_tokens=50),
+    authors_event("ErrorEvent", error="no code block"),
+    authors_event("StepEvent", assistant_text="Two.", code=None, interpreter_result=None),
+    authors_event("ErrorEvent", error="the endpoint is down"),
+    authors_event("ModelResponseEvent", completion_tokens=1, total_tokens=9),
+    authors_event("ErrorEvent", error="ended"),
+    authors_event("FinishEvent", reason="exception"),
+]  # fmt: skip
+
+
+def test_the_authors_trace_is_read_with_its_result(tmp_path):
+    trace = {
+        "started_at": "2026-01-01T00:00:00",
+        "finished_at": "2026-01-01T00:00:09",
+        "contract": {"shown": "reset", "runtime": "persistent", "trained": "stateless", "episode": {"bucket": "hard"}},
+        "summary": {"task": {"b": 1, "a": 2}, "system_prompts": ["Work."], "token_usage": {"prompt_tokens": 77}},
+        "events": AUTHORS_EVENTS,
+    }
+    metrics = {"capacity": 9, "optimal_value": 8, "agent_value": 7, "weight_used": 6, "items_taken_count": 5}
+    result = {
+        "started_at": 10.0,
+        "finished_at": 12.5,
+        "error": "gave up",
+        "result": {"score": 0.5, "is_solved": False, "metrics": metrics},
+    }
+    (tmp_path / "knapsack-knapsack-7.trace.json").write_text(json.dumps(trace))
+    (tmp_path / "knapsack-knapsack-7.json").write_text(json.dumps(result))
+    (read_trace,) = read_traces(tmp_path / "knapsack-knapsack-7.trace.json")
+    told = plain(read_trace.replies)
+    assert told == [
+        {"text": "One.", "blocks": [{"code": "x = 1", "output": "", "result": "[1]"}], "prompt_tokens": 40,
+         "completion_tokens": 5},
+        {"text": "Two.", "prompt_tokens": 48, "completion_tokens": 2},
+        {"text": "", "error": "the endpoint is down", "is_model_error": True},
+        {"text": "", "error": "ended", "prompt_tokens": 8, "completion_tokens": 1},
+    ]  # fmt: skip
+    assert [message.content for message in read_trace.opening] == ["Work.", '{"a": 2, "b": 1}']
+    assert read_trace.described == ("knapsack-7", 9, 8)
+    assert (read_trace.declared_contract, read_trace.runtime_contract) == ("stateless", "persistent")
+    assert (read_trace.train_contract, read_trace.score, read_trace.error_message) == ("stateless", 0.5, "gave up")
+    assert (read_trace.finish_reason, read_trace.wall_seconds, read_trace.prompt_tokens) == ("timeout", 2.5, 77)
+    assert read_trace.columns == {
+        "value_taken": 7, "weight_taken": 6, "taken_count": 5, "inspected_count": 0, "is_solved": False,
+        "bucket": "hard",
+    }  # fmt: skip
+    (tmp_path / "knapsack-knapsack-7.json").unlink()
+    (alone,) = read_traces(tmp_path / "knapsack-knapsack-7.trace.json")
+    assert (alone.wall_seconds, alone.score, alone.described) == (9.0, None, ("knapsack-7", -1, -1))
+
+
+@pytest.mark.parametrize(("name", "task_id"), [("knapsack-12", "knapsack-12"), ("knapsack-a-12", "a-12"), ("x", "x")])
+def test_a_file_of_the_authors_names_its_task(name, task_id):
+    assert task_id_of(name) == task_id
+
+
+def test_a_model_error_at_the_end_of_the_authors_episode_is_the_results():
+    error = authors_event("ErrorEvent", error="down")
+    assert replies_of_events([error, authors_event("FinishEvent", reason="exception")]) == ()
+    (reply,) = replies_of_events([error, authors_event("FinishEvent", reason="max_turns")])
+    assert reply.is_model_error
+
+
+def test_steps_of_smolagents_may_stand_in_runs(tmp_path):
+    step = {"step_number": 1, "model_output": "<code>x = 1</code>", "observations": "ok", "token_usage": None}
+    called = {"step_number": 2, "tool_calls": [{"function": {"name": "python_interpreter", "arguments": "y = 2"}}]}
+    runs = [{"id": 4, "state": "max_steps_error", "steps": [{"task": "Count."}, step, called]}, {"steps": [step]}]
+    (first, second), _ = read(tmp_path, json.dumps(runs).encode())
+    assert (first.trace_id, first.finish_reason) == ("4", "max_steps_error")
+    assert [block.code for block in first.blocks] == ["x = 1", "y = 2"]
+    assert [message.content for message in first.opening] == ["Count."]
+    assert [block.code for block in second.blocks] == ["x = 1"]
+
+
+def test_a_recorded_action_of_mini_swe_agent_is_its_call(tmp_path):
+    for action in ("ls", {"command": "ls"}):
+        messages = [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": "So.", "extra": {"actions": [action, "pwd"]}},
+            {"role": "user", "content": "a.py"},
+        ]
+        info = {"mini_version": "2", "exit_status": "Submitted", "config": {"model": {"model_name": "m"}}}
+        (trace,), _ = read(tmp_path, json.dumps({"info": info, "messages": messages}).encode())
+        assert [(block.code, block.language) for block in trace.blocks] == [("ls", "shell")]
+        assert (trace.model_name, trace.finish_reason, trace.has_fresh_processes) == ("m", "Submitted", True)
+
+
+def test_each_metadata_of_an_rlm_log_begins_a_run(tmp_path):
+    metadata = {"type": "metadata", "root_model": "m"}
+    iteration = {"iteration": 1, "response": "R", "code_blocks": [{"code": "x", "result": {"stdout": "1"}}]}
+    lines = [metadata, iteration, metadata | {"root_model": "n"}, iteration | {"final_answer": "2"}]
+    traces, _ = read(tmp_path, "\n".join(map(json.dumps, lines)).encode())
+    assert [(trace.trace_id, trace.model_name, trace.finish_reason) for trace in traces] == [
+        ("recording-1", "m", None),
+        ("recording-2", "n", "answer"),
+    ]
+
+
+def test_a_path_through_a_verifiers_graph_follows_parents(tmp_path):
+    said = [{"role": "assistant", "content": f"```\n{name}\n```"} for name in "abcd"]
+    parents = [None, 0, 0, 2]
+    nodes = [{"message": message, "parent": parent} for message, parent in zip(said, parents, strict=True)]
+    traces, _ = read(tmp_path, json.dumps({"id": "v", "nodes": nodes}).encode())
+    assert [[block.code for block in trace.blocks] for trace in traces] == [["a", "b"], ["a", "c", "d"]]
