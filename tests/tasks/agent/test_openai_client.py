@@ -353,7 +353,7 @@ def test_a_key_that_is_not_set_is_named(monkeypatch):
         OpenAIClient(EndpointSpec(base_url="http://127.0.0.1:9/v1", api_key_variable=KEY_VARIABLE), "tiny")
 
 
-def test_a_proxy_of_the_network_is_not_asked_for_this_machine(endpoint, monkeypatch):
+def test_no_proxy_of_the_network_is_asked_for_this_machine(endpoint, monkeypatch):
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name)
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):

@@ -34,7 +34,7 @@ def test_an_optimal_set_beyond_the_budget_is_found():
         validate(instance.model_copy(update={"inspection_budget": 1}))
 
 
-def test_an_optimal_set_that_does_not_reach_its_value_is_found():
+def test_an_optimal_set_below_its_value_is_found():
     instance = sample_instance(KNAPSACK["small"], 1)
     optimum = instance.optimum
     less = instance.model_copy(update={"optimum": optimum._replace(item_ids=optimum.item_ids[1:])})

@@ -50,7 +50,7 @@ def test_an_endpoint_plays_each_cell_under_the_rules_of_trained_models(scale):
     assert all(each.has_base_rows and not each.has_trained_rows for each in played)
 
 
-def test_the_studys_own_night_plays_its_evaluations_without_arms_of_other_rules():
+def test_a_night_plays_the_study_without_arms_of_other_rules():
     (evaluation,) = PART.evaluations
     arm = evaluation.model_copy(update={"variant": "cap-80"})
     part = PART.model_copy(update={"evaluations": (evaluation, arm)})
@@ -60,7 +60,7 @@ def test_the_studys_own_night_plays_its_evaluations_without_arms_of_other_rules(
     assert NightObject().serving(serving) == serving
 
 
-def test_a_shard_is_played_in_the_nights_series_with_its_seeds():
+def test_a_shard_is_played_in_the_nights_series():
     condition = Condition(
         purpose="evaluation", model_name="m", runtime_contract="persistent", bucket="small", split="evaluation"
     )

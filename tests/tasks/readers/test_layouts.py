@@ -489,7 +489,7 @@ def test_a_file_of_the_authors_names_its_task(name, task_id):
     assert task_id_of(name) == task_id
 
 
-def test_a_model_error_at_the_end_of_the_authors_episode_is_the_results():
+def test_a_model_error_that_ends_an_episode_is_the_results():
     error = authors_event("ErrorEvent", error="down")
     assert replies_of_events([error, authors_event("FinishEvent", reason="exception")]) == ()
     (reply,) = replies_of_events([error, authors_event("FinishEvent", reason="max_turns")])

@@ -122,7 +122,7 @@ def test_a_rate_is_a_dash_until_there_is_one():
     assert RateColumn().render(progress.tasks[task]).plain == "83 s per episode"
 
 
-def test_a_terminal_shows_the_detail_of_a_wait_on_standard_error(capsys, monkeypatch):
+def test_a_terminal_shows_what_a_wait_is_about(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
     with waiting_line("starting a server") as tell:
