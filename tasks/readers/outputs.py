@@ -243,12 +243,9 @@ def _json_object(text: str) -> Mapping[str, Any] | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        held = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if isinstance(held, dict):
-        return held
-    return None
 
 
 def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:

@@ -4,6 +4,7 @@ from carryover.tasks.analysis.questions import (
     ABOUT_EPISODES,
     ABOUT_PAPERS,
     ABOUT_TRACES,
+    Question,
     answer_table,
     questions_text,
     read_questions,
@@ -55,3 +56,8 @@ def test_numbers_keep_their_digits_and_stand_to_the_right():
 def test_the_readme_asks_ten_questions_each_of_which_something_answers():
     numbers = [question.number for question in read_questions(questions_text())]
     assert numbers == [*ABOUT_EPISODES, *ABOUT_TRACES, *ABOUT_PAPERS] == list(range(1, 11))
+
+
+def test_a_question_is_asked_about_a_plan_and_a_bucket():
+    question = Question(1, "How many?", "select $bucket, x from t where p = $plan_digest", "")
+    assert question.about("abc", "small") == "select 'small', x from t where p = 'abc'"

@@ -6,13 +6,17 @@ import pytest
 
 from tests.tasks.lint.whole_lints import KEPT, KEPT_PAGE, findings, page
 
-FOUND = findings()
 EXPECTED = json.loads(KEPT.read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module")
+def found():
+    return findings()
+
+
 @pytest.mark.parametrize("name", EXPECTED)
-def test_findings_about_a_trace_are_these(name):
-    assert FOUND[name] == EXPECTED[name]
+def test_findings_about_a_trace_are_these(found, name):
+    assert found[name] == EXPECTED[name]
 
 
 def test_the_page_about_the_traces_is_the_kept_one():

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.readers.episode_rows import import_trace
+from carryover.tasks.readers.episode_rows import error_kind, import_trace
 from carryover.tasks.readers.import_setting import ImportSetting
 from carryover.tasks.readers.importing import import_traces
 from carryover.tasks.readers.layouts.authors import LAYOUT as AUTHORS_LAYOUT
 from carryover.tasks.readers.reading import read_value
 from carryover.tasks.readers.tally import Tally
+from carryover.tasks.traces.rows import HARMLESS_ERRORS
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS
 from tests.tasks.readers.whole_traces import IMPORTED, KEPT_ROWS, RECORDINGS, whole_rows
@@ -188,3 +189,35 @@ def test_an_episode_is_imported_with_all_its_rows(tmp_path, name):
     path = tmp_path / "recording"
     path.write_bytes(RECORDINGS[name])
     assert whole_rows(path) == json.loads(KEPT_ROWS.read_text(encoding="utf-8"))[name]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("ToolRuntimeException: no item", "tool"),
+        ("ToolInvocationException: item_id", "tool"),
+        ("NameError: name 'x' is not defined", "interpreter"),
+        (f"Error: {HARMLESS_ERRORS[1]} here", "cap"),
+    ],
+)
+def test_an_errors_origin_is_told_by_its_phrases(error, kind):
+    assert error_kind(error) == kind
+    messages = [REUSING[0], {"role": "user", "content": json.dumps({"output": "", "error": error})}]
+    (row,) = imported({"messages": messages}).errors
+    assert (row.kind, row.is_missing_name) == (kind, "NameError" in error)
+
+
+def test_a_failed_call_of_the_model_ends_an_episode_with_an_error():
+    events = [{"type": "ErrorEvent", "data": {"error": "down"}}]
+    document = {"started_at": "2026-01-01T00:00:00", "summary": {"task": "t"}, "events": events}
+    (trace,) = read_value(document, Tally(), "chat")
+    rows = import_trace(replace(trace, finish_reason=None), SETTING)
+    (error,) = rows.errors
+    assert (rows.episode.finish_reason, error.kind, error.step) == (FinishReason.ERROR, "model", None)
+
+
+@pytest.mark.parametrize("header", ["1", '{"runtime_state": 1}', '{"runtime_state": {"last_step_globals": "x"}}', "{"])
+def test_a_header_that_lists_no_names_tells_none(header):
+    observation = header if "runtime_state" in header else f'{header}"runtime_state"'
+    rows = imported({"messages": [REUSING[0], {"role": "user", "content": observation}, REUSING[2]]})
+    assert [step.state_event for step in rows.steps] == ["unknown", "unknown"]

@@ -13,6 +13,7 @@ from carryover.tasks.lint.lint import lint_trace
 from carryover.tasks.readers import layouts
 from carryover.tasks.readers.authors_events import replies_of_events
 from carryover.tasks.readers.authors_result import task_id_of
+from carryover.tasks.readers.inspect_samples import score_of
 from carryover.tasks.readers.reader import all_readers
 from carryover.tasks.readers.reading import read_traces
 from carryover.tasks.readers.tally import Tally
@@ -537,3 +538,18 @@ def test_a_path_through_a_verifiers_graph_follows_parents(tmp_path):
     nodes = [{"message": message, "parent": parent} for message, parent in zip(said, parents, strict=True)]
     traces, _ = read(tmp_path, json.dumps({"id": "v", "nodes": nodes}).encode())
     assert [[block.code for block in trace.blocks] for trace in traces] == [["a", "b"], ["a", "c", "d"]]
+
+
+@pytest.mark.parametrize(
+    ("scores", "score"),
+    [
+        ({"a": {"value": 0.25}, "b": 1}, 0.25),
+        ({"a": {"value": "C"}}, 1.0),
+        ({"a": "I"}, 0.0),
+        ({"a": {"value": "words"}, "b": True}, 1.0),
+        ({"a": {"value": None}}, None),
+        ({}, None),
+    ],
+)
+def test_a_score_of_inspect_is_a_number_or_a_letter(scores, score):
+    assert score_of(scores) == score

@@ -74,6 +74,8 @@ MESSAGES = (
     _say("1. Run:\n   ```{.python .numberLines}\n   x = 1\n   ```\n> ```sh\n> ls\n> ```"),
     _say("<execute>x = 1</execute><execute_bash>ls</execute_bash><code>y</code>\n```python\nz\n```"),
     _say("<code>x = 1</code>\n```output\n2\n```\n<output>KeyError: 1</output>"),
+    _say("<tool_call>{broken}</tool_call>"),
+    _say('<function_call>{"name": "python", "parameters": {"code": "x = 1"}}</function_call>'),
     _say("<tool_call>print(1)</tool_call> and <tool_call>some words</tool_call>"),
     _say("```pycon\n>>> x = 1\n>>> x\n1\n```\n```console\n$ ls\na.py\n```"),
     _say("```python\nx = (\n"),
