@@ -42,3 +42,28 @@ def test_endpoint_connections_are_closed_on_every_exit(ending, monkeypatch):
         with pytest.raises(RuntimeError, match="stopped"):
             asyncio.run(use())
     assert [connections.is_closed() for connections in closed] == [True]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_base"),
+    [
+        ({"purpose": "teacher"}, False),
+        ({"purpose": "evaluation", "train_contract": "stateless"}, False),
+        ({"purpose": "evaluation", "train_contract": None}, True),
+        ({"purpose": "teacher", "train_contract": "stateless"}, False),
+    ],
+)
+def test_only_an_untrained_base_is_asked_as_one(changes, is_base):
+    async def asked():
+        async with open_client(SPEC, TEACHER.model_copy(update=changes), KNAPSACK_FAMILY) as client:
+            assert isinstance(client, OpenAIClient)
+            return client._endpoint.extra_body["chat_template_kwargs"]
+
+    assert asyncio.run(asked()) == {"enable_thinking": False} | ({"is_base": True} if is_base else {})
+
+
+def test_an_endpoints_requests_share_their_slots():
+    other = SPEC.model_copy(update={"endpoint": SPEC.endpoint.model_copy(update={"concurrency": 9})})
+    assert SPEC.slots() is SPEC.model_copy().slots()
+    assert other.slots() is not SPEC.slots()
+    assert (SPEC.concurrency, other.concurrency) == (4, 9)

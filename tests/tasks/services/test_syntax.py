@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.services.syntax import parse_python, source_text
+from carryover.tasks.services import syntax
+from carryover.tasks.services.syntax import calls_finish, parse_python, source_text
 
 
 def test_many_threads_may_parse_at_once():
@@ -54,3 +55,39 @@ def test_filters_that_are_in_force_stay_as_they_are():
         before = list(warnings.filters)
         parse_python("")
         assert warnings.filters == before
+
+
+@pytest.mark.parametrize(
+    ("code", "ends"),
+    [
+        ("finish()", True),
+        ("if x:\n    finish()", True),
+        ("print('finish()')", False),
+        ("game.finish()", False),
+        ("finish", False),
+        ("finish(", False),
+        ("done()", False),
+    ],
+)
+def test_a_block_ends_an_episode_where_it_calls_finish(code, ends):
+    assert calls_finish(code) == ends
+
+
+@pytest.mark.parametrize(("failures", "is_read"), [(0, True), (2, True), (3, False)])
+def test_a_crossed_build_is_tried_again(monkeypatch, failures, is_read):
+    monkeypatch.setattr(syntax, "ATTEMPTS", 3)
+    tries = []
+
+    def getsource(value):
+        tries.append(value)
+        if len(tries) <= failures:
+            raise SystemError("AST constructor recursion depth mismatch")
+        return "source"
+
+    monkeypatch.setattr(inspect, "getsource", getsource)
+    if is_read:
+        assert source_text(Path) == "source"
+    else:
+        with pytest.raises(SystemError):
+            source_text(Path)
+    assert len(tries) == min(failures + 1, 3)
