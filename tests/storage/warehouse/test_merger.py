@@ -232,6 +232,7 @@ def test_leftovers_of_a_killed_writer_stay_while_young(landing, path, make_episo
     killed = landing.write(make_episode("e"), "run")
     (Path(landing.url) / f"bundles/run_id=run/{killed.bundle_id}.json").unlink()
     landing.store.write("steps/run_id=run/.x.parquet.tmp", b"half")
+    landing.store.write("bundles/run_id=run/.x.json.tmp", b"half")
     assert merge(landing, path).refusals == ()
     reasons = {refusal.reason for refusal in merge(landing, path, grace=NO_GRACE).refusals}
     assert reasons == {

@@ -1,5 +1,6 @@
 """A conversation lands in the tables of the study's episodes, for every reader of them."""
 
+import dataclasses
 import json
 
 import polars as pl
@@ -16,7 +17,7 @@ from carryover.tasks.cave.tracing import Trace
 from carryover.tasks.stages.gate import check_files
 
 SCRIPT = [
-    block("import math\nroot = math.sqrt(limit)\nprint(look(3))", thought="I take the root."),
+    block("import math\nroot = math.sqrt(limit)\nprint(look(3))\nMark(1)", thought="I take the root."),
     block("import subprocess"),
     block("missing + 1"),
     "The root is 3.",
@@ -30,11 +31,19 @@ def look(number: int) -> int:
     return number
 
 
+@dataclasses.dataclass
+class Mark:
+    """A mark."""
+
+    value: int
+
+
 @pytest.fixture
 def trace(open_agent) -> Trace:
     agent = open_agent(*SCRIPT)
     agent.inject("limit", 9)
     agent.inject("look", look)
+    agent.inject("Mark", Mark)  # a class is no tool: its calls are not counted
     trace = Trace(agent, run_id="run")
     agent.ask("What is the root?", watch=trace.watch)
     agent.ask("And now?", watch=trace.watch)

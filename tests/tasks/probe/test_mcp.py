@@ -161,7 +161,9 @@ def test_a_session_over_http_keeps_its_id(http):
     runtime = serve(answer)
     runtime.open()
     assert runtime.run("x = 1") == "1\n2"
+    line: Any = runtime._line
     runtime.close()
+    assert line._client.is_closed
     methods = ["initialize", "notifications/initialized", "tools/list", "tools/call"]
     assert [method for method, _ in heard] == methods
     assert [headers.get("Mcp-Session-Id") for _, headers in heard] == [None, "s-1", "s-1", "s-1"]

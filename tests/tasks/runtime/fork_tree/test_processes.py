@@ -240,3 +240,15 @@ def test_shared_pipes_files_and_memory_are_told(tree, monkeypatch):
     assert notices(tree, monkeypatch, is_branch=True, mappings=mappings, held=[(300, 40)]) == [memory]
     found = notices(tree, monkeypatch, is_branch=True, mappings=mappings, held=[(300, 40)], pipes=[3, 4])
     assert found == [shared, memory]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"pipes": ["3"]}, {"changed": [None]}, {"pipes": [True]}, {"pipes": list(range(10_000))}, {"held": 3},
+        {"pipes": 3},
+    ],
+)  # fmt: skip
+def test_a_malformed_answer_about_what_is_shared_is_none(tree, monkeypatch, answer):
+    with pytest.raises(NodeGoneError, match=r"^not an answer about what is shared: \{'pipes': "):
+        notices(tree, monkeypatch, is_branch=True, **answer)

@@ -23,6 +23,19 @@ def test_types_tell_values_apart(one, other):
     assert hash_state({"x": [one] * 200}) != hash_state({"x": [other] * 200})
 
 
+def test_a_container_within_itself_has_a_hash():
+    within = []
+    within.append(within)
+    assert hash_state({"x": within}) != hash_state({})
+    assert hash_state({"x": [within]}) != hash_state({"x": [[]]})
+
+
+def test_a_container_of_too_many_parts_is_told_by_name():
+    large = [[number] for number in range(60_000)]
+    assert hash_state({"few": large[:100], "many": large}).endswith("; too large: many")
+    assert hash_state({"few": large[:100]}).isalnum()
+
+
 def test_names_that_hide_builtins_are_dropped_in_order():
     hiding = ["abs", "all", "any", "bin", "len", "max", "min", "sum"]
     namespace = dict.fromkeys([*reversed(hiding), "rows", "inspect"])
