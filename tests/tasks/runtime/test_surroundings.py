@@ -1,3 +1,4 @@
+from carryover.tasks.runtime import surroundings
 from carryover.tasks.runtime.contract import CONTRACTS
 from carryover.tasks.runtime.lifetime import lifetime_of
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -26,3 +27,12 @@ def test_libraries_that_are_told_can_be_imported(open_one):
         f"import importlib.util\n[n for n in {names!r} if importlib.util.find_spec(n) is None]"
     )
     assert found.result == "[]"
+
+
+def test_figures_are_told_where_they_can_be_drawn(monkeypatch):
+    monkeypatch.setattr(surroundings, "importable_libraries", lambda: ("numpy",))
+    spec = RuntimeSpec(scratch_limit_bytes=3 << 19)
+    told = describe_surroundings(spec, lifetime_of(CONTRACTS["persistent"]), "none").splitlines()
+    assert told[0] == "Files: the working directory takes 1.5 MiB of them; they stay for later blocks."
+    assert told[1] == "Network and other programs: not restricted; do not use them."
+    assert "numpy" in told[3]

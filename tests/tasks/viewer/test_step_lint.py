@@ -20,3 +20,16 @@ def test_code_that_cannot_be_read_is_kept_as_not_judged():
 
 def test_a_read_step_without_findings_is_left_out():
     assert lint_steps("x = 1", "print(x)").keys() == {2}
+
+
+def test_the_verdict_reads_what_each_step_printed_and_raised():
+    turns = [{"turn": turn, "assistant_text": "", "observation": ""} for turn in (1, 2)]
+    steps = [
+        {"turn": turn, "step": turn, "code": code, "output": "", "error": None, "result": None}
+        for turn, code in ((1, "x = 1"), (2, "print(x)"))
+    ]
+    assert "0 of 1 reads of earlier names failed" in episode_lint(HEAD, turns, steps)["verdict"]
+    steps[1]["error"] = "NameError: name 'x' is not defined"
+    assert "1 of 1 reads of earlier names failed" in episode_lint(HEAD, turns, steps)["verdict"]
+    steps[1] |= {"error": None, "output": None}
+    assert "reads of earlier names" not in episode_lint(HEAD, turns, steps)["verdict"]
