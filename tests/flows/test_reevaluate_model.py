@@ -203,7 +203,7 @@ def test_what_a_night_plays_is_options_of_the_command():
     assert parameters["night"] == NightObject(seeds=2)
 
 
-def test_a_night_plays_the_cells_of_the_studys_own_parts_again(steps, own_home):
+def test_a_night_plays_the_studys_own_cells_again(steps, own_home):
     plan = resolve_plan("laptop_full")
     own = [part for part in plan.parts if part.variant == plan.parts[0].variant]
     assert 1 < len(own) < len(plan.parts)

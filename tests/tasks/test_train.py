@@ -209,7 +209,7 @@ def test_a_refreshed_training_is_refreshed_once(run, part, asked):
     assert [entry[1] for entry in asked if entry[0] == "submitted"] == [(Stage.TRAINING,), ()]
 
 
-def test_a_model_is_noted_and_trained_again_if_it_is_gone(run, part, asked, monkeypatch):
+def test_a_noted_model_is_trained_again_if_gone(run, part, asked, monkeypatch):
     planned = plan_training(run, part, "persistent", 0, None)
     trained = TrainedFolder(path=planned.job.output, digest="d" * 64)
     note_training(run, planned, trained)

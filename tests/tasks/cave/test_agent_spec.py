@@ -32,7 +32,7 @@ def test_a_given_backend_takes_the_place_of_the_specs():
     assert changed.with_backend("fork_tree") == spec
 
 
-def test_an_interpreter_has_the_agents_policy_unless_it_names_its_own():
+def test_an_interpreters_own_policy_goes_before_the_agents():
     given = AgentSpec(runtime=RuntimeSpec(block_timeout_seconds=2.0)).runtime
     assert (given.block_timeout_seconds, given.policy, given.shaping) == (2.0, POLICY, SizeError())
     own = AgentSpec(runtime=RuntimeSpec(policy=StaticPolicy(), shaping=WholeOutput())).runtime

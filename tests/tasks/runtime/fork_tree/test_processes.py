@@ -105,7 +105,7 @@ def test_without_a_process_the_root_is_gone(tree):
 
 
 @pytest.mark.parametrize("restores_files", [True, False])
-def test_a_fresh_lifetime_puts_files_back_once_its_block_has_ended(tree, restores_files):
+def test_files_are_put_back_once_their_block_has_ended(tree, restores_files):
     made = fresh(tree, restores_files=restores_files)
     assert made.roll_back() == "complete"  # no block has begun
     assert len(tree.log) == 1

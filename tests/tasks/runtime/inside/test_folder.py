@@ -84,7 +84,7 @@ def test_what_changed_since_the_note_is_undone(opened, place):
     assert opened.restore() == {}
 
 
-def test_files_that_were_made_anew_are_told_by_their_former_identity(opened, place):
+def test_files_made_anew_are_told_by_former_identity(opened, place):
     (place / "file").write_text("file")
     (place / "same").write_text("same")
     opened.end_block("w", is_mapped=False)

@@ -117,7 +117,7 @@ def test_a_late_block_leaves_jupyter_a_second(opened, monkeypatch):
     assert asked[-1] == (0, "settle", 1.0)
 
 
-def test_a_live_kernel_drops_names_and_clears_files_it_must_not_keep(opened):
+def test_a_live_kernel_drops_names_and_clears_unkept_files(opened):
     engine, (kernel,), asked = opened(Lifetime("live", "some", keeps_files=False), WITH_FILES)
     asked.clear()
     engine.finish([])
