@@ -13,7 +13,7 @@ from carryover.flows.cli.traces.replay import print_episode
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.cave.scripted import block
-from carryover.tasks.cave.tracing import Trace
+from carryover.tasks.cave.tracing import Trace, agents_source
 from carryover.tasks.stages.gate import check_files
 
 SCRIPT = [
@@ -108,3 +108,23 @@ def test_resumed_agents_trace_opens_with_the_conversation_so_far(open_agent, sav
 def test_nothing_answered_is_no_episode(open_agent):
     with pytest.raises(ValueError, match="nothing was answered yet"):
         Trace(open_agent("unused"), run_id="run").finish()
+
+
+def test_a_declaration_says_who_played_and_how(open_agent, tmp_path):
+    for name in ("plot", "mail"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: It can {name}.\n---\nDo it.\n")
+    agent = open_agent("Done.", skills=tmp_path, instructions="Be brief.")
+    trace = Trace(agent, run_id="run", instance_id="i", scale="laptop", replicate=3)
+    agent.ask("Go.", watch=trace.watch)
+    episode = trace.finish().episode
+    assert (episode.instance_id, episode.scale, episode.replicate) == ("i", "laptop", 3)
+    declared = json.loads(episode.contract_json)
+    told = {name: declared[name] for name in ("agent", "instructions", "skills", "backend", "sandbox_level")}
+    assert told == {
+        "agent": "cave", "instructions": "Be brief.", "skills": ["mail", "plot"], "backend": "fork_tree",
+        "sandbox_level": agent.worker.sandbox_level,
+    }  # fmt: skip
+    assert declared["contract"]["name"] == "persistent"
+    assert declared["code_digest"] == agents_source()
+    assert declared["spec"]["max_steps"] == agent.spec.max_steps

@@ -70,6 +70,15 @@ def test_reload_names_the_variables_that_are_others_and_no_more(open_one, tmp_pa
     assert (named[name].replayed, named[other].recorded) == ("absent", "absent")
 
 
+def test_digests_are_asked_for_on_request_alone(open_one):
+    interpreter = open_one("persistent")
+    interpreter.run_block("x = 1")
+    assert interpreter.journal().digests == {}
+    journal = interpreter.journal(has_digests=True)
+    assert journal.digests.keys() == {"x"}
+    assert (journal.step_count, len(journal.entries), journal.contract) == (1, 1, interpreter.contract)
+
+
 def test_journal_is_saved_during_a_block_and_after_closing(open_one, tmp_path):
     interpreter = open_one("persistent", {"save": lambda: interpreter.save(tmp_path / "episode.json")})
     assert interpreter.run_block("x = 1; save()").error is None

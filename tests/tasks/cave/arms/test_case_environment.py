@@ -92,3 +92,44 @@ def test_state_of_thousands_of_digits_is_data():
     environment.world.variables["total"] = 10**5000
     kept = json.loads(environment.state_json(CASE.expected[0]))
     assert kept["found"]["total"].startswith("<not shown: Exceeds the limit")
+
+
+def counter(arm="code_act"):
+    case = Case("made", "counter", 0, World(variables={"total": 1, "rest": 2}), (Turn("Change.", "total = 3"),))
+    return CaseEnvironment(case, ARMS[arm]), case.expected[0]
+
+
+def block_of(text):
+    return f"Done.\n```json\n{text}\n```\n"
+
+
+def test_the_last_block_of_an_answer_counts():
+    environment, expected = counter()
+    environment.take_told(block_of('{"total": 5}') + block_of('{"total": 3, "other": 1}'))
+    assert environment.world.variables == {"total": 3, "rest": 2}
+    assert environment.wrong_names(expected) == []
+    for answer in ("No block.", block_of("[1]"), block_of("7")):
+        environment.take_told(answer)
+        assert environment.world.variables == {"total": 3, "rest": 2}
+
+
+def test_an_unreadable_block_is_wrong_until_the_next_answer():
+    environment, expected = counter()
+    environment.take_told(block_of('{"total": '))
+    (first, *others) = environment.wrong_names(expected)
+    assert first.startswith("unreadable JSON block: JSONDecodeError: Expecting value")
+    assert others == ["total"]
+    environment.take_told(block_of('{"total": 3}'))
+    assert environment.wrong_names(expected) == []
+
+
+def test_files_of_variables_are_read_and_missing_ones_told():
+    environment, expected = counter("code_to_file")
+    environment.take_files({"total.json": b"3", "rest.json": b"2"}.__getitem__)
+    assert environment.wrong_names(expected) == []
+    environment.take_files({"total.json": b"3", "rest.json": b"{"}.__getitem__)
+    told = environment.world.variables["rest"]["not retrieved"]
+    assert told.startswith("JSONDecodeError: Expecting property name")
+    environment.take_files({"total.json": b"3"}.__getitem__)
+    assert environment.world.variables["rest"] == {"not retrieved": "KeyError: 'rest.json'"}
+    assert environment.wrong_names(expected) == ["rest"]
