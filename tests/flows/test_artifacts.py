@@ -115,8 +115,9 @@ def test_a_study_shows_its_result_tables_checks_and_report(steps, studied, own_h
     assert options["link_text"] == f"{report} on the machine that ran the analysis"
 
 
-def test_passed_checks_name_none_broken(steps, studied, monkeypatch):
+def test_passed_checks_name_none_broken(steps, studied, own_home):
     plan = studied()
+    (own_home / "documents").mkdir()  # of an earlier analysis
     calls = steps(
         artifacts,
         write_report=lambda warehouse, digest, path: path,

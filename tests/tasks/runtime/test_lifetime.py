@@ -66,3 +66,10 @@ def test_a_recent_binding_outlives_so_many_steps():
     assert [functions.survives(Bound(1, is_definition=is_so), 9) for is_so in (True, False)] == [True, False]
     assert Lifetime("live", "all").survives(Bound(1, is_definition=False), 9)
     assert not Lifetime("fresh", "nothing").survives(Bound(9, is_definition=True), 9)
+
+
+def test_fields_that_say_nothing_are_not_dumped():
+    plain = Contract(name="c", lifetime="block")
+    assert plain.model_dump() == {"name": "c", "version": 1, "lifetime": "block", "scope": "process"}
+    told = {"keeps_files": False, "binds": "environment", "words": "Names vanish."}
+    assert Contract(name="c", lifetime="block", **told).model_dump() == {**plain.model_dump(), **told}
