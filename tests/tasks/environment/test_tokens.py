@@ -1,9 +1,18 @@
 """Tokens of an episode: what was generated stays, and the whole is what the template writes."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from carryover.tasks.environment.block_environment import BlockEnvironment
-from carryover.tasks.environment.for_trl import Generated, play_tokens
+from carryover.tasks.environment.for_trl import (
+    Generated,
+    TokenEpisode,
+    environment_reward,
+    play_tokens,
+    rollout_func,
+    training_rows,
+)
 from carryover.tasks.environment.tokens import bridge_ids, prompt_ids
 from carryover.tasks.services.hub import load_tokenizer
 from tests.tiny_bases import save_tiny_base
@@ -64,3 +73,31 @@ def test_a_bridge_writes_the_end_of_a_turn_once(tokenizer):
 def test_a_prompt_ends_where_a_reply_begins(tokenizer):
     ids = prompt_ids(tokenizer, [{"role": "user", "content": "Go."}])
     assert tokenizer.decode(ids).endswith("<|im_start|>assistant\n")
+
+
+def test_a_rollout_function_plays_each_prompts_seed_in_one_environment(tmp_path, runtime, tokenizer):
+    from transformers import AutoModelForCausalLM
+
+    opened = []
+
+    def open_environment():
+        opened.append(BlockEnvironment("knapsack", "stateless", max_turns=2, runtime=runtime))
+        return opened[-1]
+
+    rows = training_rows(open_environment, [3, 4], has_goal=True)
+    roll_out = rollout_func(open_environment, rows, max_new_tokens=4)
+    model = AutoModelForCausalLM.from_pretrained(save_tiny_base(tmp_path, "qwen3"))
+    trainer = SimpleNamespace(processing_class=tokenizer, model=model, temperature=0.7)
+    prompts = [rows[1]["prompt"], rows[0]["prompt"]]
+    for _ in range(2):
+        rolled = roll_out(prompts, trainer)
+    assert len(opened) == 2  # of the rows, and of both rollouts
+    assert set(rolled) == set(TokenEpisode._fields)
+    assert [tokenizer.decode(ids) for ids in rolled["prompt_ids"]] == [
+        tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True) for prompt in prompts
+    ]
+    for mask, log_probabilities in zip(rolled["env_mask"], rolled["logprobs"], strict=True):
+        own = [value for value, is_own in zip(log_probabilities, mask, strict=True) if is_own]
+        assert len(own) == 8  # two replies, each cut off
+        assert all(value < 0 for value in own)
+    assert environment_reward(["", ""], reward=rolled["reward"]) == [0.0, 0.0]

@@ -209,3 +209,47 @@ def test_the_schema_names_the_parts_of_every_plan():
     names = Overrides.model_json_schema()["properties"]["parts"]["anyOf"][0]["items"]["enum"]
     assert set(names) == {part.name for plan in PLANS.values() for part in plan("").parts}
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("base_model", "m"),
+        ("base_revision", "main"),
+        ("device", "cpu"),
+        ("engine", "cpu"),
+        ("method", "lora"),
+        ("precision", "float32"),
+        ("chat_template", "chatml"),
+        ("lora_rank", 4),
+    ],
+)
+def test_a_setting_of_a_pretrained_base_is_refused_elsewhere(field, value):
+    option = f"--{field.replace('_', '-')}"
+    with pytest.raises(UserError) as refused:
+        apply_overrides(SMOKE, Overrides.model_validate({field: value}))
+    assert str(refused.value) == (
+        f"{option} {value} changes nothing: this plan trains from base 'scratch'; "
+        "plans that adapt a pretrained model are pretrained, paper, paper_injected"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("base_model", "m"),
+        ("base_revision", "b9"),
+        ("method", "lora"),
+        ("precision", "float32"),
+        ("chat_template", "chatml"),
+        ("epochs", 2.0),
+        ("attention", "sdpa"),
+        ("gradient_checkpointing", False),
+        ("cpu_threads", 3),
+    ],
+)
+def test_a_setting_of_a_training_is_its_field(field, value):
+    (part,), (own,) = apply_overrides(PAPER, Overrides.model_validate({field: value})).parts, PAPER.parts
+    assert getattr(part.training, field) == value
+    changed = {field: value} | ({"base_revision": None} if field == "base_model" else {})
+    assert part.training == own.training.model_copy(update=changed)

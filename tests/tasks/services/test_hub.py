@@ -16,6 +16,7 @@ from huggingface_hub.errors import GatedRepoError
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import (
+    DOWNLOADED_FILES,
     expanded,
     explained,
     fetch_tokenizer,
@@ -196,3 +197,7 @@ def test_bitsandbytes_is_imported_without_kernels_and_notices(monkeypatch, kerne
     assert seen == [None]
     assert sys.modules.get("kernels") is kernels
     assert logging.getLogger("bitsandbytes").level == logging.ERROR
+
+
+def test_a_tokenizers_files_are_downloaded_and_no_weights():
+    assert DOWNLOADED_FILES == ("*.json", "*.jinja", "*.txt", "*.model")
