@@ -118,6 +118,7 @@ def test_an_answer_without_end_is_none(monkeypatch):
     [
         (b'{"data": [{"id": "base"}], "version": "0.32.0"}', "0.32.0"),
         (b'{"data": [{"id": "base"}], "version": {"of": 1}}', None),
+        (b'{"data": [{"id": "base"}], "version": "%s"}' % (b"v" * 101), "v" * 100),
         (LISTED, None),
     ],
 )
