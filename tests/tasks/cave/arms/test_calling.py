@@ -98,6 +98,18 @@ def test_a_function_is_offered_as_its_signature_declares_it():
     assert bare == {"name": "bare", "description": "", "parameters": parameters}
 
 
+def test_every_plain_type_has_its_word():
+    def shape(a: str, b: int, c: float, d: bool, e: list, f: dict, g: tuple):
+        pass
+
+    agent = CallingAgent(Model(), {"shape": shape}, AgentSpec(), name="e")
+    properties = agent.tools[0]["function"]["parameters"]["properties"]
+    words = {name: described.get("type") for name, described in properties.items()}
+    assert words == {
+        "a": "string", "b": "integer", "c": "number", "d": "boolean", "e": "array", "f": "object", "g": None,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
