@@ -99,7 +99,7 @@ def test_a_function_is_offered_as_its_signature_declares_it():
 
 
 def test_every_plain_type_has_its_word():
-    def shape(a: str, b: int, c: float, d: bool, e: list, f: dict, g: tuple):
+    def shape(*, a: str, b: int, c: float, d: bool, e: list, f: dict, g: tuple):
         pass
 
     agent = CallingAgent(Model(), {"shape": shape}, AgentSpec(), name="e")
