@@ -11,9 +11,11 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.stages import imports
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.bars import RecordedBars
 from tests.flattening import flat
 from tests.flows.cli.calling import call, import_records, run
 from tests.storage.conftest import build_episode, build_row
@@ -135,11 +137,19 @@ def test_an_import_tells_how_far_it_is(tmp_path, chat):
     assert "import chat.jsonl: 2 of 2 episodes" in said
 
 
-def test_an_import_says_what_its_episodes_are(tmp_path, chat):
+def test_an_import_says_what_its_episodes_are(tmp_path, chat, monkeypatch):
     home = tmp_path / "data"
     home.mkdir()
+    bars = RecordedBars()
+    monkeypatch.setattr(imports, "progress_bar", bars.open)
+    computed = []
+    monkeypatch.setattr(imports, "compute_statistics", lambda *given, **named: computed.append((given, named)) or [])
     chosen = ["--purpose", "teacher", "--bucket", "hard", "--scale", "paper", "--plan", "theirs"]
     assert "--plan theirs" in run("import", chat, "--contract", "persistent", *chosen, "--home", home)
+    assert bars.named("import chat.jsonl").done == 2
+    assert "merge" in [bar.label for bar in bars.shown]
+    ((_, named),) = computed
+    assert (named["plan_digest"], named["open_bar"]) == ("theirs", bars.open)
     query = "select distinct purpose, base, bucket, split, scale, plan_digest from episodes"
     assert "teacher,teacher,hard,train,paper,theirs" in run("query", query, "--format", "csv", "--home", home)
 
