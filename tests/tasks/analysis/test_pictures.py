@@ -81,7 +81,7 @@ def test_the_terminals_bars_are_shares_of_the_highest_interval():
     uncounted = CELL | {"condition": "S->S", "mean_tokens": None, "token_ratio": None}
     console = Console(width=100, file=None)
     with console.capture() as capture:
-        console.print(cells_text(STUDY | {"S->S": uncounted}, "title"))
+        console.print(cells_text({**STUDY, "S->S": uncounted}, "title"))
     # 35 characters for 1,000 tokens: 200, 500, and none that were counted
     assert sorted(map(len, re.findall("█+", capture.get()))) == [7, 18]
 

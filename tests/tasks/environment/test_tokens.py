@@ -89,8 +89,8 @@ def test_a_rollout_function_plays_each_prompts_seed_in_one_environment(tmp_path,
     model = AutoModelForCausalLM.from_pretrained(save_tiny_base(tmp_path, "qwen3"))
     trainer = SimpleNamespace(processing_class=tokenizer, model=model, temperature=0.7)
     prompts = [rows[1]["prompt"], rows[0]["prompt"]]
-    for _ in range(2):
-        rolled = roll_out(prompts, trainer)
+    roll_out(prompts, trainer)
+    rolled = roll_out(prompts, trainer)
     assert len(opened) == 2  # of the rows, and of both rollouts
     assert set(rolled) == set(TokenEpisode._fields)
     assert [tokenizer.decode(ids) for ids in rolled["prompt_ids"]] == [

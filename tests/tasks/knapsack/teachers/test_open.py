@@ -59,8 +59,8 @@ def test_an_unknown_bucket_is_named_with_the_choices():
 def test_a_familys_teacher_prints_its_table_by_default():
     request = make_request("small", "compact")
     spoken = []
-    for settings in ({}, {"prints_table": True}):
-        teacher = KNAPSACK_FAMILY.open_teacher("small", "stateless", **settings)
+    by_default = KNAPSACK_FAMILY.open_teacher("small", "stateless")
+    for teacher in (by_default, KNAPSACK_FAMILY.open_teacher("small", "stateless", prints_table=True)):
         assert not isinstance(teacher, VariedModel)
         spoken.append(asyncio.run(teacher.complete(request)).text)
     assert spoken[0] == spoken[1]
