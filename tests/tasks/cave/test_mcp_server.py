@@ -246,3 +246,34 @@ def test_chosen_tools_are_injected_under_a_prefix(monkeypatch):
         assert injected == {"shop_write": server.functions["write"]}
         server.inject(user)
     assert [*injected] == ["shop_write", "read", "write"]
+
+
+def test_a_started_server_gets_no_environment_unless_given_one(monkeypatch):
+    package = StandIn().install(monkeypatch)
+    with McpServer("server 'a b'"):
+        pass
+    assert vars(package.started[0]) == {"command": "server", "args": ["a b"], "env": None, "cwd": None}
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1/mcp", "https://shop.example/mcp"])
+def test_a_server_at_an_address_gets_the_headers(monkeypatch, address):
+    opened = []
+
+    @asynccontextmanager
+    async def open_client(*, headers):
+        opened.append(headers)
+        yield "client"
+
+    @asynccontextmanager
+    async def open_streams(target, *, http_client):
+        opened.append((target, http_client))
+        yield "read", "write"
+
+    package = StandIn(({"tools": [tool("read")]},)).install(monkeypatch)
+    streams: Any = sys.modules["mcp.client.streamable_http"]
+    streams.create_mcp_http_client = open_client
+    streams.streamable_http_client = open_streams
+    with McpServer(address, headers={"Authorization": "key"}) as server:
+        assert [*server.functions] == ["read"]
+    assert opened == [{"Authorization": "key"}, (address, "client")]
+    assert package.started == []

@@ -158,6 +158,7 @@ def test_a_page_holds_verdict_table_and_findings_escaped():
 
 def test_json_holds_report_and_verdict_and_reads_back():
     told = report_json(FULL, Verdict(PROMISE, ["global: lost after an error"]))
+    assert told.startswith('{\n  "runtime": "made <1>",\n  "channels": {\n    "global": {')
     assert told.endswith("}\n")
     judged = {key: json.loads(told)[key] for key in ("claim", "sentence", "holds", "breaches")}
     assert judged == {
