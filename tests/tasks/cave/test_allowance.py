@@ -71,14 +71,15 @@ def test_two_hundred_questions_may_be_asked():
 
 def test_questions_lie_four_deep_within_each_other():
     async def play():
-        for depth in range(5):
+        for depth in range(4):
             allowance = Allowance(FIRST, 60.0, None)
             assert allowance.depth == depth
-            if depth < 4:
-                assert await allowance.ask(answer()) == "Done."
+            assert await allowance.ask(answer()) == "Done."
             ALLOWANCE.set(allowance)
+        deepest = Allowance(FIRST, 60.0, None)
+        assert deepest.depth == 4
         with pytest.raises(ToolRuntimeException, match=r"^questions may lie 4 deep within each other$"):
-            await allowance.ask(answer())
+            await deepest.ask(answer())
 
     run(play)
 

@@ -66,6 +66,14 @@ def test_rows_hold_what_happened(trace):
     assert episode.prompt_tokens == sum(turn.prompt_tokens for turn in recorded.turns) > 0
 
 
+@pytest.mark.parametrize(("given", "kept"), [(None, "agent"), ("case 7", "case 7")])
+def test_a_trace_is_about_its_instance_or_the_agent(open_agent, given, kept):
+    agent = open_agent("Done.")
+    trace = Trace(agent, run_id="run", instance_id=given)
+    agent.ask("Do nothing.", watch=trace.watch)
+    assert trace.finish().episode.instance_id == kept
+
+
 def test_every_check_export_lint_and_the_viewer_read_it(trace, tmp_path, capsys):
     landing = LandingZone(tmp_path / "landing")
     rows = trace.rows()

@@ -5,7 +5,7 @@ import json
 import pandas
 import pytest
 
-from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.case_environment import CaseEnvironment
 from carryover.tasks.cave.suites.case import Case, Turn, World
 from carryover.tasks.runtime.describe import describe
@@ -94,7 +94,7 @@ def test_state_of_thousands_of_digits_is_data():
     assert kept["found"]["total"].startswith("<not shown: Exceeds the limit")
 
 
-def counter(arm="code_act"):
+def counter(arm: ArmName = "code_act"):
     case = Case("made", "counter", 0, World(variables={"total": 1, "rest": 2}), (Turn("Change.", "total = 3"),))
     return CaseEnvironment(case, ARMS[arm]), case.expected[0]
 

@@ -25,9 +25,8 @@ def rich(**forms):
 
         return give
 
-    kind = type("Rich", (), {name: method(content) for name, content in forms.items()})
-    kind.__repr__ = lambda _self: "Rich()"
-    return kind()
+    methods = {name: method(content) for name, content in forms.items()}
+    return type("Rich", (), methods | {"__repr__": method("Rich()")})()
 
 
 @pytest.fixture
