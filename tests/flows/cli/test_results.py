@@ -23,6 +23,7 @@ FOUR_CONTRACTS = (RESULTS / "four_contracts.md").read_text(encoding="utf-8")
 SIDE_BY_SIDE = (RESULTS / "side_by_side.md").read_text(encoding="utf-8")
 SHOWN = {
     "laptop_injected": [],
+    "laptop_rl": [],
     "lifetimes": ["lifetimes_as_trained.svg", "lifetimes_declared.svg"],
     "log_triage": ["cells_main_scratch_declared_names_calm.svg"],
     "map_exploration": ["cells_main_scratch_declared_names_near.svg"],
@@ -149,6 +150,8 @@ def test_results_that_are_not_there_are_named_with_the_choices():
         ("log_triage", "cells", "families.md"),
         ("log_triage", "family_metrics", "families.md"),
         ("lifetimes", "lifetimes", "lifetimes.md"),
+        ("laptop_rl", "reinforcement", "reinforcement.md"),
+        ("laptop_rl", "cells", "reinforcement.md"),
     ],
 )
 def test_pages_of_other_studies_print_their_rows(results, table, page):

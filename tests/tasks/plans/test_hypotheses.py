@@ -1,9 +1,23 @@
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
 
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
-from carryover.tasks.analysis.statistics_spec import PP, PS, SS, StatisticsSpec
+from carryover.tasks.analysis.statistics_spec import (
+    BASE_COMPARISONS,
+    COMPARISONS,
+    COST_COMPARISONS,
+    INJECTION_COMPARISONS,
+    LIFETIME_COMPARISONS,
+    LIFETIMES,
+    METRICS,
+    PP,
+    PS,
+    SS,
+    ComparedArm,
+    StatisticsSpec,
+    away_from_home_comparisons,
+)
 from carryover.tasks.plans.hypotheses import (
     Criterion,
     Evidence,
@@ -14,6 +28,7 @@ from carryover.tasks.plans.hypotheses import (
     read_hypotheses,
 )
 from carryover.tasks.plans.hypotheses import judge as judge_file
+from carryover.tasks.traces.vocabulary import LETTERS
 
 
 def evidence_of(statistics, *, reason=None, ended=100):
@@ -184,6 +199,31 @@ def test_the_statistics_are_computed_as_the_protocol_says():
         spec.resample_count,
         spec.equivalence_margin,
     )
+
+
+COMPUTED = (
+    *COMPARISONS,
+    *COST_COMPARISONS,
+    *INJECTION_COMPARISONS,
+    *LIFETIME_COMPARISONS,
+    *BASE_COMPARISONS,
+    *away_from_home_comparisons(ComparedArm(*arms) for arms in product(LIFETIMES, repeat=2)),
+)
+
+
+def letters(arm):
+    train, runtime = (LETTERS.get(contract, contract) for contract in arm)
+    return f"{train}->{runtime}"
+
+
+COMPARED = {(letters(one.a), letters(one.b)) for one in COMPUTED if one.a.train and one.b.train}
+CLAIMS = [claim for claim in read_hypotheses().hypothesis if claim.analysis in METRICS]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
+def test_the_statistic_of_a_claim_is_one_that_is_computed(claim):
+    assert claim.metric in METRICS[claim.analysis]
+    assert claim.b is None or (claim.a, claim.b) in COMPARED
 
 
 INTERACTION = {"analysis": "interaction", "metric": "total_tokens", "a": None, "criteria": ("high < 0",)}
