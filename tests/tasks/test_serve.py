@@ -49,8 +49,9 @@ def test_an_untrained_base_is_saved_once(tmp_path, monkeypatch):
     assert other.identity != first.identity
 
 
+# It stands for the server and for its supervisor, whose standard input the run closes to end both.
 STUB_SERVER = """#!{python}
-import http.server, json, sys
+import http.server, json, os, sys, threading
 
 MODELS = {{"data": [{{"id": name}} for name in ("base", "persistent-0")], "version": "stub 1"}}
 
@@ -60,6 +61,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps(MODELS).encode())
 
+def end_with_the_run():
+    sys.stdin.read()
+    os._exit(0)
+
+threading.Thread(target=end_with_the_run, daemon=True).start()
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
 """
 

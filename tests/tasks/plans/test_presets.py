@@ -140,7 +140,7 @@ DIGESTS = {
     "laptop_batches": "b8063e7d192a3100",
     "laptop_mixture": "a6a97758fe027fb6",
     "laptop_lifetimes": "00b8d2d7e15cbc13",
-    "laptop_rl": "0d2356a69c4a282b",
+    "laptop_rl": "fccbc1fce39e9891",
     "smoke_rl": "230ea75becd66423",
     "pretrained": "3d8032383b84d703",
     "paper": "fbf97b9fe245f0c3",

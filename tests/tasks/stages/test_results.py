@@ -223,7 +223,7 @@ def test_kept_updates_are_those_of_the_plans_last_reinforcement(study, tmp_path,
         ]
         other = make_row(PolicyUpdateRow, policy_update=1, reinforcement_id="of-another-plan-0d", training_seed=9)
         rows = {"plan_stages": [make_row(PlanStageRow, **stage)], "policy_updates": [*updates, other]}
-        LandingZone(tmp_path / plan_digest).write(rows, "reinforced")
+        LandingZone(tmp_path / plan_digest).write(rows, "run")
         return Warehouse.open(tmp_path / plan_digest)
 
     folder = tmp_path / "rl"
@@ -231,7 +231,8 @@ def test_kept_updates_are_those_of_the_plans_last_reinforcement(study, tmp_path,
     keep_results(reinforced("b", 2, (1.0, 0.75)), ["b"], folder, kept_statistics)
     again = pl.read_parquet(folder / "policy_updates.parquet")
     assert again.select("training_seed", "policy_update").rows() == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
-    again.vstack(again.tail(1).with_columns(policy_update=7)).write_parquet(folder / "policy_updates.parquet")
+    longer = pl.concat([again, again.tail(1).with_columns(policy_update=pl.lit(7))], how="vertical_relaxed")
+    longer.write_parquet(folder / "policy_updates.parquet")
     keep_results(Warehouse.open(tmp_path / "b"), ["b"], folder, kept_statistics)
     with open_results(folder) as results:
         table = results.sql(table_query("reinforcement").sql, plan_digest="rl").polars()
