@@ -31,6 +31,7 @@ def test_an_adapter_is_small_and_names_its_base(world, base, tmp_path):
     assert len(load_models(ServedModels(base=str(base), adapters={"adapted": adapter.path}))) == 2
 
 
+@pytest.mark.slow
 def test_a_trained_embedding_is_saved_with_its_adapter_and_tied(world, base, tmp_path):
     from peft import PeftModel
     from transformers import AutoModelForCausalLM

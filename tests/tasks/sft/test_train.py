@@ -155,6 +155,7 @@ def test_training_interrupted_after_its_last_step_takes_no_more(name, world, bas
     _check_equal(resumed, unbroken(name))
 
 
+@pytest.mark.slow
 def test_a_diverged_training_is_one_line_and_nothing_finished(world, tmp_path):
     optimizer = SMOKE.optimizer.model_copy(update={"kind": "adamw", "learning_rate": 1e30, "warmup_ratio": 0.0})
     spec = SMOKE.model_copy(update={"optimizer": optimizer})

