@@ -31,6 +31,15 @@ def test_study_counts_its_cells(ask):
     assert (study["plan_name"], study["status"]) == ("laptop", "finished")
 
 
+def test_a_study_before_its_first_episode_has_a_page(tmp_path):
+    home = make_viewer_home(tmp_path, instance_count=0)
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        study = answer(lambda query, **asked: warehouse.sql(query, **asked).arrow(), "plan", "study")
+    assert (study["measured_on"], study["cells"]) == ("no episodes", [])
+    (finding,) = study["findings"]
+    assert finding.startswith("No model has been trained")
+
+
 def test_cells_are_those_of_the_table_of_cells(tmp_path):
     setting = {"variant": "main", "base": "scratch", "visibility": "declared", "header": "names", "bucket": "small"}
     cell = {"plan_digest": "plan", **setting, "train_a": "persistent", "runtime_a": "stateless", "analysis": "mean"}
