@@ -27,15 +27,15 @@ where plan_stages.plan_digest in (select unnest($digests)) and plan_stages.stage
 def keep_updates(warehouse: Warehouse, folder: Path, plan_digests: Sequence[str]) -> None:
     """Add the updates of plans' reinforcements to kept results.
 
-    A reinforcement that is kept again replaces its rows.
+    A reinforcement of a name that the folder holds replaces its rows, also one from a model trained anew.
     """
     updates = warehouse.sql(_UPDATES, digests=list(plan_digests)).polars()
     if updates.is_empty():
         return
     path = _path(folder)
     if path.exists():
-        is_kept_again = pl.col("reinforcement_id").is_in(updates["reinforcement_id"].implode())
-        former = pl.read_parquet(path).filter(~is_kept_again)
+        name = pl.col("reinforcement_id").str.replace("-[^-]*$", "")  # without the stage's digest
+        former = pl.read_parquet(path).join(updates, on=name, how="anti")
         updates = pl.concat([former, updates], how="diagonal")
     updates = updates.sort(PolicyUpdateRow.KEY)
     updates.write_parquet(path, compression="zstd", compression_level=19)

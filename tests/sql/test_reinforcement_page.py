@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 from carryover.tasks.analysis.queries import table_query
+from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.reinforced import REINFORCEMENT
-from carryover.tasks.stages.results import open_results
+from carryover.tasks.stages.results import STATISTICS, open_results, read_plans
+from carryover.tasks.traces.result_rows import StatisticRow
 
 RESULTS = Path(str(files("carryover.sql") / "results"))
 PROSE = " ".join((RESULTS / "reinforcement.md").read_text(encoding="utf-8").split())
@@ -71,19 +73,49 @@ def test_updates_elsewhere_cost_nothing_at_home(tables):
 
 
 def test_updates_at_home_cost_elsewhere(tables):
-    cells, trainings = tables
-    home, away, stateless = (cells["rl-own", cell] for cell in ("P->P", "P->S", "S->S"))
+    cells, _ = tables
+    home, away = (cells["rl-own", cell] for cell in ("P->P", "P->S"))
     assert f"P→P falls to {tokens(home)} at the same score, with {home['state_utilization']:.2f} reuses" in PROSE
     assert home["score_pct"] == pytest.approx(cells["main", "P->P"]["score_pct"])
     endless = away["episode_count"] - away["ended_count"]
-    assert f"P→S rises to {tokens(away)}, and {endless} of its 100 episodes do not end" in PROSE
+    assert f"P→S rises to {tokens(away)}: {endless} of its 100 episodes do not end" in PROSE
+    assert f"those that end take {away['mean_tokens_of_ended']:,.0f}." in PROSE
+
+
+def test_updates_at_home_hurt_the_stateless_model_at_their_temperature(tables):
+    cells, trainings = tables
     training = trainings["stateless", "stateless"]
     first, last = (f"{training[f'{which}_score_pct']:.1f} %" for which in ("first", "last"))
     assert f"{last} in its last update, from {first} in its first" in PROSE
-    assert f"S→S takes {tokens(stateless)}, from {cells['main', 'S->S']['mean_tokens']:,.0f}." in PROSE
+    updates = pl.read_parquet(RESULTS / "laptop_rl" / "policy_updates.parquet")
+    own = updates.filter(train_contract="stateless", runtime_contract="stateless").sort("policy_update")
+    endless = own["unfinished_share"]
+    assert f"{endless[-1]:.1%} of the episodes do not end, from {endless[0]:.1%}.".replace("%", " %") in PROSE
+    before, after = cells["main", "S->S"], cells["rl-own", "S->S"]
+    (plan,) = read_plans(RESULTS / "laptop_rl")
+    (played,) = plan.plan["parts"][0]["evaluations"]
+    assert f"Evaluated at temperature {played['episode']['temperature']}, S→S takes" in PROSE
+    mean = "{mean_tokens:,.0f} [{mean_tokens_low:,.0f}, {mean_tokens_high:,.0f}]"
+    assert f"S→S takes {mean.format(**after)} tokens, from {mean.format(**before)}:" in PROSE
+    assert f": {100 - after['ended_count']} of its 100 episodes do not end, and those that end take" in PROSE
+    assert f"and those that end take {after['mean_tokens_of_ended']:,.0f}." in PROSE
 
 
 def test_one_claim_of_six_fails():
     assert PROSE.count("| rl_o") == 6
     assert "41 verdicts: 40 hold, 1 does not (rl_other_p_keeps_names_under_s), 0 without a verdict" in PROSE
     assert "Of the six claims on reinforcement five hold; the first does not." in PROSE
+
+
+def test_the_claims_that_hold_do_so_before_any_update():
+    frame = pl.read_parquet(RESULTS / "laptop_rl" / STATISTICS).filter(variant="main", base="scratch")
+    statistics = [StatisticRow.model_validate(row) for row in frame.to_dicts()]
+    held = {}
+    for claim in read_hypotheses().hypothesis:
+        if claim.name.startswith("rl_"):
+            on_main = claim.model_copy(update={"variants": ("main",)})
+            rows = [row for row in statistics if on_main.reads(row)]
+            held[claim.name] = all(criterion.holds(rows) for criterion in claim.criteria)
+    assert [name for name, is_held in held.items() if not is_held] == ["rl_other_p_keeps_names_under_s"]
+    assert len(held) == 6
+    assert "The five hold of the models before any update too" in PROSE

@@ -16,10 +16,10 @@ FILE = "policy_updates.parquet"
 def reinforced(tmp_path, make_row):
     """A function that returns a warehouse of a plan's reinforcement, of as many updates, and of one of another plan."""
 
-    def land(place, name, update_count):
-        stage = {"plan_digest": "plan", "stage": "reinforcement", "name": name, "stage_digest": "0d"}
+    def land(place, name, update_count, digest="0d"):
+        stage = {"plan_digest": "plan", "stage": "reinforcement", "name": name, "stage_digest": digest}
         of_plan = [
-            make_row(PolicyUpdateRow, reinforcement_id=f"{name}-0d", policy_update=number + 1)
+            make_row(PolicyUpdateRow, reinforcement_id=f"{name}-{digest}", policy_update=number + 1)
             for number in range(update_count)
         ]
         of_another = make_row(PolicyUpdateRow, reinforcement_id=f"{name}-1e", policy_update=1)
@@ -44,6 +44,13 @@ def test_a_reinforcement_that_is_kept_again_replaces_its_updates(reinforced, tmp
     keep_updates(reinforced("longer", "rl-own", 3), tmp_path, ["plan"])
     keep_updates(reinforced("shorter", "rl-own", 1), tmp_path, ["plan"])
     assert kept(tmp_path) == [("rl-own-0d", 1)]
+
+
+def test_updates_of_a_model_trained_anew_replace_the_former_ones(reinforced, tmp_path):
+    keep_updates(reinforced("here", "rl-own-1", 3), tmp_path, ["plan"])
+    keep_updates(reinforced("neighbour", "rl-own-11", 1), tmp_path, ["plan"])
+    keep_updates(reinforced("elsewhere", "rl-own-1", 2, digest="2f"), tmp_path, ["plan"])
+    assert kept(tmp_path) == [("rl-own-1-2f", 1), ("rl-own-1-2f", 2), ("rl-own-11-0d", 1)]
 
 
 def test_a_plan_without_reinforcements_adds_no_file(reinforced, tmp_path):
