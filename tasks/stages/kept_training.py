@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.sql_text import quoted
 from carryover.storage.warehouse.reader import Warehouse
+from carryover.tasks.stages.kept_files import insert_kept, kept_path, write_kept
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
 _EXAMPLES = """
@@ -37,20 +37,19 @@ def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, ep
     sets = examples.sort("run_id", maintain_order=True).group_by("dataset_id", maintain_order=True).agg(content=content)
     examples = examples.join(sets.unique("content", keep="last"), on="dataset_id", how="semi")
     examples = examples.sort("dataset_id", "contract", "position")
-    examples.write_parquet(_path(folder, TrainingExampleRow.TABLE), compression="zstd", compression_level=19)
+    write_kept(examples, kept_path(folder, TrainingExampleRow.TABLE))
 
     key = TrainingOverlapRow.KEY
     overlaps = warehouse.sql("select * from main.training_overlaps").polars()
     overlaps = _with_former(folder, TrainingOverlapRow.TABLE, overlaps, key).join(examples, on="dataset_id", how="semi")
     overlaps = overlaps.sort(key)
-    overlaps.write_parquet(_path(folder, TrainingOverlapRow.TABLE), compression="zstd", compression_level=19)
+    write_kept(overlaps, kept_path(folder, TrainingOverlapRow.TABLE))
 
 
 def insert_training(connection: DuckDBPyConnection, folder: Path) -> None:
     """Insert the training sets of a folder of results, if any."""
     for table in (TrainingExampleRow.TABLE, TrainingOverlapRow.TABLE):
-        if (path := _path(folder, table)).exists():
-            connection.execute(f"insert into main.{table} by name select * from read_parquet({quoted(str(path))})")
+        insert_kept(connection, folder, table)
 
 
 def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
@@ -58,10 +57,6 @@ def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ..
 
     A new row replaces one of the same key.
     """
-    path = _path(folder, table)
+    path = kept_path(folder, table)
     frames = [pl.read_parquet(path), new] if path.exists() else [new]
     return pl.concat(frames, how="diagonal").unique(key, keep="last")
-
-
-def _path(folder: Path, table: str) -> Path:
-    return folder / f"{table}.parquet"

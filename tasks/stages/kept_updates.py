@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.sql_text import quoted
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
+from carryover.tasks.stages.kept_files import insert_kept, kept_path, write_kept
 from carryover.tasks.traces.study_rows import PlanStageRow
 from carryover.tasks.traces.training_rows import PolicyUpdateRow
 
@@ -32,21 +32,20 @@ def keep_updates(warehouse: Warehouse, folder: Path, plan_digests: Sequence[str]
     updates = warehouse.sql(_UPDATES, digests=list(plan_digests)).polars()
     if updates.is_empty():
         return
-    path = _path(folder)
+    path = kept_path(folder, PolicyUpdateRow.TABLE)
     if path.exists():
         name = pl.col("reinforcement_id").str.replace("-[^-]*$", "")  # without the stage's digest
         former = pl.read_parquet(path).join(updates, on=name, how="anti")
         updates = pl.concat([former, updates], how="diagonal")
-    updates = updates.sort(PolicyUpdateRow.KEY)
-    updates.write_parquet(path, compression="zstd", compression_level=19)
+    write_kept(updates.sort(PolicyUpdateRow.KEY), path)
 
 
 def insert_updates(connection: DuckDBPyConnection, folder: Path) -> None:
     """Insert the updates of a folder of results, if any, as those of its one plan."""
-    path = _path(folder)
+    path = kept_path(folder, PolicyUpdateRow.TABLE)
     if not path.exists():
         return
-    connection.execute(f"insert into main.policy_updates by name select * from read_parquet({quoted(str(path))})")
+    insert_kept(connection, folder, PolicyUpdateRow.TABLE)
     reinforcements = pl.read_parquet(path, columns=["reinforcement_id"]).unique().to_series()
     connection.register("arrived", to_arrow([_stage_of(folder.name, each) for each in reinforcements]))
     connection.execute("insert into main.plan_stages by name select * from arrived")
@@ -62,7 +61,3 @@ def _stage_of(plan_digest: str, reinforcement_id: str) -> PlanStageRow:
         stage_digest=stage_digest,
         result_json=None,
     )
-
-
-def _path(folder: Path) -> Path:
-    return folder / f"{PolicyUpdateRow.TABLE}.parquet"

@@ -25,6 +25,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import column_default, to_arrow
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
+from carryover.tasks.stages.kept_files import write_kept
 from carryover.tasks.stages.kept_training import insert_training, keep_training
 from carryover.tasks.stages.kept_updates import insert_updates, keep_updates
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
@@ -105,7 +106,7 @@ def keep_results(
     plans = [plan for plan in read_plans(folder) if plan.plan_digest not in digests] + new_plans
 
     folder.mkdir(parents=True, exist_ok=True)
-    episodes.write_parquet(folder / EPISODES, compression="zstd", compression_level=19)
+    write_kept(episodes, folder / EPISODES)
     keep_training(warehouse, folder, same, episodes["episode_id"])
     keep_updates(warehouse, folder, digests)
     lines = [json.dumps(plan.model_dump(mode="json"), sort_keys=True) for plan in plans]  # a plan a line
@@ -123,7 +124,7 @@ def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
     settings = _plans_of(folder)[-1].plan.get("statistics", {})
     episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
     statistics = compute(episodes, folder.name, settings)
-    pl.DataFrame(to_arrow(statistics)).write_parquet(folder / STATISTICS, compression="zstd", compression_level=19)
+    write_kept(pl.DataFrame(to_arrow(statistics)), folder / STATISTICS)
     return len(statistics)
 
 

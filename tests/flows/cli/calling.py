@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 from typer.main import get_command
 
@@ -42,3 +43,15 @@ def import_records(home: Path, records: Iterable[Mapping[str, Any]], *options: s
     source = home.with_name(f"{home.name}.jsonl")
     source.write_text("\n".join(map(json.dumps, records)))
     return run("import", source, *options, "--home", home)
+
+
+def note_calls(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, result: Any = None) -> list[tuple[Any, ...]]:
+    """Replace a function of a module; return what it is given, options last."""
+    seen: list[tuple[Any, ...]] = []
+
+    def note(*arguments: Any, **options: Any) -> Any:
+        seen.append((*arguments, options) if options else arguments)
+        return result
+
+    monkeypatch.setattr(module, name, note)
+    return seen

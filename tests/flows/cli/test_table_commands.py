@@ -1,6 +1,7 @@
 """Commands on the warehouse pass on what they are given."""
 
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,7 @@ from carryover.flows.cli.results import documents, tables
 from carryover.storage.warehouse import schema_reference
 from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 from carryover.tasks.stages import results
-from tests.flows.cli.calling import run
+from tests.flows.cli.calling import note_calls, run
 
 HERE = ("--home", "/study", "--plan", "2f3a")
 KEPT = ("--results", "laptop_full")
@@ -28,17 +29,7 @@ def given(monkeypatch):
     monkeypatch.setattr(table_commands, "open_warehouse", open_warehouse)
     monkeypatch.setattr(table_commands, "choose_plan", lambda warehouse, plan: f"plan {plan}")
 
-    def replace(module, name, result=None):
-        seen = []
-
-        def note(*arguments, **options):
-            seen.append((*arguments, options) if options else arguments)
-            return result
-
-        monkeypatch.setattr(module, name, note)
-        return seen
-
-    return replace
+    return partial(note_calls, monkeypatch)
 
 
 def test_tables_prints_one_table_or_all(given):

@@ -1,6 +1,7 @@
 """Commands on traces pass on what they are given."""
 
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from carryover.flows.cli.traces.pair import Asked
 from carryover.flows.cli.traces.probe import ProbeRequest
 from carryover.tasks.plans import difference
 from carryover.tasks.stages import imports
-from tests.flows.cli.calling import COMMAND, call, run
+from tests.flows.cli.calling import COMMAND, call, note_calls, run
 
 HOME = Path("/study")
 
@@ -35,17 +36,7 @@ def opened(monkeypatch):
 def given(monkeypatch):
     """Replace a function that a command calls; return what it was given."""
 
-    def replace(module, name, result=None):
-        seen = []
-
-        def note(*arguments, **options):
-            seen.append((*arguments, options) if options else arguments)
-            return result
-
-        monkeypatch.setattr(module, name, note)
-        return seen
-
-    return replace
+    return partial(note_calls, monkeypatch)
 
 
 @pytest.mark.usefixtures("opened")

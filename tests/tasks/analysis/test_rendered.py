@@ -7,25 +7,14 @@ from carryover.tasks.analysis.formatting import BASE_WORDS, VARIANT_WORDS, WORD_
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.analysis.summary import findings, study_summary
 from tests.presets import as_kept, kept_presets
-from tests.tasks.analysis.test_rendering import CELLS, READINGS
+from tests.tasks.analysis.test_rendering import BLOCKS, CELLS, READINGS
 from tests.tasks.analysis.test_summary import CELL, SCRIPTS, SETTING
 
 ARMS = {"train_a": ["persistent", "base"], "runtime_a": ["stateless"] * 2, "train_b": ["base"] * 2}
 FRAMES = {
     "cells": CELLS,
     "readings": READINGS,
-    "blocks": pl.DataFrame(
-        {
-            "bucket": ["small"] * 3,
-            "model": ["sft"] * 3,
-            "condition": ["P->P", "P->P", "P->S"],
-            "measured_on": ["laptop"] * 3,
-            "finish_reason": ["finished", "max_steps", "finished"],
-            "episode_count": [99, 1, 100],
-            "cell_episode_count": [100, 100, 100],
-            "episode_pct": [99.0, 1.0, 100.0],
-        }
-    ),
+    "blocks": BLOCKS,
     "comparisons": pl.DataFrame(
         ARMS | {"runtime_b": ["persistent"] * 2, "p_value": [0.25, 1e-5], "estimate": [0.4, None], "low": [0.3, None]}
     ).with_columns(high=pl.lit(0.5)),

@@ -48,20 +48,23 @@ def test_digests_are_left_aligned_whatever_their_first_character(digest):
     assert sheet.number_columns() == [False, False, True]
 
 
+BLOCKS = pl.DataFrame(
+    {
+        "bucket": ["small"] * 3,
+        "model": ["sft"] * 3,
+        "condition": ["P->P", "P->P", "P->S"],
+        "measured_on": ["laptop"] * 3,
+        "finish_reason": ["finished", "max_steps", "finished"],
+        "episode_count": [99, 1, 100],
+        "cell_episode_count": [100, 100, 100],
+        "episode_pct": [99.0, 1.0, 100.0],
+    }
+)
+"""Two rows of a cell, told apart by their reason."""
+
+
 def test_several_rows_per_cell_become_a_block_per_number():
-    frame = pl.DataFrame(
-        {
-            "bucket": ["small"] * 3,
-            "model": ["sft"] * 3,
-            "condition": ["P->P", "P->P", "P->S"],
-            "measured_on": ["laptop"] * 3,
-            "finish_reason": ["finished", "max_steps", "finished"],
-            "episode_count": [99, 1, 100],
-            "cell_episode_count": [100, 100, 100],
-            "episode_pct": [99.0, 1.0, 100.0],
-        }
-    )
-    (sheet,) = sheets(frame)
+    (sheet,) = sheets(BLOCKS)
     assert sheet.header == ("laptop", "finish reason", "P→P", "P→S")
     assert sheet.rows == (
         ("episode count", "finished", "99", "100"),
