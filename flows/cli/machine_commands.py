@@ -15,7 +15,7 @@ def serve(
     adapter: Annotated[
         list[str] | None, typer.Option("--adapter", metavar="NAME=FOLDER", help="LoRA adapter on it, repeatable.")
     ] = None,
-    engine: Annotated[Literal["cpu", "vllm"], typer.Option(help="Our server on a CPU, or vLLM on a GPU.")] = "cpu",
+    engine: Annotated[Literal["cpu", "gpu", "vllm"], typer.Option(help="Our server on a CPU or GPU, or vLLM.")] = "cpu",
     name: Annotated[str, typer.Option(help="Name of the base model in requests.")] = "base",
     revision: Annotated[str | None, typer.Option(help="Commit of a base on the hub.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",

@@ -13,7 +13,7 @@ from carryover.tasks.plans.choose_contract import choose_contracts
 from carryover.tasks.plans.in_family import in_family
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
-from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_on, with_context, with_episodes
+from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_by, serving_on, with_context, with_episodes
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.runtime.contract import Contract, is_described
 from carryover.tasks.services.errors import UserError
@@ -68,11 +68,8 @@ def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> list[StudyP
 def _changed_serving(serving: ServingSpec, overrides: Overrides) -> ServingSpec:
     if overrides.device is not None:
         serving = serving_on(overrides.device)
-    match overrides.engine:
-        case "cpu":
-            serving = serving_on("cpu")
-        case "vllm":
-            serving = serving_on("gpu")
+    if overrides.engine is not None:
+        serving = serving_by(overrides.engine)
     if overrides.lora_rank is not None:
         serving = _with(serving, max_lora_rank=_served_rank(overrides.lora_rank))
     serving = _with(

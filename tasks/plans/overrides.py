@@ -109,7 +109,8 @@ class Overrides(FrozenModel):
         description="Where a pretrained model trains and is served: gpu with QLoRA and vLLM, cpu with LoRA.",
     )
     engine: OwnEngine | None = Field(
-        default=None, description="Server of a pretrained plan's models: ours on a CPU, or vLLM; default: as device."
+        default=None,
+        description="Server of a pretrained plan's models: ours on a cpu or gpu, or vllm; default: as device.",
     )
     method: Literal["lora", "qlora"] | None = Field(
         default=None, description="Adapters on the base as it is, or on one quantized to 4 bits."
@@ -135,7 +136,7 @@ class Overrides(FrozenModel):
     )
     cpu_threads: int | None = Field(default=None, gt=0, description="Threads of each training and server on a CPU.")
     gpu_memory_share: float | None = Field(
-        default=None, gt=0, le=1, description="Share of the GPU's memory that vLLM may take."
+        default=None, gt=0, le=1, description="Share of the GPU's memory that a server may take."
     )
     attention: Attention | None = Field(default=None, description="Implementation of attention in training.")
     text_format: TextFormat | None = Field(default=None, description="Training text: the paper's, or what was sent.")

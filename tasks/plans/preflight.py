@@ -78,8 +78,11 @@ def _lack_of_trainings(
 
 
 def _lack_of_serving(plan: StudyPlan, here: Machine) -> str | None:
-    if plan.serving.engine == "vllm" and here.gpu is None:
-        return "a GPU here for vllm to serve the models (or name a running server with --endpoint-url)"
+    if plan.serving.engine in ("gpu", "vllm") and here.gpu is None:
+        return (
+            f"a GPU here for the engine {plan.serving.engine} to serve the models (or name a running server with "
+            "--endpoint-url)"
+        )
     need = largest_serving_need(plan)
     room = _room_for_serving(plan, here)
     if need is None or room is None or need.memory_bytes <= room:
@@ -98,7 +101,7 @@ def _room_for_serving(plan: StudyPlan, here: Machine) -> int | None:
     """
     if here.memory_bytes is None:
         return None
-    if plan.serving.engine == "vllm":
+    if plan.serving.engine in ("gpu", "vllm"):
         return int(here.memory_bytes * plan.serving.gpu_memory_share) * plan.serving.tensor_parallel
     if here.gpu is None:
         return here.memory_bytes

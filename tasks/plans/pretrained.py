@@ -9,7 +9,7 @@ from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.seeds import EVALUATION_SEEDS, TRAIN_SEED
 from carryover.tasks.plans.study_plan import EvaluationSpec, InstanceSetSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.services.hub import expanded, source_title
-from carryover.tasks.serving.serving_spec import ServingSpec
+from carryover.tasks.serving.serving_spec import OwnEngine, ServingSpec
 from carryover.tasks.sft.model_shape import known_positions
 from carryover.tasks.sft.training_spec import PAPER_SEED, TRAINING, BatchSpec, Device, TrainingSpec
 
@@ -25,6 +25,8 @@ CPU_ACCUMULATION = 4
 CPU_EPISODES = 16
 """Episodes that a CPU server decodes together: a pass reads the weights once for all of them."""
 CPU_CACHE_BYTES = 4 * 1024**3
+GPU_EPISODES = 64
+"""Episodes of a model that our server decodes together on a GPU, where a pass takes as long for one."""
 
 
 def pretrained_part() -> StudyPart:
@@ -102,8 +104,16 @@ def on_device(training: TrainingSpec, device: Device) -> TrainingSpec:
 
 def serving_on(device: Device) -> ServingSpec:
     """Return the serving: vLLM on a GPU, our server on CPU."""
-    if device == "gpu":
-        return ServingSpec(engine="vllm")
+    return serving_by("vllm" if device == "gpu" else "cpu")
+
+
+def serving_by(engine: OwnEngine) -> ServingSpec:
+    """Return the serving by an engine."""
+    match engine:
+        case "vllm":
+            return ServingSpec(engine="vllm")
+        case "gpu":
+            return ServingSpec(engine="gpu", max_concurrent=GPU_EPISODES)
     return ServingSpec(engine="cpu", max_concurrent=CPU_EPISODES, cache_bytes=CPU_CACHE_BYTES)
 
 

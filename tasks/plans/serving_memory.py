@@ -7,8 +7,8 @@ from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.model_shape import ModelShape
 
-CPU_NUMBER_BYTES = 4
-"""The CPU server computes in float32."""
+OWN_NUMBER_BYTES = 4
+"""Our server computes in float32."""
 NUMBER_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 
 
@@ -18,7 +18,7 @@ class ServingNeed(NamedTuple):
     part: str
     model_count: int
     memory_bytes: int
-    """Of the machine for the CPU server, of all GPUs together for vLLM."""
+    """Of the machine for our server on its CPU, of all GPUs together otherwise."""
 
 
 def largest_serving_need(plan: StudyPlan) -> ServingNeed | None:
@@ -37,8 +37,8 @@ def _need(serving: ServingSpec, part: StudyPart) -> ServingNeed | None:
         return None
     trained_count = len(part.teacher.contracts) * len(part.training_seeds)
     count = 1 + trained_count
-    if serving.engine == "cpu":  # adapters are merged into copies of the base
-        weights = count * shape.parameter_count * CPU_NUMBER_BYTES
+    if serving.engine in ("cpu", "gpu"):  # adapters are merged into copies of the base
+        weights = count * shape.parameter_count * OWN_NUMBER_BYTES
         return ServingNeed(part.name, count, weights + serving.cache_bytes)
     return ServingNeed(part.name, count, _vllm_bytes(serving, part, shape, trained_count))
 

@@ -1,4 +1,4 @@
-"""Model servers: vLLM as a process, and our CPU server.
+"""Model servers: vLLM as a process, and our own server.
 
 Read `server.py` first: it opens the endpoint of a spec (`serving_spec.py`). `commands.py` has the command lines,
 `process.py` and `supervisor.py` keep a server from outliving its starter. `cpu_server.py` is our server and `cpu/` its

@@ -10,14 +10,17 @@ from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
 
-def cpu_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
-    """Return the command of our CPU server.
+def own_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int) -> list[str]:
+    """Return the command of our own server, on the CPU or a GPU.
 
     Raise `UserError` for adapters of different chat templates.
     """
     command = [sys.executable, "-m", "carryover.tasks.serving.cpu_server", "--model", models.base]
     command += _shared_flags(spec, models, host, port)
-    command += ["--threads", str(spec.cpu_threads), "--kv-cache-memory-bytes", str(spec.cache_bytes)]
+    if spec.engine == "gpu":
+        command += ["--device", "cuda", "--gpu-memory-utilization", str(spec.gpu_memory_share)]
+    else:
+        command += ["--threads", str(spec.cpu_threads), "--kv-cache-memory-bytes", str(spec.cache_bytes)]
     if models.checkpoints:
         command += ["--checkpoints", *(f"{name}={path}" for name, path in models.checkpoints.items())]
     return command

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.serving.cpu.padded import COPIED_BYTES
 from carryover.tasks.serving.serving_spec import ServedModels
 
 HUGE_PAGES_VARIABLE = "THP_MEM_ALLOC_ENABLE"
@@ -38,6 +39,9 @@ def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--kv-cache-memory-bytes", type=int, default=2 * 1024**3, help="all conversations together")
     parser.add_argument("--chat-template", type=Path, help="template file of the adapters (default: the base's)")
     parser.add_argument("--default-chat-template-kwargs", type=json.loads, default={}, metavar="JSON")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where weights and caches lie")
+    share = "share of a GPU's memory for weights and conversations, in place of --kv-cache-memory-bytes"
+    parser.add_argument("--gpu-memory-utilization", type=float, default=0.95, help=share)
     parser.add_argument("--threads", type=int, default=1, help="torch threads")
     return parser.parse_args(arguments)
 
@@ -61,8 +65,10 @@ def serve(options: argparse.Namespace) -> None:
         adapters=dict(options.lora_modules),
         checkpoints=dict(options.checkpoints),
     )
-    models = load_models(served, template_path=options.chat_template)
-    pool = CachePool(options.kv_cache_memory_bytes)
+    if options.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("--device cuda: torch finds no GPU here; leave the option out to compute on the CPU")
+    models = load_models(served, template_path=options.chat_template, device=options.device)
+    pool = CachePool(cache_bytes(options))
     engines = [ModelEngine(model, pool, max_running=options.max_num_seqs) for model in models]
     limits = [model.max_positions for model in models]
     max_tokens = min(options.max_model_len or limits[0], *limits)
@@ -77,6 +83,23 @@ def serve(options: argparse.Namespace) -> None:
         log_level="warning",
         timeout_graceful_shutdown=2,  # seconds that running requests get when the server is told to stop
     )
+
+
+def cache_bytes(options: argparse.Namespace) -> int:
+    """Return the bytes of all conversations together, beside the weights."""
+    import torch
+
+    if options.device == "cpu":
+        return options.kv_cache_memory_bytes
+    share = options.gpu_memory_utilization
+    _, whole = torch.cuda.mem_get_info()
+    left = int(share * whole) - torch.cuda.memory_allocated() - COPIED_BYTES
+    if left <= 0:
+        raise UserError(
+            f"--gpu-memory-utilization {share} of this GPU's {whole / 1024**3:.0f} GiB leaves nothing beside the "
+            "weights; raise it, or serve fewer models"
+        )
+    return left
 
 
 def main() -> None:

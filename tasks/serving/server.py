@@ -14,7 +14,7 @@ from carryover.tasks.agent.credentials import read_key
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import fetch_tokenizer, load_tokenizer
 from carryover.tasks.serving.ask import NoAnswer, ask
-from carryover.tasks.serving.commands import adapters_template, cpu_command, vllm_command, vllm_environment
+from carryover.tasks.serving.commands import adapters_template, own_command, vllm_command, vllm_environment
 from carryover.tasks.serving.process import ManagedProcess, ServerError, start_on_free_port
 from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
@@ -80,7 +80,7 @@ def server_command(spec: ServingSpec, models: ServedModels, *, host: str, port: 
     `folder` takes a chat template that vLLM's command names, where it has to be written first.
     """
     if spec.engine != "vllm":
-        return cpu_command(spec, models, host=host, port=port)
+        return own_command(spec, models, host=host, port=port)
     program = vllm_program()
     if program is None:
         raise ServerError("vllm is not installed; run `sh deployments/install_vllm.sh`, or put yours on the PATH")

@@ -12,7 +12,7 @@ ServedRank = Literal[1, 8, 16, 32, 64, 128, 256, 320, 512]
 SERVED_RANKS: tuple[ServedRank, ...] = get_args(ServedRank)
 """Ranks that vLLM makes room for, ascending."""
 
-OwnEngine = Literal["cpu", "vllm"]
+OwnEngine = Literal["cpu", "gpu", "vllm"]
 """Engines that are started here."""
 
 
@@ -20,7 +20,7 @@ class ServingSpec(FrozenModel):
     """The evaluation's server and its limits (section 4.1, appendix B)."""
 
     engine: Literal[OwnEngine, "external"] = "cpu"
-    """Our own server on the CPU, vLLM on a GPU, or an endpoint that somebody else runs."""
+    """Our own server on the CPU or on a GPU, vLLM on a GPU, or an endpoint that somebody else runs."""
     url: PlainAddress | None = None
     """Base URL of an `external` endpoint, e.g. `http://gpu-host:8000/v1`."""
     api_key_variable: str | None = None
@@ -38,9 +38,9 @@ class ServingSpec(FrozenModel):
     cache_bytes: int = Field(default=2 * 1024**3, gt=0)
     """Key-value cache of a CPU server, all conversations together."""
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
-    """Weights and activations under vLLM; the CPU server computes in float32."""
+    """Weights and activations under vLLM; our server computes in float32."""
     gpu_memory_share: float = Field(default=0.95, gt=0, le=1)
-    """Share of the GPU's memory that vLLM may take."""
+    """Share of the GPU's memory that a server may take."""
     attention_backend: str = "FLASH_ATTN"
     """Attention kernels of vLLM; left to itself it chooses by GPU and version."""
     is_batch_invariant: bool = True
@@ -75,7 +75,7 @@ class ServedModels(FrozenModel):
     adapters: dict[str, Path] = Field(default={})
     """LoRA adapter directories on the base, by name."""
     checkpoints: dict[str, Path] = Field(default={})
-    """Directories of whole models, by name; only the CPU server takes them."""
+    """Directories of whole models, by name; only our server takes them."""
 
     @property
     def names(self) -> tuple[str, ...]:

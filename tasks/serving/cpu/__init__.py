@@ -1,4 +1,4 @@
-"""The CPU server's inside: ragged batches, caches, sampling, HTTP.
+"""Our server's inside: ragged batches, caches, sampling, HTTP.
 
 Read `model_engine.py` first: one model's queue and batch. `ragged.py` computes rows of any length side by side without
 padding, `cache.py` keeps keys and values between turns, `sampling.py` draws by the request's own seed.

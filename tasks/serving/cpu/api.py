@@ -1,4 +1,4 @@
-"""The CPU server's HTTP: OpenAI's chat completions, as vLLM's."""
+"""Our server's HTTP: OpenAI's chat completions, as vLLM's."""
 
 from __future__ import annotations
 

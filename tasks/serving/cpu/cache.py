@@ -17,12 +17,13 @@ MIN_SHARED_TOKENS = 16
 
 
 class CacheShape(NamedTuple):
-    """Cached keys and values of one token."""
+    """Cached keys and values of one token, and where they lie."""
 
     layer_count: int
     head_count: int
     """Key-value heads."""
     head_dim: int
+    device: str = "cpu"
 
 
 class KeyValueCache:
@@ -36,7 +37,9 @@ class KeyValueCache:
         """Place in the order in which caches became idle; 0 while a running request has it."""
         self.token_ids: list[int] = []
         """Tokens whose keys and values are held."""
-        self.tensor: Tensor = torch.empty(shape.layer_count, 2 * shape.head_count, 0, shape.head_dim)
+        self.tensor: Tensor = torch.empty(
+            shape.layer_count, 2 * shape.head_count, 0, shape.head_dim, device=shape.device
+        )
         """Keys, then values: (layers, 2 x heads, capacity, head dimension), float32."""
 
     def reserve(self, token_count: int) -> None:

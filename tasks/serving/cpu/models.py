@@ -1,4 +1,4 @@
-"""Bases, adapters and checkpoints, loaded for the CPU server.
+"""Bases, adapters and checkpoints, loaded for our server.
 
 Any causal transformers model with full attention is served: its own modules compute all but attention.
 """
@@ -14,7 +14,7 @@ from carryover.tasks.services.errors import UserError, first_line
 from carryover.tasks.services.hub import import_bitsandbytes
 from carryover.tasks.serving.cpu.cache import CacheShape
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
-from carryover.tasks.serving.cpu.ragged import BatchRow, Forward, RowViews, attend, open_pass
+from carryover.tasks.serving.cpu.ragged import BatchRow, Forward, Pass, attend, open_pass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,23 +43,31 @@ class LoadedModel:
     """Positions that the model was made for."""
 
 
-def load_models(models: ServedModels, *, template_path: Path | None = None) -> list[LoadedModel]:
+def load_models(models: ServedModels, *, template_path: Path | None = None, device: str = "cpu") -> list[LoadedModel]:
     """Load every model, adapters merged; raise `UserError` for unservable ones.
 
-    `template_path` is the chat template of the adapters; the base keeps its own where it brings one.
+    `template_path` is the chat template of the adapters; the base keeps its own where it brings one. Weights and caches
+    lie on the device.
     """
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     template = None if template_path is None else template_path.read_text(encoding="utf-8")
-    load_base = partial(_load, source=models.base, revision=models.base_revision, template=template)
+    load = partial(_load, device=device)
+    load_base = partial(load, source=models.base, revision=models.base_revision, template=template)
     loaded = [load_base(models.base_name)]
     loaded += [load_base(name, adapter=path) for name, path in models.adapters.items()]
-    return loaded + [_load(name, str(path)) for name, path in models.checkpoints.items()]
+    return loaded + [load(name, str(path)) for name, path in models.checkpoints.items()]
 
 
 def _load(
-    name: str, source: str, adapter: Path | None = None, *, revision: str | None = None, template: str | None = None
+    name: str,
+    source: str,
+    adapter: Path | None = None,
+    *,
+    revision: str | None = None,
+    template: str | None = None,
+    device: str,
 ) -> LoadedModel:
     import_bitsandbytes()
     from safetensors import SafetensorError
@@ -75,7 +83,7 @@ def _load(
             f"model {name!r} cannot be loaded from {adapter or source} ({type(error).__name__}: {first_line(error)}); "
             "name a whole folder that training saved, an adapter with the base that it was trained on"
         ) from error
-    model.eval().requires_grad_(False)
+    model.to(device).eval().requires_grad_(False)
     tokenizer.chat_template = _choose_template(tokenizer.chat_template, template, is_adapter=adapter is not None)
     if tokenizer.chat_template is None:
         raise UserError(f"tokenizer of model {name!r} at {source} has no chat template")
@@ -92,7 +100,7 @@ def loaded_model(name: str, model: Any, tokenizer: Any) -> LoadedModel:
         forward=forward,
         tokenizer=tokenizer,
         end_ids=_end_ids(tokenizer, model),
-        cache_shape=_cache_shape(name, model.config),
+        cache_shape=_cache_shape(name, model.config, str(model.device)),
         max_positions=model.config.max_position_embeddings,
     )
 
@@ -153,7 +161,7 @@ def module_forward(model: PreTrainedModel) -> Forward:
                 position_ids=opened.positions[None],  # (1, tokens), from each row's own start
                 use_cache=False,
                 logits_to_keep=opened.wanted,
-                ragged_rows=opened.views,
+                ragged_pass=opened,
             )
             return output.logits[0].float()  # (wanted tokens of all rows, vocabulary)
 
@@ -168,7 +176,7 @@ def _attend(
     _attention_mask: Tensor | None,
     *,
     scaling: float,
-    ragged_rows: Sequence[RowViews],
+    ragged_pass: Pass,
     **_: Any,
 ) -> tuple[Tensor, None]:
     """Attention of one layer over ragged rows.
@@ -179,21 +187,22 @@ def _attend(
 
     layer: int = module.layer_idx  # pyright: ignore[reportAssignmentType]
     keys_values = torch.cat((key[0], value[0]))  # (2 x key-value heads, tokens, dimension), as a cache holds them
-    attended = attend(layer, query[0] * scaling, keys_values, ragged_rows)
+    attended = attend(layer, query[0] * scaling, keys_values, ragged_pass)
     return attended.transpose(0, 1).unsqueeze(0), None
 
 
-def _cache_shape(name: str, config: Any) -> CacheShape:
+def _cache_shape(name: str, config: Any, device: str) -> CacheShape:
     kinds = ", ".join(sorted(set(getattr(config, "layer_types", None) or ["full_attention"])))
     window = getattr(config, "sliding_window", None)
     if kinds != "full_attention" or window:
         raise UserError(
             f"model {name!r} ({config.model_type}) has layers of kind {kinds} with sliding window {window}; "
-            "the CPU server serves full attention only"
+            "our server serves full attention only"
         )
     heads = config.num_attention_heads
     return CacheShape(
         layer_count=config.num_hidden_layers,
         head_count=getattr(config, "num_key_value_heads", None) or heads,
         head_dim=getattr(config, "head_dim", None) or config.hidden_size // heads,
+        device=device,
     )

@@ -50,7 +50,8 @@ class Qwen3Forward:
         self.head = model.lm_head.weight
         self._layers = list(map(self._take_over, model.model.layers))
         self._norm = model.model.norm.weight
-        cosine, sine = model.model.rotary_emb(self.embedding, torch.arange(config.max_position_embeddings)[None])
+        positions = torch.arange(config.max_position_embeddings, device=self.embedding.device)
+        cosine, sine = model.model.rotary_emb(self.embedding, positions[None])
         self._cosine: Tensor = cosine[0, :, None]
         half = sine.shape[-1] // 2
         # Rotated by half a head, the first half counts negative.
@@ -93,7 +94,7 @@ class Qwen3Forward:
                 turning = turning * cosine + turning.roll(turning.shape[-1] // 2, -1) * sine
                 added = torch.cat((turning.narrow(1, queries, keys), heads.narrow(1, queries + keys, keys)), 1)
                 query = turning.narrow(1, 0, queries).transpose(0, 1)  # (query heads, tokens, head size)
-                attended = attend(index, query, added.transpose(0, 1), opened.views)
+                attended = attend(index, query, added.transpose(0, 1), opened)
                 hidden = torch.addmm(hidden, attended.transpose(0, 1).flatten(1), layer.attention_output)
                 gate, value = linear(normalize(hidden, layer.mlp_norm), layer.mlp_input).chunk(2, -1)
                 hidden = torch.addmm(hidden, silu(gate) * value, layer.mlp_output)

@@ -1,7 +1,8 @@
 """Attention over rows of any length, each with its cache.
 
 The new tokens of all rows of a pass are concatenated to one sequence, so nothing is padded; attention alone goes row by
-row, and lets each look at its own cache.
+row, and lets each look at its own cache. On a GPU, where starting a product costs more than computing it, short rows
+are attended together (`padded.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
+
+from carryover.tasks.serving.cpu.padded import PaddedRows, ShortRow, pad_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 
 SHORT_ROW_TOKENS = 64
 """Rows up to here are attended by plain products, which are faster than a fused kernel for few queries."""
+TOGETHER_ON = ("cuda",)
+"""Devices on which short rows are attended together."""
 
 
 class BatchRow(NamedTuple):
@@ -38,6 +44,8 @@ vocabulary)."""
 class RowViews:
     """A row's part of its cache, one view per layer."""
 
+    start: int
+    """Place of its first new token in the pass."""
     token_count: int
     slots: tuple[Tensor, ...]
     """Where the new keys and values go: (2 x heads, new tokens, head dimension)."""
@@ -57,6 +65,9 @@ class Pass(NamedTuple):
     wanted: Tensor
     """Places in the sequence whose logits rows want."""
     views: list[RowViews]
+    """Rows that are attended one by one."""
+    padded: list[PaddedRows]
+    """Rows that are attended together."""
 
 
 @contextmanager
@@ -64,37 +75,61 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
     """Yield the rows' tokens as one sequence, with room in their caches."""
     import torch
 
-    longest = min(max(len(row.token_ids) for row in rows), SHORT_ROW_TOKENS)
-    triangle = torch.full((longest, longest), float("-inf")).triu(1)
+    device = rows[0].cache.tensor.device
+    starts = [0, *accumulate(len(row.token_ids) for row in rows[:-1])]
+    placed = list(zip(rows, starts, strict=True))
     ids = []
     positions = []
     wanted = []
-    views = []
-    for row in rows:
+    for row, start in placed:
         held = len(row.cache.token_ids)
         added = len(row.token_ids)
-        heads = row.cache.shape.head_count
         ids += row.token_ids
         positions += range(held, held + added)
-        wanted += range(len(ids) - row.logit_count, len(ids))
+        wanted += range(start + added - row.logit_count, start + added)
         row.cache.reserve(held + added)
-        tensor = row.cache.tensor.narrow(2, 0, held + added)  # (layers, 2 x heads, tokens, head size)
-        # Every new token sees all that is held, so for a short row a mask over the new tokens alone is enough.
-        mask = None
-        if added > SHORT_ROW_TOKENS:
-            mask = torch.full((added, held + added), float("-inf")).triu(held + 1)
-        elif added > 1:
-            mask = triangle[:added, :added]
-        slots = tensor.narrow(2, held, added).unbind(0)
-        keys = tensor.narrow(1, 0, heads).transpose(2, 3).unbind(0)
-        views.append(RowViews(added, slots, keys, tensor.narrow(1, heads, heads).unbind(0), mask))
-    yield Pass(torch.tensor(ids), torch.tensor(positions), torch.tensor(wanted), views)
+    together = []
+    if device.type in TOGETHER_ON:
+        together = [(row, start) for row, start in placed if len(row.token_ids) <= SHORT_ROW_TOKENS]
+    alone = [each for each in placed if each not in together]
+    padded = pad_rows([ShortRow(row.cache, start, len(row.token_ids)) for row, start in together])
+    numbers = torch.tensor([ids, positions], device=device)
+    yield Pass(numbers[0], numbers[1], torch.tensor(wanted, device=device), _views(alone), padded)
+    for group in padded:
+        group.store()
     # Only after the pass: one that fails leaves its tokens uncounted, and the next writes over them.
     for row in rows:
         row.cache.token_ids.extend(row.token_ids)
 
 
-def attend(layer: int, query: Tensor, added: Tensor, rows: Sequence[RowViews]) -> Tensor:
+def _views(placed: Sequence[tuple[BatchRow, int]]) -> list[RowViews]:
+    """Return the views of rows with their places in the pass."""
+    import torch
+
+    if not placed:
+        return []
+    device = placed[0][0].cache.tensor.device
+    longest = min(max(len(row.token_ids) for row, _ in placed), SHORT_ROW_TOKENS)
+    triangle = torch.full((longest, longest), float("-inf"), device=device).triu(1)
+    views = []
+    for row, start in placed:
+        held = len(row.cache.token_ids)
+        added = len(row.token_ids)
+        heads = row.cache.shape.head_count
+        tensor = row.cache.tensor.narrow(2, 0, held + added)  # (layers, 2 x heads, tokens, head size)
+        # Every new token sees all that is held, so for a short row a mask over the new tokens alone is enough.
+        mask = None
+        if added > SHORT_ROW_TOKENS:
+            mask = torch.full((added, held + added), float("-inf"), device=device).triu(held + 1)
+        elif added > 1:
+            mask = triangle[:added, :added]
+        slots = tensor.narrow(2, held, added).unbind(0)
+        keys = tensor.narrow(1, 0, heads).transpose(2, 3).unbind(0)
+        views.append(RowViews(start, added, slots, keys, tensor.narrow(1, heads, heads).unbind(0), mask))
+    return views
+
+
+def attend(layer: int, query: Tensor, added: Tensor, opened: Pass) -> Tensor:
     """Store a layer's new keys and values; return its attention.
 
     `query` holds the scaled queries of all new tokens, and so does what is returned: (heads, tokens, dimension).
@@ -102,30 +137,41 @@ def attend(layer: int, query: Tensor, added: Tensor, rows: Sequence[RowViews]) -
     """
     import torch
 
-    lengths = [row.token_count for row in rows]
-    heads, _, dimension = query.shape
-    outputs = []
-    for row, row_added, row_query in zip(rows, added.split(lengths, 1), query.split(lengths, 1), strict=True):
-        row.slots[layer].copy_(row_added)
-        count = row.token_count
-        keys = row.keys[layer]
-        values = row.values[layer]
-        groups, _, total = keys.shape
-        if count <= SHORT_ROW_TOKENS:
-            # Query heads that share a key-value head are rows of one product, so shared keys are read once.
-            scores = torch.bmm(row_query.reshape(groups, -1, dimension), keys)  # (groups, queries of a group, total)
-            if row.mask is not None:
-                scores.view(heads, count, total).narrow(2, total - count, count).add_(row.mask)
-            outputs.append(torch.bmm(scores.softmax(-1), values).view(heads, count, dimension))
-        else:
-            attended = torch.nn.functional.scaled_dot_product_attention(
-                row_query[None],
-                keys.transpose(1, 2)[None],
-                values[None],
-                attn_mask=None if count == total else row.mask,
-                is_causal=count == total,
-                scale=1.0,
-                enable_gqa=heads != groups,
-            )
-            outputs.append(attended[0])
-    return torch.cat(outputs, dim=1)
+    if not opened.padded:
+        lengths = [row.token_count for row in opened.views]
+        parts = zip(opened.views, query.split(lengths, 1), added.split(lengths, 1), strict=True)
+        return torch.cat([_attend_row(layer, row_query, row_added, row) for row, row_query, row_added in parts], dim=1)
+    attended = torch.empty_like(query)
+    for row in opened.views:
+        place = slice(row.start, row.start + row.token_count)
+        attended[:, place] = _attend_row(layer, query[:, place], added[:, place], row)
+    for group in opened.padded:
+        attended[:, group.places] = group.attend(layer, query[:, group.places], added[:, group.places])
+    return attended
+
+
+def _attend_row(layer: int, query: Tensor, added: Tensor, row: RowViews) -> Tensor:
+    """Return a row's attention: (heads, new tokens, dimension)."""
+    import torch
+
+    row.slots[layer].copy_(added)
+    heads, count, dimension = query.shape
+    keys = row.keys[layer]
+    values = row.values[layer]
+    groups, _, total = keys.shape
+    if count > SHORT_ROW_TOKENS:
+        attended = torch.nn.functional.scaled_dot_product_attention(
+            query[None],
+            keys.transpose(1, 2)[None],
+            values[None],
+            attn_mask=None if count == total else row.mask,
+            is_causal=count == total,
+            scale=1.0,
+            enable_gqa=heads != groups,
+        )
+        return attended[0]
+    # Query heads that share a key-value head are rows of one product, so shared keys are read once.
+    scores = torch.bmm(query.reshape(groups, -1, dimension), keys)  # (groups, queries of a group, total)
+    if row.mask is not None:
+        scores.view(heads, count, total).narrow(2, total - count, count).add_(row.mask)
+    return torch.bmm(scores.softmax(-1), values).view(heads, count, dimension)

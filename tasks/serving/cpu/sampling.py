@@ -56,10 +56,11 @@ def choose_tokens(logits: Tensor, parameters: Sequence[SamplingParameters], unif
     is_tie = first - second < LOGIT_MARGIN
     if all(row.temperature == 0 for row in parameters):
         return Choice(best.tolist(), is_tie.tolist())
-    is_greedy = torch.tensor([row.temperature == 0 for row in parameters])
-    temperatures = torch.tensor([row.temperature or 1.0 for row in parameters])
+    device = logits.device
+    is_greedy = torch.tensor([row.temperature == 0 for row in parameters], device=device)
+    temperatures = torch.tensor([row.temperature or 1.0 for row in parameters], device=device)
     probabilities = torch.softmax(logits / temperatures[:, None], -1)
-    is_close = torch.zeros(len(parameters), dtype=torch.bool)
+    is_close = torch.zeros(len(parameters), dtype=torch.bool, device=device)
     if any(row.top_p < 1 for row in parameters):
         probabilities, is_close = _keep_likely(probabilities, parameters)
     drawn, is_at_boundary = _draw(probabilities, uniforms)
@@ -79,7 +80,7 @@ def _keep_likely(probabilities: Tensor, parameters: Sequence[SamplingParameters]
     import torch
 
     ordered, order = probabilities.sort(-1, descending=True)
-    shares = torch.tensor([row.top_p for row in parameters])[:, None]
+    shares = torch.tensor([row.top_p for row in parameters], device=probabilities.device)[:, None]
     before = ordered.cumsum(-1) - ordered  # probability of the likelier tokens
     kept = torch.zeros_like(probabilities).scatter(-1, order, ordered.masked_fill(before >= shares, 0.0))
     is_close = ((before - shares).abs() < SHARE_MARGIN * shares * (1 - shares)).any(-1)
@@ -99,7 +100,7 @@ def _draw(probabilities: Tensor, uniforms: Sequence[float]) -> _Drawn:
     # In float64: the sum over a vocabulary would round away the intervals of rare tokens.
     ends = probabilities.double().cumsum(-1)
     whole = ends[:, -1:]  # not quite 1, and less where tokens were left out
-    draws = torch.tensor(uniforms, dtype=torch.float64)[:, None] * whole
+    draws = torch.tensor(uniforms, dtype=torch.float64, device=ends.device)[:, None] * whole
     # Right-hand side: a token of probability zero, whose interval is empty, is never chosen.
     tokens = torch.searchsorted(ends, draws, right=True).clamp(max=probabilities.shape[-1] - 1)
     end = ends.gather(-1, tokens)

@@ -106,11 +106,20 @@ def test_a_worker_on_the_gpu_pool_replaces_a_gpu_here(endpoint, monkeypatch, tmp
     )
 
 
+def test_our_server_on_a_gpu_needs_one_here_and_room_in_its_memory(tmp_path):
+    base = write_base(tmp_path, hidden_size=2304)
+    plan = resolve_plan("pretrained", Overrides(base_model=base, device="cpu", engine="gpu", gpu_memory_share=0.5))
+    assert "a GPU here for the engine gpu to serve the models" in complaint(plan, lack=None, trains_here=False)
+    small = Machine("some GPU", 4 * GIB)
+    said = complaint(plan, machine=small, lack=None, trains_here=False)
+    assert "to serve the 3 models of part main, where this machine (some GPU, 4 GiB) has 2.0 GiB for them" in said
+
+
 @pytest.mark.parametrize("trains_here", [True, False])
 def test_vllm_needs_a_gpu_here_wherever_the_training_runs(endpoint, monkeypatch, tmp_path, trains_here):
     monkeypatch.setenv(KEY, "secret")
     overrides = Overrides(teacher_url=f"{endpoint}/v1", teacher_key_variable=KEY, base_model=str(tmp_path))
-    need = "a GPU here for vllm to serve the models (or name a running server with --endpoint-url)"
+    need = "a GPU here for the engine vllm to serve the models (or name a running server with --endpoint-url)"
     said = complaint(resolve_plan("paper", overrides), lack=None, trains_here=trains_here)
     assert need in said
     assert need not in complaint(make_plan(), lack=None, trains_here=trains_here)

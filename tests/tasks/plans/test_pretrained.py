@@ -104,6 +104,8 @@ def test_models_trained_on_a_gpu_may_be_served_on_its_processors(base):
     assert (plan.serving.engine, plan.serving.cpu_threads) == ("cpu", 8)
     served = resolve_plan("pretrained", Overrides(base_model=base, device="cpu", engine="vllm")).serving
     assert served.engine == "vllm"
+    served = resolve_plan("pretrained", Overrides(base_model=base, device="cpu", engine="gpu")).serving
+    assert (served.engine, served.max_concurrent) == ("gpu", 64)
 
 
 def test_sequences_and_served_context_follow_the_positions_of_the_base(base):

@@ -7,7 +7,7 @@ import pytest
 from jinja2 import Template
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.serving.commands import cpu_command, vllm_command, vllm_environment
+from carryover.tasks.serving.commands import own_command, vllm_command, vllm_environment
 from carryover.tasks.serving.cpu_server import parse_options
 from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 
@@ -36,7 +36,7 @@ def test_vllm_kernels_are_batch_invariant_unless_switched_off():
 
 @pytest.mark.parametrize(
     ("build", "flags"),
-    [(vllm_command, ["--revision", "--tokenizer-revision"]), (cpu_command, ["--revision"])],
+    [(vllm_command, ["--revision", "--tokenizer-revision"]), (own_command, ["--revision"])],
 )
 def test_a_hub_base_is_served_at_its_trained_commit(build, flags):
     pinned = PAPER.model_copy(update={"base_revision": "b968826"})
@@ -111,7 +111,7 @@ def test_adapters_are_served_with_their_training_chat_template(tmp_path):
         path.mkdir()
         (path / "chat_template.jinja").write_text("{{ messages }}")
     models = ServedModels(base="m", adapters=adapters)
-    for build, spec in ((cpu_command, ServingSpec()), (vllm_command, ServingSpec(engine="vllm"))):
+    for build, spec in ((own_command, ServingSpec()), (vllm_command, ServingSpec(engine="vllm"))):
         command = build(spec, models, host="127.0.0.1", port=1)
         assert command[command.index("--chat-template") + 1] == str(tmp_path / "persistent" / "chat_template.jinja")
     either = vllm_command(
@@ -122,7 +122,7 @@ def test_adapters_are_served_with_their_training_chat_template(tmp_path):
     assert template.render(messages="trained") == "trained"
     (tmp_path / "stateless" / "chat_template.jinja").write_text("another")
     with pytest.raises(UserError, match="adapters persistent, stateless were trained with different chat templates"):
-        cpu_command(ServingSpec(), models, host="127.0.0.1", port=1)
+        own_command(ServingSpec(), models, host="127.0.0.1", port=1)
 
 
 def test_our_server_serves_this_machine_by_default():
@@ -139,6 +139,8 @@ def test_our_server_serves_this_machine_by_default():
         "kv_cache_memory_bytes": 2 << 30,
         "chat_template": None,
         "default_chat_template_kwargs": {},
+        "device": "cpu",
+        "gpu_memory_utilization": 0.95,
         "threads": 1,
     }
 
@@ -147,7 +149,7 @@ def test_our_server_reads_what_we_write():
     changes = {"base_revision": "b968826", "checkpoints": {"whole": Path("/models/run=1/whole")}}
     models = PAPER.model_copy(update=changes)
     spec = ServingSpec(context_tokens=4096, max_concurrent=100, cpu_threads=2, cache_bytes=1000)
-    command = cpu_command(spec, models, host="127.0.0.1", port=8000)
+    command = own_command(spec, models, host="127.0.0.1", port=8000)
     assert command[:3] == [sys.executable, "-m", "carryover.tasks.serving.cpu_server"]
     options = parse_options(command[3:])
     assert (options.model, options.served_model_name, options.revision) == ("Qwen/Qwen3-8B", "base", "b968826")
@@ -183,13 +185,19 @@ def test_every_setting_of_our_server_is_on_its_command_line(tmp_path):
         base="m", base_revision="b9", base_name="own", adapters={"a": tmp_path}, checkpoints={"c": Path("/c")}
     )
     spec = ServingSpec(context_tokens=9, max_concurrent=3, is_thinking=True, cpu_threads=2, cache_bytes=1000)
-    command = cpu_command(spec, models, host="h", port=1)
+    command = own_command(spec, models, host="h", port=1)
     assert " ".join(command[1:]) == (
         "-m carryover.tasks.serving.cpu_server --model m --served-model-name own --host h --port 1 --max-model-len 9 "
         '--max-num-seqs 3 --default-chat-template-kwargs {"enable_thinking": true} --revision b9 '
         f"--lora-modules a={tmp_path} --chat-template {tmp_path}/chat_template.jinja --threads 2 "
         "--kv-cache-memory-bytes 1000 --checkpoints c=/c"
     )
+
+
+def test_our_server_on_a_gpu_shares_its_memory_in_place_of_threads():
+    spec = ServingSpec(engine="gpu", context_tokens=9, gpu_memory_share=0.5)
+    command = own_command(spec, ServedModels(base="m"), host="h", port=1)
+    assert command[command.index("--device") :] == ["--device", "cuda", "--gpu-memory-utilization", "0.5"]
 
 
 def test_every_setting_of_vllm_is_on_its_command_line():

@@ -3,7 +3,10 @@ import sys
 
 import pytest
 
-from carryover.tasks.serving.cpu_server import HUGE_PAGES_VARIABLE, main
+from carryover.tasks.services.errors import UserError
+from carryover.tasks.serving.cpu_server import HUGE_PAGES_VARIABLE, cache_bytes, main, parse_options
+
+GIB = 1024**3
 
 
 def run_without_model(monkeypatch):
@@ -19,6 +22,33 @@ def test_a_model_that_is_not_there_is_one_line(monkeypatch):
         "error: model '/nowhere/model': /nowhere/model is not a directory; "
         "give the one that training saved, or a hub name"
     )
+
+
+def test_a_gpu_that_is_not_there_is_one_line(torch, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["cpu_server", "--model", str(tmp_path), "--device", "cuda"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match="--device cuda: torch finds no GPU here; leave the option out"):
+        main()
+
+
+@pytest.mark.parametrize(("gpu_gib", "cache_gib"), [(80, 71), (24, 17.8)])
+def test_conversations_take_what_a_gpu_has_beside_weights_and_copies(torch, monkeypatch, gpu_gib, cache_gib):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (0, gpu_gib * GIB))
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: GIB)
+    options = parse_options(["--model", "m", "--device", "cuda"])
+    assert cache_bytes(options) / GIB == pytest.approx(cache_gib)
+
+
+def test_a_gpu_too_small_for_the_weights_is_one_line(torch, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (0, 8 * GIB))
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 4 * GIB)
+    options = parse_options(["--model", "m", "--device", "cuda", "--gpu-memory-utilization", "0.9"])
+    with pytest.raises(UserError, match=r"0\.9 of this GPU's 8 GiB leaves nothing beside the weights; raise it"):
+        cache_bytes(options)
+
+
+def test_a_cpu_keeps_conversations_in_the_bytes_that_it_is_given():
+    assert cache_bytes(parse_options(["--model", "m", "--kv-cache-memory-bytes", "77"])) == 77
 
 
 def test_torch_uses_huge_pages_unless_the_environment_says_otherwise(monkeypatch):

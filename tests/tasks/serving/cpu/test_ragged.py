@@ -26,8 +26,15 @@ def load_pair(folder, model_type):
     return ragged, AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
 
 
+@pytest.fixture(params=["one by one", "together"])
+def attention(request, monkeypatch):
+    """Short rows are attended one by one as on a CPU, or together as on a GPU."""
+    if request.param == "together":
+        monkeypatch.setattr("carryover.tasks.serving.cpu.ragged.TOGETHER_ON", ("cpu",))
+
+
 @pytest.fixture(params=["qwen3", "llama", "qwen2", "qwen3 without modules"])
-def pair(request, tmp_path):
+def pair(request, tmp_path, attention):
     """A forward pass over rows, and the model as transformers computes it."""
     model_type, _, has_no_modules = request.param.partition(" ")
     ragged, plain = load_pair(tmp_path, model_type)
@@ -67,3 +74,15 @@ def test_a_truncated_cache_continues_as_if_never_longer(torch, pair):
     logits = forward([BatchRow(cache, [250, 251])])
     expected = expected_logits(plain, [*prompt_of(12), 250, 251])[-1:]
     torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("attention", ["together"], indirect=True)
+@pytest.mark.parametrize("copied_bytes", [1, 60_000])
+def test_rows_too_many_to_copy_at_once_are_several_groups(torch, pair, monkeypatch, copied_bytes):
+    monkeypatch.setattr("carryover.tasks.serving.cpu.padded.COPIED_BYTES", copied_bytes)
+    forward, plain = pair
+    caches = [KeyValueCache(SHAPE) for _ in range(3)]
+    forward([BatchRow(cache, prompt_of(20 + 10 * place)) for place, cache in enumerate(caches)])
+    logits = forward([BatchRow(cache, [7, 8, 9], logit_count=2) for cache in caches])
+    expected = [expected_logits(plain, [*prompt_of(20 + 10 * place), 7, 8, 9])[-2:] for place in range(3)]
+    torch.testing.assert_close(logits, torch.cat(expected), rtol=1e-4, atol=1e-4)

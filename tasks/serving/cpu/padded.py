@@ -1,0 +1,120 @@
+"""Attention over many short rows in one product, for a GPU.
+
+There a product costs its start, whatever its size. For a pass, the caches of its short rows are copied side by side,
+padded to the longest, and every layer attends them together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch import Tensor
+
+    from carryover.tasks.serving.cpu.cache import KeyValueCache
+
+COPIED_BYTES = 4 * 1024**3
+"""Most bytes of caches side by side; more rows are several groups."""
+
+
+class ShortRow(NamedTuple):
+    """A row of a pass whose new tokens are few."""
+
+    cache: KeyValueCache
+    start: int
+    """Place of its first new token in the pass."""
+    token_count: int
+    """New tokens."""
+
+    @property
+    def total(self) -> int:
+        """Tokens with the new ones."""
+        return len(self.cache.token_ids) + self.token_count
+
+
+@dataclass
+class PaddedRows:
+    """Caches of rows side by side."""
+
+    rows: Sequence[ShortRow]
+    copied: Tensor
+    """Keys, then values: (layers, rows, 2 x heads, longest row's tokens, head dimension)."""
+    places: Tensor
+    """Places of the new tokens in the pass: (new tokens)."""
+    row_numbers: Tensor
+    """The row of each new token: (new tokens)."""
+    offsets: Tensor
+    """Its place among the row's new tokens: (new tokens)."""
+    positions: Tensor
+    """Its place in its conversation: (new tokens)."""
+    is_hidden: Tensor
+    """Whether a new token does not see a place: (rows, most new tokens, longest row's tokens)."""
+
+    def attend(self, layer: int, query: Tensor, added: Tensor) -> Tensor:
+        """Take a layer's new keys and values; return its attention.
+
+        Shapes are those of `ragged.attend`, for the new tokens of these rows.
+        """
+        copied = self.copied[layer]  # (rows, 2 x heads, tokens, dimension)
+        copied[self.row_numbers, :, self.positions] = added.transpose(0, 1)
+        count, doubled, total, dimension = copied.shape
+        groups = doubled // 2
+        heads = len(query)
+        most = self.is_hidden.shape[1]
+        padded = query.new_zeros(count, heads, most, dimension)
+        padded[self.row_numbers, :, self.offsets] = query.transpose(0, 1)
+        # Query heads that share a key-value head are rows of one product, so shared keys are read once.
+        shared = padded.view(count, groups, -1, dimension)
+        scores = shared @ copied[:, :groups].transpose(2, 3)  # (rows, groups, queries of a group, tokens)
+        scores.view(count, heads, most, total).masked_fill_(self.is_hidden[:, None], float("-inf"))
+        attended = (scores.softmax(-1) @ copied[:, groups:]).view(count, heads, most, dimension)
+        return attended[self.row_numbers, :, self.offsets].transpose(0, 1)
+
+    def store(self) -> None:
+        """Copy the new keys and values into the rows' caches."""
+        for number, row in enumerate(self.rows):
+            new = slice(row.total - row.token_count, row.total)
+            row.cache.tensor[:, :, new] = self.copied[:, number, :, new]
+
+
+def pad_rows(rows: Sequence[ShortRow]) -> list[PaddedRows]:
+    """Return rows side by side, in groups that fit `COPIED_BYTES`."""
+    return [_padded(group) for group in _groups(rows)]
+
+
+def _groups(rows: Sequence[ShortRow]) -> Iterator[list[ShortRow]]:
+    """Yield groups of rows; those of like length are together."""
+    group: list[ShortRow] = []
+    for row in sorted(rows, key=lambda row: row.total):
+        layers, doubled, _, dimension = row.cache.tensor.shape
+        token_bytes = layers * doubled * dimension * row.cache.tensor.element_size()
+        if group and (len(group) + 1) * row.total * token_bytes > COPIED_BYTES:
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group
+
+
+def _padded(rows: Sequence[ShortRow]) -> PaddedRows:
+    import torch
+
+    first = rows[0].cache.tensor
+    layers, doubled, _, dimension = first.shape
+    longest = rows[-1].total
+    # Zeros, since a share of 0 times what memory happens to hold need not be 0.
+    copied = first.new_zeros(layers, len(rows), doubled, longest, dimension)
+    numbers = []
+    for number, row in enumerate(rows):
+        held = row.total - row.token_count
+        copied[:, number, :, :held] = row.cache.tensor[:, :, :held]
+        numbers += [(row.start + each, number, each, held + each) for each in range(row.token_count)]
+    places, row_numbers, offsets, positions = torch.tensor(numbers, device=first.device).unbind(1)
+    held_counts = torch.tensor([row.total - row.token_count for row in rows], device=first.device)
+    most = max(row.token_count for row in rows)
+    seen = held_counts[:, None] + torch.arange(most, device=first.device)  # last place that each new token sees
+    is_hidden = torch.arange(longest, device=first.device) > seen[:, :, None]
+    return PaddedRows(rows, copied, places, row_numbers, offsets, positions, is_hidden)
