@@ -9,7 +9,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,14 +63,18 @@ def find_file(source: str, name: str, revision: str | None) -> Path:
 
 
 def import_bitsandbytes() -> None:
-    """Import bitsandbytes as PEFT does, without a download or notice."""
+    """Import bitsandbytes as PEFT does, without a download or notice.
+
+    It may be missing: only a base in 4 bits needs it, and transformers says so there.
+    """
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # offers an optional package on every import
     # With `kernels` installed its import downloads a kernel for CPUs from the hub, and goes on where that fails.
     modules: dict[str, Any] = sys.modules
     kernels = modules.get("kernels")
     modules["kernels"] = None
     try:
-        import bitsandbytes  # noqa: F401
+        with suppress(ModuleNotFoundError):
+            import bitsandbytes  # noqa: F401
     finally:
         del modules["kernels"]
         if kernels is not None:

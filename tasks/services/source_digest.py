@@ -4,6 +4,7 @@ import ast
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -158,6 +159,7 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
         return {_WHOLE: _Part(hashlib.sha256(content).digest())}
     tree = parse_python(content)
     _drop_docstrings(tree)
+    _drop_differences(tree)
     statements: dict[str, list[ast.stmt]] = {_EFFECTS: []}
     for statement in tree.body:
         for name, part in _defined(statement):
@@ -180,6 +182,25 @@ def _drop_docstrings(tree: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [statement for statement in node.body if not _is_constant(statement)]
+
+
+def _drop_differences(tree: ast.Module) -> None:
+    """Drop what only some versions of Python put into a tree: its dump is as by 3.11."""
+    for node in ast.walk(tree):
+        if getattr(node, "type_params", None) == []:  # since 3.12
+            delattr(node, "type_params")
+        if isinstance(node, ast.JoinedStr):  # 3.12 ends some format specifications with an empty text
+            node.values = [value for value in node.values if not _is_empty_text(value)]
+
+
+def _is_empty_text(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value == ""
+
+
+def _dump(statement: ast.stmt) -> str:
+    if sys.version_info >= (3, 13):
+        return ast.dump(statement, show_empty=True)  # earlier versions always show empty lists
+    return ast.dump(statement)
 
 
 def _is_constant(statement: ast.stmt) -> bool:
@@ -225,7 +246,7 @@ class _Statement(NamedTuple):
 
 def _look_at(statement: ast.stmt) -> _Statement:
     """Return a statement's tree, and the names and strings in it."""
-    seen = _Statement(ast.dump(statement), used=set(), strings=set(), imported=set())
+    seen = _Statement(_dump(statement), used=set(), strings=set(), imported=set())
     for node in ast.walk(statement):
         match node:
             case ast.Name(id=identifier):
