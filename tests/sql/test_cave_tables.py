@@ -201,21 +201,68 @@ def test_table_5_labels_what_an_oracle_played(warehouse, turn):
     assert (row["published_passed_pct"], row["published_total_tokens"]) == (100, 123485)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [{"plan_digest": "other"}, {"case_id": "c2"}, {"arm": "json"}, {"instruction": "parallel"}, {"replicate": 1}],
+)
+def test_an_attempt_replaces_earlier_ones_of_the_same_episode_alone(warehouse, turn, values):
+    turn(arm="calls", attempt=0, episode_id="first")
+    turn(arm="calls", attempt=1, episode_id="second")
+    turn(**{"arm": "calls", **values, "attempt": 2, "episode_id": "another"})
+    rows = warehouse.sql("from staging.counted_cave_turns")
+    assert {row["episode_id"] for row in rows} == {"second", "another"}
+
+
+def test_of_two_equal_attempts_the_later_run_counts(warehouse, turn):
+    turn(run_id="run 1", episode_id="b")
+    turn(run_id="run 2", episode_id="c")
+    turn(run_id="run 2", episode_id="a", question=1)
+    turn(run_id="run 2", episode_id="a", question=2)
+    rows = warehouse.sql("from staging.counted_cave_turns")
+    assert [(row["episode_id"], row["question"]) for row in rows] == [("a", 1), ("a", 2)]
+
+
 def test_comparisons_are_those_of_the_suites(warehouse):
-    values = {"runtime_a": "persistent_code", "runtime_b": "json", "bucket": "types", "estimate": 0.5}
-    warehouse.statistic("paired", variant="cave", **values)
-    warehouse.statistic("paired", **values)
-    (row,) = warehouse.table("cave_comparisons")
-    assert (row["suite"], row["arm"], row["estimate"]) == ("types", "persistent_code - json", 0.5)
+    against = {"runtime_a": "persistent_code", "runtime_b": "json"}
+    rows = [
+        {"bucket": "bfcl", "header": "none", "base": "m", "metric": "score"},
+        {"bucket": "types", "header": "names", "base": "m", "metric": "score"},
+        {"bucket": "types", "header": "none", "base": "a", "metric": "score"},
+        {"bucket": "types", "header": "none", "base": "m", "metric": "a metric"},
+        {"bucket": "types", "header": "none", "base": "m", "metric": "score", "runtime_a": "z", "runtime_b": None},
+        {"bucket": "types", "header": "none", "base": "m", "metric": "score", "runtime_a": "calls"},
+        {"bucket": "types", "header": "none", "base": "m", "metric": "score", "estimate": 0.5, "low": 0.4, "high": 0.7},
+    ]
+    for row in reversed(rows):
+        warehouse.statistic("paired", variant="cave", **(against | row))
+    warehouse.statistic("paired", **against)
+    warehouse.statistic("paired", variant="cave", plan_digest="other", **against)
+    found = warehouse.table("cave_comparisons")
+    assert [(row["suite"], row["instruction"], row["model_name"], row["metric"], row["arm"]) for row in found] == [
+        ("bfcl", "none", "m", "score", "persistent_code - json"),
+        ("types", "names", "m", "score", "persistent_code - json"),
+        ("types", "none", "a", "score", "persistent_code - json"),
+        ("types", "none", "m", "a metric", "persistent_code - json"),
+        ("types", "none", "m", "score", "z"),
+        ("types", "none", "m", "score", "calls - json"),
+        ("types", "none", "m", "score", "persistent_code - json"),
+    ]
+    assert (found[-1]["estimate"], found[-1]["low"], found[-1]["high"], found[-1]["case_count"]) == (0.5, 0.4, 0.7, 2)
 
 
 def test_claims_are_the_failed_ones_of_the_second_paper(warehouse):
-    for paper, verdict in (
-        ("arXiv 2601.01569", "inconsistent"),
-        ("arXiv 2601.01569", "holds"),
-        ("arXiv 1", "partly holds"),
+    of_cave = "arXiv 2601.01569"
+    for paper, verdict, place in (
+        (of_cave, "overstated", "Table 3"),
+        (of_cave, "inconsistent", "Table 3"),
+        (of_cave, "rounding", "Table 1"),
+        (of_cave, "holds", "Table 3"),
+        (of_cave, "unverifiable", "Table 3"),
+        ("arXiv 1", "partly holds", "Table 3"),
     ):
-        fields = {"claim": verdict, "place": "Table 3", "published": "1", "recomputed": "2", "tolerance": 0.1}
+        fields = {"claim": verdict, "place": place, "published": "1", "recomputed": "2", "tolerance": 0.1}
         warehouse.claim(paper=paper, verdict=verdict, **fields)
-    (row,) = warehouse.table("cave_claims")
-    assert (row["claim"], row["published"], row["recomputed"]) == ("inconsistent", "1", "2")
+    rows = warehouse.table("cave_claims")
+    assert [(row["claim"], row["published"], row["recomputed"]) for row in rows] == [
+        (claim, "1", "2") for claim in ("rounding", "inconsistent", "overstated")
+    ]

@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.traces.rows import InstanceRow, StepRow, TurnRow
-from carryover.tasks.traces.study_rows import RunEndRow
+from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 from tests.sql.hand_made_warehouse import NOW
 from tests.storage.conftest import build_row
 
@@ -25,7 +25,8 @@ def column_of(warehouse, command, column="episode_id", **parameters):
 def plan(warehouse):
     """An episode that failed, went well again, and another; a teacher's; one of another plan."""
     warehouse.run()
-    warehouse.run("other run", plan_digest="other")
+    told = {"run_id": "other run", "plan_digest": "other", "plan_name": "of the other run"}
+    warehouse.add(build_row(RunRow, plan_json="{}", environment_json="{}", **told))
     warehouse.episode("P->P", "i1", 0.1, episode_id="failed", finish_reason="error")
     warehouse.episode("P->P", "i1", 0.9, episode_id="again", attempt=1)
     warehouse.episode("P->P", "i2", 0.5, episode_id="failed at last", finish_reason="error")
@@ -58,7 +59,7 @@ def test_episodes_that_failed_at_last_are_counted(plan):
 def test_episodes_are_found_by_instance_or_beginning_of_the_id(plan):
     assert column_of(plan, "found_episodes", name="fail") == ["failed", "failed at last"]
     assert column_of(plan, "found_episodes", name="i2") == ["failed at last"]
-    assert column_of(plan, "found_episodes", "plan_name", name="other") == ["laptop"]
+    assert column_of(plan, "found_episodes", "plan_name", name="other") == ["of the other run"]
     assert column_of(plan, "found_episodes", name="i1") == ["again", "failed", "other", "stateless", "teacher"]
 
 
@@ -79,14 +80,15 @@ def test_turns_stand_beside_the_steps_that_they_ran(warehouse):
 
 
 def test_judged_episodes_are_every_evaluation_in_the_order_of_play(plan):
-    plan.episode("P->P", "i9", episode_id="early", started_at=NOW - timedelta(hours=1), run_id="ended")
-    plan.episode("P->P", "i8", episode_id="z late", started_at=NOW - timedelta(hours=1), run_id="broken off")
+    earlier = NOW - timedelta(hours=1)
+    plan.episode("P->P", "i8", episode_id="z early", started_at=earlier, run_id="broken off")
+    plan.episode("P->P", "i9", episode_id="early", started_at=earlier, run_id="ended")
     for run_id, status in (("ended", "finished"), ("broken off", "failed")):
         plan.add(build_row(RunEndRow, run_id=run_id, status=status))
     rows = plan.sql(command_sql("judged_episodes"), plan_digest="plan")
     assert [(row["episode_id"], row["is_of_finished_run"]) for row in rows] == [
         ("early", True),
-        ("z late", False),
+        ("z early", False),
         ("again", False),
         ("failed", False),
         ("failed at last", False),
@@ -107,6 +109,9 @@ def test_pairs_count_where_both_episodes_ended(warehouse):
     warehouse.episode("P->S", "i5", replicate=1)
     warehouse.episode("P->P", "i6")
     warehouse.episode("P->S", "i6", plan_digest="other")
+    warehouse.episode("P->P", "i7")
+    warehouse.episode("P->S", "i7", attempt=0)
+    warehouse.episode("P->S", "i7", attempt=1, finish_reason="max_turns")
     for cell in ("base->P", "base->S"):
         warehouse.episode(cell, "i1")
     for cell in ("P->P", "P->S"):
@@ -131,13 +136,13 @@ def test_settings_of_a_plan_say_why_they_bear_no_verdict(warehouse):
     ]
 
 
-@pytest.mark.parametrize(("cell", "label"), [("P->P", "paper, Qwen3-8B"), ("teacher->P", "paper, a script")])
-def test_a_plan_is_labelled_by_its_models_before_its_teachers(warehouse, cell, label):
-    warehouse.run(scale="paper")
+@pytest.mark.parametrize(("cells", "label"), [(["P->P"], "paper, trained"), ([], "paper, a script")])
+def test_a_plan_is_labelled_by_its_models_before_its_teachers(warehouse, cells, label):
+    warehouse.run(scale="paper", base_title="trained")
     warehouse.episode("P->P", plan_digest="other", scale="smoke")
-    warehouse.episode("teacher->P", scale="paper")
-    warehouse.episode("P->P", "i2", base="teacher", training_seed=None, model_name="a script", scale="paper")
-    warehouse.episode(cell, scale="paper")
+    for number, cell in enumerate(("teacher->P", *cells)):
+        warehouse.episode(cell, f"i{number}", scale="paper")
+    warehouse.episode("P->P", base="teacher", training_seed=None, model_name="a script", scale="paper")
     assert ask(warehouse, "measured_on", plan_digest="plan") == [(label,)]
 
 

@@ -61,11 +61,14 @@ def test_checks_of_a_plan_are_those_of_each_suites_newest_run(warehouse, run, ch
     check("counts", 2, row_count=5, unexpected_count=0)
     check("scores", 2, passed=False, row_count=5, unexpected_count=1)
     check("again", 2, check_run_id="a smaller id", row_count=9)
+    check("before", 1, check_run_id="z", row_count=9)
+    check("a check", 2, row_count=6, unexpected_count=0)
     check("gate", 1, suite="gate", row_count=2, unexpected_count=0)
     check("not ours", 1, suite="other", run_id="other")
     assert ask(warehouse, "plan_checks", plan_digest="plan") == [
         ("broken", "nightly", "scores", 5, 1),
         ("passed", "gate", "gate", 2, 0),
+        ("passed", "nightly", "a check", 6, 0),
         ("passed", "nightly", "counts", 5, 0),
     ]
 
@@ -96,9 +99,9 @@ def test_plans_are_known_by_the_start_of_their_latest_run(warehouse, run):
 def test_latest_comparison_is_the_one_that_finished_last(warehouse, run):
     comparison = {"flow": "compare_arms"}
     assert ask(warehouse, "latest_comparison") == []
-    run("a", 5, ended=6, plan_digest="early", **comparison)
-    run("b", 1, ended=7, plan_digest="late", **comparison)
+    run("z", 5, ended=6, plan_digest="early", **comparison)
     run("a twin", 1, ended=7, plan_digest="of a smaller id", **comparison)
+    run("b", 1, ended=7, plan_digest="late", **comparison)
     run("c", ended=8, plan_digest="failed", status="failed", **comparison)
     run("d", ended=9, plan_digest="study", flow="reproduce_study")
     run("e", 9, plan_digest="under way", **comparison)

@@ -43,7 +43,7 @@ CAVE = {
     "staging/measured_cave_arms",
     *(f"tables/{path.stem}" for path in (SQL / "tables").glob("cave_*.sql")),
 }
-"""The small study has no turns of a suite: `test_cave_tables.py` writes down the rows of these."""
+"""The small study has no turns of a suite: `test_exact_suite_rows.py` and `test_cave_tables.py` write down the rows."""
 
 
 def test_every_sql_file_has_its_exact_rows_written_down():
