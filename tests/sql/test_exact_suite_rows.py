@@ -25,7 +25,7 @@ def add_turns(study: HandMade) -> None:
 
 CODE = {
     0: ["for light in lights:\n    light.dim()", "light = 1"],
-    1: ["light = a if b else c"],
+    1: ["light = a if b else c", "light"],
     2: ["print('for each if')"],
 }
 """What the episodes of persistent code ran in case c1, by replicate."""
