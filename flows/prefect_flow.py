@@ -21,6 +21,7 @@ from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import choose_study, landed_plan
+from carryover.tasks.stages.side_by_side import AT_ONCE
 
 if TYPE_CHECKING:
     from carryover.tasks.cave.arms.plan import SuitePlan
@@ -56,7 +57,7 @@ def keep_to_a_line(record: logging.LogRecord) -> bool:
     return "Engine execution exited" not in record.getMessage()
 
 
-def flow(stage: str, tasks_at_once: int = 2) -> Callable[[Callable[P, R]], Flow[P, R]]:
+def flow(stage: str, tasks_at_once: int = AT_ONCE) -> Callable[[Callable[P, R]], Flow[P, R]]:
     """Decorate a function as a Prefect flow, tagged by plan and stage.
 
     A run of a deployment that fails with a user error ends as `Failed` with that line, without

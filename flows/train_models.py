@@ -18,7 +18,7 @@ from carryover.tasks.train import PlannedTraining, note_training, plan_training,
 def train_models(run: Run) -> None:
     """Train one model per contract and training seed.
 
-    Two at a time, where memory holds two.
+    Side by side, as many as memory and processors hold.
     """
     check_machine(run.plan, run.limits.gpus_per_training)
     for part in run.plan.parts:

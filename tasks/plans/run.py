@@ -50,8 +50,8 @@ class Limits(FrozenModel):
     trainings_at_once: int | None = Field(
         default=None,
         ge=1,
-        le=2,
-        description="Trainings side by side; by default two, or one where this machine's memory does not hold two.",
+        description="Trainings side by side; by default as many as this machine's memory holds, and at most half as "
+        "many as its processors, or two.",
     )
 
     @model_validator(mode="after")

@@ -85,14 +85,15 @@ def training_need(spec: TrainingSpec, gpu_count: int = 1) -> MachineNeed:
     return MachineNeed(spec.name, spec.is_for_gpu, memory)
 
 
-def holds_two(need: MachineNeed, machine: Machine) -> bool:
-    """Tell whether two trainings fit side by side.
+def held_at_once(needs: Sequence[MachineNeed], machine: Machine) -> int:
+    """Return how many trainings a machine's memory holds side by side, one at least.
 
     Those for a GPU wait for a free one by themselves.
     """
-    if need.has_gpu or need.memory_bytes is None or machine.memory_bytes is None:
-        return True
-    return 2 * need.memory_bytes <= machine.memory_bytes
+    sizes = [need.memory_bytes for need in needs if need.memory_bytes is not None and not need.has_gpu]
+    if not sizes or machine.memory_bytes is None:
+        return len(needs)
+    return max(1, machine.memory_bytes // max(sizes))
 
 
 def lacks_of(needs: Sequence[MachineNeed], machines: Mapping[str, Machine | None]) -> str | None:

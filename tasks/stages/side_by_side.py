@@ -1,10 +1,14 @@
 """Trainings that this machine runs side by side."""
 
+import os
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from carryover.tasks.plans.run import Run
-from carryover.tasks.sft.machine import Machine, MachineNeed, holds_two
+from carryover.tasks.sft.machine import Machine, MachineNeed, held_at_once
+
+AT_ONCE = max(2, (os.cpu_count() or 2) // 2)
+"""Tasks of a flow at a time: each keeps a processor busy, and what it starts another one."""
 
 
 class Planned(Protocol):
@@ -22,11 +26,9 @@ PlannedWork = TypeVar("PlannedWork", bound=Planned)
 def side_by_side(run: Run, planned: Sequence[PlannedWork], machine: Machine) -> list[Sequence[PlannedWork]]:
     """Return the groups that are submitted together.
 
-    The flow's runner works on two of a group at once.
+    The flow's runner works on `AT_ONCE` of a group at a time.
     """
-    at_once = run.limits.trainings_at_once
-    if at_once is None:
-        at_once = 2 if all(holds_two(each.need, machine) for each in planned) else 1
-    if at_once == 1:
-        return [[each] for each in planned]
-    return [planned]
+    at_once = run.limits.trainings_at_once or held_at_once([each.need for each in planned], machine)
+    if at_once >= AT_ONCE:
+        return [planned]
+    return [planned[start : start + at_once] for start in range(0, len(planned), at_once)]

@@ -30,17 +30,21 @@ def _training(contract):
 
 
 @pytest.mark.parametrize(
-    ("memory", "limits", "sizes"),
+    ("memory", "limits", "at_once", "sizes"),
     [
-        (2 * NEED, {}, [2]),
-        (2 * NEED - 1, {}, [1, 1]),
-        (None, {}, [2]),  # unknown
-        (2 * NEED, {"trainings_at_once": 1}, [1, 1]),
-        (NEED, {"trainings_at_once": 2}, [2]),
+        (2 * NEED, {}, 2, [3]),
+        (2 * NEED - 1, {}, 2, [1, 1, 1]),
+        (NEED - 1, {}, 2, [1, 1, 1]),
+        (None, {}, 2, [3]),  # unknown
+        (2 * NEED, {"trainings_at_once": 1}, 2, [1, 1, 1]),
+        (NEED, {"trainings_at_once": 2}, 2, [3]),
+        (2 * NEED, {}, 3, [2, 1]),
+        (3 * NEED, {}, 3, [3]),
     ],
 )
-def test_trainings_share_a_machine_that_holds_two(memory, limits, sizes):
-    trainings = [_training("persistent"), _training("stateless")]
+def test_trainings_share_a_machine_that_holds_them(monkeypatch, memory, limits, at_once, sizes):
+    monkeypatch.setattr("carryover.tasks.stages.side_by_side.AT_ONCE", at_once)
+    trainings = [_training(contract) for contract in ("persistent", "stateless", "recent-2")]
     groups = side_by_side(_run(**limits), trainings, Machine(None, memory))
     assert [len(group) for group in groups] == sizes
     assert flat(groups) == trainings
