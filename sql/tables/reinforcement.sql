@@ -24,7 +24,7 @@ select
     training_seed,
     max(policy_update) as update_count,
     min(policy_update) filter (policy_update > 1 and recently_missed_share <= 0.05) as updates_until_names_are_kept,
-    sum(episode_count) as played_episode_count,
+    cast(sum(episode_count) as bigint) as played_episode_count,
     100 * arg_min(missed_share, policy_update) as first_missed_pct,
     100 * arg_max(missed_share, policy_update) as last_missed_pct,
     100 * arg_min(mean_score, policy_update) as first_score_pct,

@@ -78,8 +78,11 @@ select
     measured.script as script,
     measured.trained - measured.script as trained_minus_script,
     trained_minus_script_low, trained_minus_script_high,
-    measured.trained / max(measured.trained) filter (condition = 'P->P') over of_setting as trained_ratio_to_p_on_p,
-    measured.script / max(measured.script) filter (condition = 'P->P') over of_setting as script_ratio_to_p_on_p
+    -- nothing is a ratio to a P->P of 0, as of its missing names
+    measured.trained / nullif(max(measured.trained) filter (condition = 'P->P') over of_setting, 0)
+        as trained_ratio_to_p_on_p,
+    measured.script / nullif(max(measured.script) filter (condition = 'P->P') over of_setting, 0)
+        as script_ratio_to_p_on_p
 from listed
 left join differences using (variant, base, visibility, header, bucket, train_a, runtime_a, metric)
 window of_setting as (partition by variant, base, visibility, header, bucket, measured_on, metric)

@@ -14,7 +14,7 @@ our_cells as (
         measured_on, base, bucket,
         max(seed_count) as seed_count,
         min(episode_count) as episodes_per_cell,
-        sum(episode_count - ended_count) as unended_count,
+        cast(sum(episode_count - ended_count) as bigint) as unended_count,
         max(score_pct) filter (condition = 'P->P') as p_on_p_score_pct,
         max(score_pct) filter (condition = 'P->S') as p_on_s_score_pct,
         max(missing_name_episode_pct) filter (condition = 'P->S') as p_on_s_missing_name_pct,
@@ -56,7 +56,8 @@ our_ratios as (
 ours as (
     select
         measured_on || ': ' || if(base = 'teacher', 'scripts without a model', base) || ', ' || bucket as player,
-        list_position(['teacher', 'scratch', 'common', 'both', 'hub'], base) as place,
+        -- another base stands behind these, before the published rows
+        coalesce(list_position(['teacher', 'scratch', 'common', 'both', 'hub'], base), 6) as place,
         our_cells.* exclude (measured_on),
         p_on_s.estimate as p_on_s_token_ratio,
         p_on_s.low as p_on_s_token_ratio_low,

@@ -82,6 +82,19 @@ def test_a_table_wants_nothing_but_the_plan_and_the_tools(name):
     assert set(table_query(name).parameters) <= {"plan_digest", "tools_json"}
 
 
+def test_no_sum_of_a_table_is_wider_than_a_whole_number_of_json(warehouse):
+    """A sum of bigints is a hugeint, which Arrow has as a decimal and JSON as a text."""
+    connection = warehouse.connection
+    wide = []
+    for name in [*table_names(), *CAVE]:
+        query = table_query(name)
+        known = {"plan_digest": "plan", "tools_json": "[]"}
+        relation = connection.sql(query.sql, params={key: known[key] for key in query.parameters})
+        types = zip(relation.columns, relation.types, strict=True)
+        wide += [f"{name}.{column}" for column, kind in types if str(kind) == "HUGEINT"]
+    assert wide == []
+
+
 def test_a_plan_sees_no_other_plans_rows(warehouse):
     warehouse.run()
     warehouse.instance("i1")
