@@ -186,6 +186,23 @@ def make_episode() -> Callable[..., dict[str, list[Row]]]:
 
 
 @pytest.fixture(scope="module")
+def sound_study(study_rows, insert_rows) -> DuckDBPyConnection:
+    connection = open_memory()
+    migrate(connection)
+    refresh_marts(connection, is_materialized=False)
+    insert_rows(connection, study_rows)
+    return connection
+
+
+@pytest.fixture
+def study(sound_study) -> Iterator[DuckDBPyConnection]:
+    """The sound study; what a test does to it is undone."""
+    sound_study.begin()
+    yield sound_study
+    sound_study.rollback()
+
+
+@pytest.fixture(scope="module")
 def empty_warehouse() -> DuckDBPyConnection:
     connection = open_memory()
     migrate(connection)

@@ -1,12 +1,7 @@
 import re
-from collections.abc import Iterator
 
 import pytest
-from duckdb import DuckDBPyConnection
 
-from carryover.storage.warehouse.connection import open_memory
-from carryover.storage.warehouse.marts import refresh_marts
-from carryover.storage.warehouse.migrations import migrate
 from carryover.tasks.stages.gate import SUBJECTS, check_files
 from carryover.tasks.stages.plan_check import PLANS, PLAYED, miscounted_conditions
 from carryover.tasks.traces.rows import EPISODE_TABLES, RuntimeEventRow
@@ -15,23 +10,6 @@ from tests.storage.broken_studies import BREAKS, PLAN_BREAKS
 
 GENERATED = {"table_keys_are_unique", "table_rows_trace_to_a_run"}
 CHECKS = {check.name: check.query for check in check_files()}
-
-
-@pytest.fixture(scope="module")
-def sound_study(study_rows, insert_rows) -> DuckDBPyConnection:
-    connection = open_memory()
-    migrate(connection)
-    refresh_marts(connection, is_materialized=False)
-    insert_rows(connection, study_rows)
-    return connection
-
-
-@pytest.fixture
-def study(sound_study) -> Iterator[DuckDBPyConnection]:
-    """The sound study; what a test does to it is undone."""
-    sound_study.begin()
-    yield sound_study
-    sound_study.rollback()
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
