@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.storage.broken_studies import SOURCES
 from tests.storage.test_checks import CHECKS
 
 ONE = "where episode_id = 'e-stateless'"
@@ -43,6 +44,40 @@ PASS = [
     ("statistic_values_in_range", "update statistics set low = 1, high = 1, pair_count = 0, nonzero_count = 0"),
     ("training_run_loss_is_finite", "update training_metrics set training_run_id = 'other', loss = 'nan'"),
     *(("instance_in_every_condition", OTHER_INSTANCE.format(setting=setting)) for setting in ELSEWHERE),
+    *(
+        ("run_source_is_the_plans", f"{SOURCES} update runs set flow = '{flow}'")
+        for flow in ("reevaluate_model", "analyse_study", "import", "serve_models")
+    ),
+    (
+        "episode_counts_add_up",
+        """
+        update steps set executed_call_count = 1, call_site_count = 1;
+        insert into tool_calls select * replace (2 as step) from tool_calls;
+        update episodes set executed_call_count = 2, call_site_count = 2
+        """,
+    ),
+    (
+        "episode_tokens_add_up",
+        """
+        update turns set cached_prompt_tokens = 5 where turn > 0;
+        update episodes set cached_prompt_tokens = 10
+        """,
+    ),
+    (
+        "instance_solution_is_feasible",
+        """
+        update items set is_optimal = true, is_allowed = true;
+        update instances set optimal_value = 14, optimal_weight = 2 * capacity, optimal_item_ids = ['a', 'b'];
+        update instances set capacity = optimal_weight
+        """,
+    ),
+    (
+        "instance_content_in_one_split",
+        """
+        insert into items select * replace ('twin' as instance_id) from items where instance_id = 'evaluation';
+        insert into instances select * replace ('twin' as instance_id) from instances where instance_id = 'evaluation'
+        """,
+    ),
 ]
 
 
@@ -53,6 +88,7 @@ def test_a_check_lets_pass_what_breaks_no_rule(study, name, change):
 
 
 FOUND = [
+    ("statistic_values_in_range", "update statistics set confidence = 1.5", 1),
     ("episode_references_exist", "update episodes set agent = null, instance_id = 'nowhere'", 4),
     ("episode_scores_agree", "update episodes set score = 1.5, is_solved = true", 4),
     ("episode_counts_are_not_negative", f"update episodes set turn_count = 1 {ONE}", 1),
@@ -78,7 +114,11 @@ ALL_BROKEN = [
     ("episode_counts_add_up", "update episodes set turn_count = 3"),
     ("episode_counts_are_not_negative", "update episodes set turn_count = 41"),
     ("episode_names_live_as_declared", "update steps set active_globals_before = ['y']"),
-    ("episode_references_exist", "delete from episodes; delete from turns where episode_id = 't-stateless'"),
+    (
+        "episode_references_exist",
+        "insert into tool_calls select * replace (2 as step) from tool_calls; delete from episodes; delete from turns",
+    ),
+    ("episode_references_exist", "delete from episodes; delete from steps"),
     ("episode_references_exist", "update episodes set instance_id = 'nowhere'; delete from steps"),
     ("episode_scores_agree", "update episodes set score = 2"),
     ("episode_tokens_add_up", "update episodes set total_tokens = 99"),
@@ -136,6 +176,67 @@ def test_rows_of_a_check_come_once_and_in_order(study, name, change):
     keys = [row[: KEYS.get(name, 1)] for row in rows]
     assert len(rows) > 1
     assert keys == sorted(set(keys))
+
+
+@pytest.mark.parametrize("setting", ELSEWHERE)
+def test_an_instance_of_another_setting_is_missing_in_this_one(study, setting):
+    study.execute(OTHER_INSTANCE.format(setting="0 as replicate"))
+    elsewhere = OTHER_INSTANCE.replace("e-3", "e-4").format(setting=setting)
+    study.execute(elsewhere.replace("e-stateless", "e-persistent"))
+    (row,) = study.sql(CHECKS["instance_in_every_condition"]).fetchall()
+    assert (row[0], row[-1]) == ("other", "stateless -> persistent replicate 0")
+
+
+def test_a_missing_instance_is_told_once_however_often_it_was_played(study):
+    for number in (1, 2):
+        attempt = OTHER_INSTANCE.replace("e-3", f"e-{number}").format(setting=f"{number} as attempt")
+        study.execute(attempt)
+    assert len(study.sql(CHECKS["instance_in_every_condition"]).fetchall()) == 1
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["'other' as run_id", "'v' as variant", "'qwen' as text_format", "'tokens' as matching"]
+)
+def test_a_pair_of_examples_is_of_one_data_set(study, elsewhere):
+    study.execute(
+        f"""
+        insert into training_examples
+        select * replace (1 as position, 'other' as instance_id, 'more' as episode_id) from training_examples
+        where contract = 'persistent';
+        insert into training_examples
+        select * replace (1 as position, 'other' as instance_id, 'elsewhere' as episode_id, {elsewhere})
+        from training_examples
+        where contract = 'stateless'
+        """
+    )
+    found = study.sql(CHECKS["instance_in_paired_examples"]).fetchall()
+    assert found == [("other", 1, "persistent", "stateless", None)]
+
+
+def test_a_name_under_the_stateless_contract_is_told_once_however_often_it_was_touched(study):
+    study.execute(
+        """
+        update steps set active_globals_before = ['x'] where episode_id = 'e-stateless' and step = 2;
+        insert into runtime_events by name
+        select 'run' as run_id, episode_id, unnest([1, 2]) as sequence, 1 as step, 'drop' as kind
+        from episodes where episode_id = 'e-stateless'
+        """
+    )
+    assert len(study.sql(CHECKS["episode_names_live_as_declared"]).fetchall()) == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "table", "row"),
+    [
+        ("episode_counts_add_up", "turns", (2, 0, 2, 2, 1, 1, 1, 1, 1)),
+        ("episode_counts_add_up", "steps", (2, 2, 2, 0, 1, 0, 1, 0, 1)),
+        ("episode_counts_add_up", "tool_calls", (2, 2, 2, 2, 1, 1, 1, 1, 0)),
+        ("episode_tokens_add_up", "turns", (30, 0, 5, 0, 4, 0)),
+    ],
+)
+def test_rows_that_are_not_there_count_nothing(study, check, table, row):
+    study.execute(f"delete from {table} {ONE}")
+    assert study.sql(CHECKS[check]).fetchall() == [("e-stateless", *row)]
 
 
 def test_conditions_are_told_apart_by_seed_and_replicate(study):
