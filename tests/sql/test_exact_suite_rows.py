@@ -54,3 +54,21 @@ def study():
 def test_table_of_the_suites_gives_the_rows_worked_out_by_hand(study, name):
     expected = read_rows((ROWS / f"{name}.txt").read_text(encoding="utf-8"))
     assert [write_row(row) for row in study.table(name)] == expected
+
+
+TURN = ("plan_digest", "suite", "case_id", "arm", "instruction", "replicate", "question")
+ARM = ("plan_digest", "suite", "tier", "instruction", "arm", "played_by")
+
+
+def test_counted_turns_come_in_order(study):
+    rows = study.sql("from staging.counted_cave_turns")
+    places = [tuple(row[name] for name in TURN) for row in rows]
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
+
+
+def test_measured_arms_come_in_order_the_whole_suite_last(study):
+    rows = study.sql("from staging.measured_cave_arms")
+    places = [tuple("~" if row[name] is None else row[name] for name in ARM) for row in rows]
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
