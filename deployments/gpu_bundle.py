@@ -1,6 +1,7 @@
 """Take a study to a GPU machine without network, and its rows back.
 
-usage: python deployments/gpu_bundle.py pack BUNDLE.tar [--wheels all | NAME ...] -- --base-model FOLDER OPTION ...
+usage: python deployments/gpu_bundle.py pack BUNDLE.tar [--python 3.12] [--wheels all | NAME ...]
+           -- --base-model FOLDER OPTION ...           # one line
        tar xf BUNDLE.tar && sh bundle/run.sh                  # there; it resumes
        python deployments/gpu_bundle.py merge rows.tar        # here
 
@@ -12,6 +13,7 @@ there lacks. `run.sh` trains the adapters, plays every cell, computes the statis
 
 import argparse
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -35,6 +37,8 @@ STAGES = ("generate-instances", "collect-traces", "prepare-training")
 """Stages that need no GPU."""
 FROM_THE_IMAGE = ("torch", "torchvision", "torchaudio", "triton", "nvidia-", "cuda-")
 """Packages that `--wheels all` leaves to the image: they belong to its driver."""
+PLATFORMS = (*(f"manylinux_2_{minor}_x86_64" for minor in range(28, 16, -1)), "manylinux2014_x86_64")
+"""Wheels that glibc 2.28 or later runs; pip takes no name for all of them."""
 SOURCE = ("flows", "tasks", "storage", "sql", "pyproject.toml", "README.md", "LICENSE")
 """Parts of the checkout that its wheel is built from."""
 BASE_MODEL = "--base-model"
@@ -47,6 +51,9 @@ def main(arguments: Sequence[str]) -> None:
     packing = commands.add_parser("pack", help="collect, prepare and pack")
     packing.add_argument("bundle", type=Path, help="new tar file")
     packing.add_argument("--wheels", nargs="+", default=[], help="packages to take along, or all")
+    packing.add_argument(
+        "--python", type=_python_version, help="Python there, e.g. 3.12, on Linux x86-64 (default: this one)"
+    )
     merging = commands.add_parser("merge", help="take the rows into the data folder")
     merging.add_argument("rows", type=Path, help="rows.tar")
     merging.add_argument("--home", type=Path, default=None, help="data folder (default: CARRYOVER_HOME, or data)")
@@ -54,15 +61,15 @@ def main(arguments: Sequence[str]) -> None:
     given = parser.parse_args(own)
     try:
         if given.command == "pack":
-            pack_bundle(given.bundle, options, given.wheels)
+            pack_bundle(given.bundle, options, given.wheels, given.python)
         else:
             print(f"{merge_rows(given.rows, given.home)} new bundles of rows merged")
     except UserError as error:
         sys.exit(f"error: {error}")
 
 
-def pack_bundle(bundle: Path, options: Sequence[str], wheels: Sequence[str] = ()) -> None:
-    """Write a bundle.
+def pack_bundle(bundle: Path, options: Sequence[str], wheels: Sequence[str] = (), python: str | None = None) -> None:
+    """Write a bundle, with wheels for `python` on Linux or for this interpreter.
 
     Raise `UserError` without a local base, or where a stage or a download fails.
     """
@@ -73,7 +80,7 @@ def pack_bundle(bundle: Path, options: Sequence[str], wheels: Sequence[str] = ()
         shutil.copy(ROOT / "deployments" / "gpu_bundle.sh", folder / "run.sh")
         told = ["--scale", "pretrained", *_with_base(options, f"base/{base.name}")]
         (folder / "options.txt").write_text(shlex.join(told) + "\n", encoding="utf-8")
-        _collect_wheels(folder / "wheels", wheels)
+        _collect_wheels(folder / "wheels", wheels, python)
         _play_stages(folder, told)
         with written_whole(bundle) as unfinished, tarfile.open(unfinished, "w") as tar:
             tar.add(folder, "bundle")
@@ -108,6 +115,14 @@ def _divided(arguments: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return arguments[:place], arguments[place + 1 :]
 
 
+def _python_version(text: str) -> str:
+    """Return a version that wheels are named after; Carryover needs 3.11 or later."""
+    version = re.fullmatch(r"3\.(\d+)", text)
+    if version is None or int(version[1]) < 11:
+        raise argparse.ArgumentTypeError(f"unsupported Python {text!r}; give 3.11 or a later minor version, e.g. 3.12")
+    return text
+
+
 def _base_of(options: Sequence[str]) -> Path:
     """Return the folder of the base that the options name."""
     if BASE_MODEL not in options[:-1]:
@@ -126,7 +141,7 @@ def _with_base(options: Sequence[str], base: str) -> list[str]:
     return changed
 
 
-def _collect_wheels(folder: Path, names: Sequence[str]) -> None:
+def _collect_wheels(folder: Path, names: Sequence[str], python: str | None) -> None:
     """Build this checkout's wheel and download those of other packages, without their dependencies."""
     pip = [sys.executable, "-m", "pip"]
     with tempfile.TemporaryDirectory(prefix="carryover-source-") as made:
@@ -137,7 +152,17 @@ def _collect_wheels(folder: Path, names: Sequence[str]) -> None:
     wanted = _constrained() if list(names) == ["all"] else list(names)
     if wanted:
         download = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--constraint", str(CONSTRAINTS)]
-        _call([*pip, *download, "--dest", str(folder), *wanted])
+        _call([*pip, *download, *_interpreter_options(python), "--dest", str(folder), *wanted])
+
+
+def _interpreter_options(python: str | None) -> list[str]:
+    """Return pip's options for another interpreter than its own."""
+    if python is None:
+        return []
+    options = ["--implementation", "cp", "--python-version", python]
+    for platform in PLATFORMS:
+        options += ["--platform", platform]
+    return options
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -99,6 +99,43 @@ def test_a_bundle_takes_a_local_base_along(script, tmp_path, options, message):
     assert not (tmp_path / "bundle.tar").exists()
 
 
+def asked_of_pip(script, tmp_path, monkeypatch, *options):
+    """Return the words of the command that downloads wheels."""
+    asked = []
+
+    def refuse_downloads(command, **_):
+        if "download" in command:
+            asked.extend(command)
+            raise UserError("no network")
+
+    monkeypatch.setattr(script, "SOURCE", ())
+    monkeypatch.setattr(script, "_call", refuse_downloads)
+    with pytest.raises(SystemExit, match="no network"):
+        script.main(["pack", str(tmp_path / "bundle.tar"), *options, "--", "--base-model", str(tmp_path)])
+    return asked
+
+
+def test_wheels_are_of_the_python_there(script, tmp_path, monkeypatch):
+    asked = asked_of_pip(script, tmp_path, monkeypatch, "--wheels", "duckdb", "--python", "3.12")
+    assert asked[-1] == "duckdb"
+    version, implementation = asked.index("--python-version"), asked.index("--implementation")
+    assert (asked[version + 1], asked[implementation + 1]) == ("3.12", "cp")
+    platforms = {asked[place + 1] for place, word in enumerate(asked) if word == "--platform"}
+    assert {"manylinux_2_28_x86_64", "manylinux_2_24_x86_64", "manylinux_2_17_x86_64"} <= platforms
+
+
+def test_wheels_are_of_the_packing_python_by_default(script, tmp_path, monkeypatch):
+    asked = asked_of_pip(script, tmp_path, monkeypatch, "--wheels", "all")
+    assert {"--python-version", "--platform"}.isdisjoint(asked)
+
+
+@pytest.mark.parametrize("version", ["3", "3.12.3", "3.10", "cp312", "2.12"])
+def test_a_python_that_no_wheels_are_named_after_is_refused(script, tmp_path, capsys, version):
+    with pytest.raises(SystemExit):
+        script.main(["pack", str(tmp_path / "bundle.tar"), "--python", version, "--", "--base-model", str(tmp_path)])
+    assert f"unsupported Python '{version}'; give 3.11 or a later minor version, e.g. 3.12" in capsys.readouterr().err
+
+
 @pytest.mark.prefect
 @pytest.mark.timeout(1800)
 def test_a_study_is_packed_run_elsewhere_and_merged(tmp_path):

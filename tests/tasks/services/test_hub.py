@@ -199,5 +199,11 @@ def test_bitsandbytes_is_imported_without_kernels_and_notices(monkeypatch, kerne
     assert logging.getLogger("bitsandbytes").level == logging.ERROR
 
 
+def test_bitsandbytes_may_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bitsandbytes", None)
+    import_bitsandbytes()
+    assert sys.modules["bitsandbytes"] is None
+
+
 def test_a_tokenizers_files_are_downloaded_and_no_weights():
     assert DOWNLOADED_FILES == ("*.json", "*.jinja", "*.txt", "*.model")
