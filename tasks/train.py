@@ -109,6 +109,7 @@ def plan_training(
         tokenizer=learned,
         plan_digest=run.plan.digest,
         gpu_count=run.limits.gpus_per_training if spec.is_for_gpu else 1,
+        trainings_per_gpu=run.limits.trainings_per_gpu,
     )
     return PlannedTraining(
         name=name, identity=identity, variant=part.variant, base=part.base, dataset_id=dataset_id, job=job

@@ -231,7 +231,12 @@ def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingS
         training,
         **named,
         optimizer=_with(training.optimizer, learning_rate=overrides.learning_rate),
-        batch=_with(training.batch, tokens=overrides.pass_tokens, accumulation=overrides.accumulation),
+        batch=_with(
+            training.batch,
+            packing=overrides.packing,
+            tokens=overrides.pass_tokens,
+            accumulation=overrides.accumulation,
+        ),
     )
 
 

@@ -129,6 +129,10 @@ class Overrides(FrozenModel):
         gt=0,
         description="Longest training sequence and served conversation; default: the base's positions.",
     )
+    packing: bool | None = Field(
+        default=None,
+        description="Fill training sequences with whole conversations; without it, those of like length share a pass.",
+    )
     pass_tokens: int | None = Field(default=None, gt=0, description="Padded tokens of a forward pass without packing.")
     accumulation: int | None = Field(default=None, gt=0, description="Forward passes per optimizer step.")
     gradient_checkpointing: bool | None = Field(

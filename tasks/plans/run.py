@@ -47,6 +47,10 @@ class Limits(FrozenModel):
         default=1, ge=1, description="GPUs that share each training meant for a GPU; batch.accumulation is a multiple."
     )
 
+    trainings_per_gpu: int = Field(
+        default=1, ge=1, description="Trainings that share a GPU at a time: small models leave most of one idle."
+    )
+
     trainings_at_once: int | None = Field(
         default=None,
         ge=1,

@@ -48,6 +48,8 @@ class TrainingJob(FrozenModel):
     """For the card."""
     gpu_count: int = Field(default=1, gt=0)
     """GPUs that share the training, with a process each; without a GPU, processes."""
+    trainings_per_gpu: int = Field(default=1, gt=0)
+    """Trainings that may share a GPU with it, itself included."""
 
 
 class TrainedModel(ModelCard):

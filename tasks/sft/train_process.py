@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 
 from carryover.tasks.services.errors import UserError
@@ -69,7 +70,11 @@ def train_in_process(
         if job.spec.is_for_gpu:
             gpus = visible_gpus(os.environ)
         if gpus:
-            gpus = stack.enter_context(borrowed_gpus(gpus, job.gpu_count, Path(tempfile.gettempdir()), check))
+            gpus = stack.enter_context(
+                borrowed_gpus(
+                    gpus, job.gpu_count, Path(tempfile.gettempdir()), check, trainings_per_gpu=job.trainings_per_gpu
+                )
+            )
         child = Child(
             title=f"training {job.spec.name} of {job.contract or 'the base'}",
             arguments=("-m", "carryover.tasks.sft.train_process", str(description), UNTIL_INPUT_ENDS),
@@ -82,19 +87,24 @@ def train_in_process(
 
 
 @contextmanager
-def borrowed_gpus(gpus: Sequence[str], count: int, folder: Path, check: Callable[[], None]) -> Iterator[list[str]]:
-    """Wait for `count` free GPUs and keep them for the block.
+def borrowed_gpus(
+    gpus: Sequence[str], count: int, folder: Path, check: Callable[[], None], *, trainings_per_gpu: int = 1
+) -> Iterator[list[str]]:
+    """Wait for `count` GPUs with a free place and keep them for the block.
 
-    A lock file per GPU in `folder` decides, so that runs in other processes of the machine count too. Raise `UserError`
-    where there are fewer GPUs.
+    A GPU has `trainings_per_gpu` places. A lock file per place in `folder` decides, so that runs in other processes of
+    the machine count too. Raise `UserError` where there are fewer GPUs.
     """
     if count > len(gpus):
         raise UserError(f"--gpus-per-training is {count} and this machine has {len(gpus)} GPUs; lower it")
     while True:
         with ExitStack() as locks:
             borrowed = []
-            for gpu in gpus:
-                if locks.enter_context(file_lock(folder / f"carryover-gpu-{gpu}.lock")) is None:
+            for place, gpu in product(range(trainings_per_gpu), gpus):
+                if gpu in borrowed:
+                    continue
+                suffix = f"-{place}" if place else ""
+                if locks.enter_context(file_lock(folder / f"carryover-gpu-{gpu}{suffix}.lock")) is None:
                     borrowed.append(gpu)
                 if len(borrowed) == count:
                     yield borrowed

@@ -108,6 +108,12 @@ def test_models_trained_on_a_gpu_may_be_served_on_its_processors(base):
     assert (served.engine, served.max_concurrent) == ("gpu", 64)
 
 
+def test_a_gpu_trains_unpacked_where_that_is_asked_for(base):
+    plan = resolve_plan("pretrained", Overrides(base_model=base, device="gpu", packing=False, pass_tokens=1500))
+    batch = plan.parts[0].training.batch
+    assert (batch.packing, batch.tokens) == (False, 1500)
+
+
 def test_sequences_and_served_context_follow_the_positions_of_the_base(base):
     plan = resolve_plan("pretrained", Overrides(base_model=base))
     (part,) = plan.parts

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,20 @@ def test_trainings_take_one_gpu_each_and_the_third_waits(tmp_path):
                 pass
         with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as again:
             assert again == ["1"]
+
+
+def test_trainings_share_gpus_once_each_has_one(tmp_path):
+    def give_up():
+        raise InterruptedError
+
+    with ExitStack() as stack:
+        taken = []
+        for _ in range(4):
+            place = borrowed_gpus(["0", "1"], 1, tmp_path, give_up, trainings_per_gpu=2)
+            taken += stack.enter_context(place)
+        assert taken == ["0", "1", "0", "1"]
+        with pytest.raises(InterruptedError), borrowed_gpus(["0", "1"], 1, tmp_path, give_up, trainings_per_gpu=2):
+            pass
 
 
 def test_a_training_over_two_gpus_waits_until_both_are_free(tmp_path):
