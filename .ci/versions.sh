@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 export DO_NOT_TRACK=1 GX_ANALYTICS_ENABLED=false
 python=${PYTHON:-python3.11}
 folder=build/versions
-core_tests=(tests/tasks/runtime tests/tasks/lint tests/tasks/readers)
+core_tests=(tests/tasks/runtime tests/tasks/lint tests/tasks/readers tests/tasks/traces/test_events.py)
 sent=(numpy pandas scipy networkx pillow attrs matplotlib) # whose objects the runtime's tests send
 chosen=("$@")
 

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeGuard
 
 from carryover.tasks.services.syntax import FILENAME, parse_python
 from carryover.tasks.traces.vocabulary import EventKind
@@ -84,6 +84,9 @@ class _Walker(ast.NodeVisitor):
         self._tools = tools
         self._notes: list[_Note] = []
         self._globals: frozenset[str] | None = None  # names that mean the module's in this scope; None at module scope
+        self._outside: frozenset[str] | None = None  # the same for comprehensions, which do not see a class's names
+        self._hidden: frozenset[str] = frozenset()  # variables of comprehensions that have no scope of their own
+        self._evaluates_annotations = True
         self._is_deferred = False
         self._handler_names: list[str] = []
 
@@ -128,7 +131,7 @@ class _Walker(ast.NodeVisitor):
             self.visit(node.value)
         if node.value is not None or not isinstance(node.target, ast.Name):
             self.visit(node.target)
-        if not self._is_deferred:
+        if self._evaluates_annotations and not self._is_deferred:
             self.visit(node.annotation)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
@@ -156,6 +159,7 @@ class _Walker(ast.NodeVisitor):
         module = node.module or "."
         if module == "__future__":
             self.visit_Global(node)
+            self._evaluates_annotations &= all(alias.name != "annotations" for alias in node.names)
         self._note_import(node, [(module, alias.asname or alias.name) for alias in node.names])
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal | ast.ImportFrom) -> None:
@@ -166,22 +170,22 @@ class _Walker(ast.NodeVisitor):
     def visit_FunctionDef(self, node: FunctionNode) -> None:
         self._visit_all(node.decorator_list)
         self._visit_signature(node.args)
-        if node.returns is not None:
+        if self._evaluates_annotations and node.returns is not None:
             self.visit(node.returns)
         self._note_name("bind", node.name, node.lineno, is_definition=True)
-        with self._scope(node.name, node.lineno, is_function=True):
+        with self._scope("function", node.name, node.lineno):
             self._visit_all(node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - the visitor's own naming
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._visit_signature(node.args)
-        with self._scope("lambda", node.lineno, is_function=True):
+        with self._scope("function", "lambda", node.lineno):
             self.visit(node.body)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._visit_all([*node.decorator_list, *node.bases, *node.keywords])
-        with self._scope(node.name, node.lineno, is_function=False):
+        with self._scope("class", node.name, node.lineno):
             self._visit_all(node.body)
         self._note_name("bind", node.name, node.lineno, is_definition=True)
 
@@ -189,7 +193,7 @@ class _Walker(ast.NodeVisitor):
         first, *rest = node.generators
         self.visit(first.iter)  # the outermost iterable is evaluated outside
         scope_name = "genexpr" if isinstance(node, ast.GeneratorExp) else type(node).__name__.lower()
-        with self._scope(scope_name, node.lineno, is_function=False):
+        with self._scope("comprehension", scope_name, node.lineno, _variables(node)):
             self._visit_all([first.target, *first.ifs])
             for generator in rest:
                 self._visit_all([generator.iter, generator.target, *generator.ifs])
@@ -200,20 +204,34 @@ class _Walker(ast.NodeVisitor):
     def _visit_signature(self, arguments: ast.arguments) -> None:
         self._visit_all([default for default in (*arguments.defaults, *arguments.kw_defaults) if default is not None])
         parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        self._visit_all([item.annotation for item in parameters if item is not None and item.annotation is not None])
+        if self._evaluates_annotations:
+            self._visit_all(item.annotation for item in parameters if item is not None and item.annotation is not None)
 
     def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
         for node in nodes:
             self.visit(node)
 
     @contextmanager
-    def _scope(self, name: str, line: int, *, is_function: bool) -> Iterator[None]:
-        outer = (self._globals, self._is_deferred)
-        table = self._scopes[name, line].popleft()
-        self._globals = frozenset(symbol.get_name() for symbol in table.get_symbols() if symbol.is_global())
-        self._is_deferred = self._is_deferred or is_function
+    def _scope(
+        self,
+        kind: Literal["function", "class", "comprehension"],
+        name: str,
+        line: int,
+        variables: frozenset[str] = frozenset(),
+    ) -> Iterator[None]:
+        outer = (self._globals, self._outside, self._hidden, self._is_deferred)
+        tables = self._scopes[name, line]
+        if tables:
+            symbols = tables.popleft().get_symbols()
+            self._globals = frozenset(symbol.get_name() for symbol in symbols if symbol.is_global())
+            self._outside = self._outside if kind == "class" else self._globals
+            self._hidden = frozenset()
+        else:  # from Python 3.12 on, most comprehensions belong to the scope around them
+            self._globals = _joined(self._globals, self._outside)
+            self._hidden |= variables
+        self._is_deferred = self._is_deferred or kind == "function"
         yield
-        self._globals, self._is_deferred = outer
+        self._globals, self._outside, self._hidden, self._is_deferred = outer
 
     def _note_import(self, node: ast.Import | ast.ImportFrom, imported: list[tuple[str, str]]) -> None:
         self.import_count += 1
@@ -223,7 +241,7 @@ class _Walker(ast.NodeVisitor):
                 self.imported_names.add(bound_name)
 
     def _note_name(self, kind: EventKind, name: str, line: int, *, is_definition: bool = False) -> None:
-        is_module_name = self._globals is None or name in self._globals
+        is_module_name = (self._globals is None or name in self._globals) and name not in self._hidden
         is_dunder = name.startswith("__") and name.endswith("__")
         is_taken = is_dunder or name in BUILTIN_NAMES or name in self._tools or name in self._handler_names
         if is_module_name and not is_taken:
@@ -248,3 +266,20 @@ class _Walker(ast.NodeVisitor):
                 scopes[scope.get_name().strip("<>"), scope.get_lineno()].append(scope)
             pending.extend(reversed(scope.get_children()))
         return scopes
+
+
+def _joined(left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:
+    """Return the names of both; None stands for all."""
+    if left is None or right is None:
+        return None
+    return left | right
+
+
+def _variables(node: ComprehensionNode) -> frozenset[str]:
+    """Return the names that a comprehension's loops bind."""
+    targets = [generator.target for generator in node.generators]
+    return frozenset(part.id for target in targets for part in ast.walk(target) if _is_bound(part))
+
+
+def _is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)

@@ -221,3 +221,33 @@ def test_an_import_binds_a_module_name_where_it_is_global(code, bound):
 
 def test_without_tools_a_block_has_no_call_sites():
     assert parse_block("inspect('a')\n(1)", ()).call_site_count == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("[row for row in rows if limit]; row", ["read rows", "read limit", "read row"]),
+        ("{key: value * scale for key, value in pairs}", ["read pairs", "read scale"]),
+        ("[inner for outer in rows for inner in outer]", ["read rows"]),
+        ("[[a + b for a in left] for b in right]", ["read right", "read left"]),
+        ("(row for row in rows if limit)", ["read rows", "read limit"]),
+        ("[(last := row) for row in rows]; last", ["read rows", "bind last", "read last"]),
+        ("[lambda: (row, width) for row in rows]", ["read rows", "~read width"]),
+        ("def f(a):\n    b = 1\n    return [a + b + c for d in e]", ["def f", "~read e", "~read c"]),
+        ("def f():\n    row\n    [row for row in rows]", ["def f", "~read row", "~read rows"]),
+        ("class A:\n    b = 1\n    c = [b for d in e]", ["read e", "read b", "def A"]),
+        ("def f():\n    b = 1\n    class A:\n        c = [b + g for d in e]", ["def f", "~read e", "~read g"]),
+        ("f = lambda: [row for row in rows]", ["~read rows", "bind f"]),
+    ],
+)
+def test_variables_of_comprehensions_are_their_own_on_every_python(code: str, expected: list[str]):
+    assert names(code) == expected
+
+
+def test_annotations_that_python_does_not_evaluate_read_nothing():
+    code = """
+        from __future__ import annotations
+        def f(x: [i for i in a]) -> [i for i in b]: return [i for i in c]
+        y: [i for i in d] = e
+    """
+    assert names(code, "read", "bind") == ["def f", "~read c", "read e", "bind y"]
