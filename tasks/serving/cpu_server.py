@@ -14,6 +14,8 @@ from carryover.tasks.serving.serving_spec import ServedModels
 
 HUGE_PAGES_VARIABLE = "THP_MEM_ALLOC_ENABLE"
 """Torch reads it with its first allocation: 1 asks the kernel for huge pages where a tensor is large."""
+GPU_BLOCKS_VARIABLE = "PYTORCH_CUDA_ALLOC_CONF"
+"""Torch reads it with its first allocation on a GPU."""
 
 
 def _name_and_path(item: str) -> tuple[str, Path]:
@@ -110,6 +112,8 @@ def main() -> None:
     options = parse_options(sys.argv[1:])
     # Caches are large and grow by copies; in small pages, their page faults take a third of a prompt's time.
     os.environ.setdefault(HUGE_PAGES_VARIABLE, "1")
+    # Blocks of outgrown caches fit no larger one: of an H200's memory they held as much again as the caches in use.
+    os.environ.setdefault(GPU_BLOCKS_VARIABLE, "expandable_segments:True")
     try:
         serve(options)
     except UserError as error:

@@ -77,13 +77,13 @@ def _load(
     print(f"loading {name} from {adapter or source}", flush=True)
     register_ragged_attention()
     try:
-        tokenizer, model = _read_weights(source, adapter, revision)
+        tokenizer, model = _read_weights(source, adapter, revision, device)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise UserError(
             f"model {name!r} cannot be loaded from {adapter or source} ({type(error).__name__}: {first_line(error)}); "
             "name a whole folder that training saved, an adapter with the base that it was trained on"
         ) from error
-    model.to(device).eval().requires_grad_(False)
+    model.eval().requires_grad_(False)
     tokenizer.chat_template = _choose_template(tokenizer.chat_template, template, is_adapter=adapter is not None)
     if tokenizer.chat_template is None:
         raise UserError(f"tokenizer of model {name!r} at {source} has no chat template")
@@ -105,18 +105,19 @@ def loaded_model(name: str, model: Any, tokenizer: Any) -> LoadedModel:
     )
 
 
-def _read_weights(source: str, adapter: Path | None, revision: str | None) -> tuple[Any, Any]:
-    """Return tokenizer and model in float32, any adapter merged."""
+def _read_weights(source: str, adapter: Path | None, revision: str | None, device: str) -> tuple[Any, Any]:
+    """Return tokenizer and model in float32 on the device, any adapter merged there."""
     import torch
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
-    model = AutoModelForCausalLM.from_pretrained(
+    model: Any = AutoModelForCausalLM.from_pretrained(
         source, revision=revision, dtype=torch.float32, attn_implementation=ATTENTION_NAME
     )
+    model = model.to(device)
     if adapter is not None:
-        model: Any = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+        model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     return tokenizer, model
 
 

@@ -4,7 +4,13 @@ import sys
 import pytest
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.serving.cpu_server import HUGE_PAGES_VARIABLE, cache_bytes, main, parse_options
+from carryover.tasks.serving.cpu_server import (
+    GPU_BLOCKS_VARIABLE,
+    HUGE_PAGES_VARIABLE,
+    cache_bytes,
+    main,
+    parse_options,
+)
 
 GIB = 1024**3
 
@@ -51,10 +57,13 @@ def test_a_cpu_keeps_conversations_in_the_bytes_that_it_is_given():
     assert cache_bytes(parse_options(["--model", "m", "--kv-cache-memory-bytes", "77"])) == 77
 
 
-def test_torch_uses_huge_pages_unless_the_environment_says_otherwise(monkeypatch):
-    monkeypatch.setenv(HUGE_PAGES_VARIABLE, "0")
+@pytest.mark.parametrize(
+    ("variable", "value"), [(HUGE_PAGES_VARIABLE, "1"), (GPU_BLOCKS_VARIABLE, "expandable_segments:True")]
+)
+def test_torch_takes_memory_for_growing_caches_unless_the_environment_says_otherwise(monkeypatch, variable, value):
+    monkeypatch.setenv(variable, "own")
     run_without_model(monkeypatch)
-    assert os.environ[HUGE_PAGES_VARIABLE] == "0"
-    monkeypatch.delenv(HUGE_PAGES_VARIABLE)
+    assert os.environ[variable] == "own"
+    monkeypatch.delenv(variable)
     run_without_model(monkeypatch)
-    assert os.environ[HUGE_PAGES_VARIABLE] == "1"
+    assert os.environ[variable] == value
