@@ -1,13 +1,13 @@
 """Trainings that this machine runs side by side."""
 
-import os
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from carryover.tasks.plans.run import Run
+from carryover.tasks.services.environment import processor_count
 from carryover.tasks.sft.machine import Machine, MachineNeed, held_at_once
 
-AT_ONCE = max(2, (os.cpu_count() or 2) // 2)
+AT_ONCE = max(2, processor_count() // 2)
 """Tasks of a flow at a time: each keeps a processor busy, and what it starts another one."""
 
 

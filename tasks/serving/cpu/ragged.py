@@ -88,11 +88,9 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
         positions += range(held, held + added)
         wanted += range(start + added - row.logit_count, start + added)
         row.cache.reserve(held + added)
-    together = []
-    if device.type in TOGETHER_ON:
-        together = [(row, start) for row, start in placed if len(row.token_ids) <= SHORT_ROW_TOKENS]
-    alone = [each for each in placed if each not in together]
-    padded = pad_rows([ShortRow(row.cache, start, len(row.token_ids)) for row, start in together])
+    alone = [(row, start) for row, start in placed if not _goes_together(row)]
+    together = [ShortRow(row.cache, start, len(row.token_ids)) for row, start in placed if _goes_together(row)]
+    padded = pad_rows(together)
     numbers = torch.tensor([ids, positions], device=device)
     yield Pass(numbers[0], numbers[1], torch.tensor(wanted, device=device), _views(alone), padded)
     for group in padded:
@@ -100,6 +98,10 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
     # Only after the pass: one that fails leaves its tokens uncounted, and the next writes over them.
     for row in rows:
         row.cache.token_ids.extend(row.token_ids)
+
+
+def _goes_together(row: BatchRow) -> bool:
+    return row.cache.tensor.device.type in TOGETHER_ON and len(row.token_ids) <= SHORT_ROW_TOKENS
 
 
 def _views(placed: Sequence[tuple[BatchRow, int]]) -> list[RowViews]:
