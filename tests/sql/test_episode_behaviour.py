@@ -125,6 +125,28 @@ def test_function_body_reads_count_unless_bound_or_scope_is_module(warehouse):
     assert behaviour(warehouse, "module_scope_only")[0]["state_utilization"] == 0
 
 
+@pytest.mark.parametrize(
+    ("code", "counted"),
+    [
+        # the body binds when it is called: the read of the block comes first
+        ("def f():\n    global kept\n    kept = 1\nprint(kept)\nkept = 2", 1),
+        ("def f():\n    return kept\nkept = 2\nprint(kept)", 0),
+        ("kept = 2\nprint(kept)", 0),
+        ("print(kept)\nkept = 2", 1),
+    ],
+)
+def test_a_block_uses_what_it_reads_before_its_own_binding(warehouse, code, counted):
+    warehouse.steps(warehouse.episode("P->P"), [("kept = 1", ["kept"]), ("pass", ["kept"]), (code, ["kept"])])
+    assert behaviour(warehouse, "module_scope_only")[0]["state_utilization"] == counted
+
+
+def test_a_body_that_binds_is_a_redefinition_unless_scope_is_module(warehouse):
+    body = "def f():\n    global kept\n    kept = 1"
+    warehouse.steps(warehouse.episode("P->P"), [("kept = 1", ["kept"]), (body, ["f", "kept"])])
+    assert behaviour(warehouse)[0]["redefinitions_per_step"] == 0.5
+    assert behaviour(warehouse, "module_scope_only")[0]["redefinitions_per_step"] == 0
+
+
 def test_redefinitions_are_sites_by_default_and_names_otherwise(warehouse):
     warehouse.steps(warehouse.episode("P->P"), [("x = 1", ["x"]), ("x = 2\nx = 3", ["x"])])
     assert behaviour(warehouse)[0]["redefinitions_per_step"] == 1.0
