@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from itertools import count
@@ -69,6 +69,11 @@ class HandMade:
     def add(self, *rows: Row) -> None:
         for row in rows:
             self._added[type(row)].append(row)
+
+    def add_again(self, changed: Callable[[Row], Row | None]) -> None:
+        """Add the rows once more as a function changes them; it returns None for what it leaves out."""
+        rows = [row for of_model in self._added.values() for row in of_model]
+        self.add(*(again for again in map(changed, rows) if again is not None))
 
     @property
     def connection(self) -> DuckDBPyConnection:

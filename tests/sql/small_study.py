@@ -1,6 +1,10 @@
 """The small study of the hand-made warehouse: its cells, and what gives every SQL file a row."""
 
-from carryover.tasks.traces.training_rows import TrainingOverlapRow
+from typing import Any
+
+from carryover.tasks.traces.result_rows import StatisticRow
+from carryover.tasks.traces.rows import EPISODE_TABLES, EpisodeRow, Row
+from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 from tests.sql.hand_made import PAIR, REPEATING, REUSING
 from tests.sql.hand_made_warehouse import HandMade
 
@@ -126,3 +130,22 @@ def _add_statistics(study: HandMade) -> None:
         means = {"mean_a": 1000 * ratio, "mean_b": 1000.0}
         arms = {"train_a": train, "runtime_a": runtime}
         study.statistic("ratio", **ALIGNED, **arms, **means, **ends, metric="total_tokens")
+
+
+def of_another_plan(row: Row) -> Row | None:
+    """Return a row of the study as another plan has it, with other numbers; None if all plans share the row."""
+    of_episode = {"episode_id": f"other {getattr(row, 'episode_id', '')}"}
+    changed: dict[str, Any]
+    match row:
+        case EpisodeRow():
+            changed = {**of_episode, "plan_digest": "other", "prompt_tokens": 77_777, "score": 0.123, "step_count": 9}
+        case TrainingExampleRow():
+            changed = {**of_episode, "dataset_id": f"other {row.dataset_id}", "token_count": 77_777}
+        case StatisticRow():
+            numbers = {"estimate": 77.0, "low": 1.0, "high": 777.0, "p_value": 0.0, "verdict": "zzz", "note": "zzz"}
+            changed = {"statistic_id": f"other {row.statistic_id}", "plan_digest": "other", "pair_count": 77, **numbers}
+        case _ if type(row) in EPISODE_TABLES:
+            changed = of_episode
+        case _:
+            return None
+    return row.model_copy(update=changed)
