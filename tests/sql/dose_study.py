@@ -32,7 +32,7 @@ def intervals(study: HandMade, analysis: str, estimate: float, **values: Any) ->
     """Add an estimate with two intervals, of which that over the seeds is wider, and one that no table prints."""
     told: Values = {"metric": "total_tokens", **values}
     study.statistic(analysis, estimate=estimate, low=0.9 * estimate, high=1.1 * estimate, **told)
-    over_seeds: Values = {"interval_kind": "t over seeds", "low": 0.5 * estimate, "high": 1.75 * estimate}
+    over_seeds: Values = {"interval_kind": "t over seeds", "low": 0.25 * estimate, "high": 1.5 * estimate}
     study.statistic(analysis, estimate=estimate - 1, **over_seeds, **told)
     study.statistic(analysis, estimate=estimate, low=0.0, high=999.0, **{**told, "interval_kind": "BCa"})
     study.statistic(analysis, estimate=77.0, low=0.0, high=999.0, **{**told, "metric": "score"})
@@ -60,8 +60,12 @@ def add_batches(study: HandMade) -> None:
         intervals(study, "interaction", 55.0, **place, **crossed)
         arms: Values = {"train_a": "persistent", "runtime_a": "stateless"}
         intervals(study, "trained_minus_script", 50.0 + number, **place, **arms)
-    for values in ELSEWHERE:
-        play(study, "P->P", 700, plan_digest="batches", variant="batch-3", **values)
+    for number, values in enumerate(ELSEWHERE):
+        place: Values = {"plan_digest": "batches", "variant": "batch-3", **values}
+        play(study, "P->P", 700 + 100 * number, **place)
+        aligned = {"train_a": "persistent", "runtime_a": "persistent", "train_b": "persistent"}
+        intervals(study, "trained_minus_script", 60.0, **place, **aligned)
+        intervals(study, "interaction_ratio", 60.0, **place, comparison_group="train_x_runtime")
     of_three: Values = {"plan_digest": "batches", "variant": "batch-3"}
     play(study, "base->P", 700, **of_three)
     play(study, "P->P", 700, plan_digest="batches", variant="of no batch")
@@ -81,6 +85,7 @@ def add_mixture(study: HandMade) -> None:
         for teacher in ("t1", "t2"):
             example = study.episode("teacher->P", teacher, 1.0, **place, variant=variant)
             study.example(example, "persistent", "retained", variant=variant, other_share=share)
+            study.example(example, "persistent", "retained", dataset_id="of none", variant=variant)
         means: Values = {"train_a": "persistent", "runtime_a": "stateless", "variant": variant, **place}
         intervals(study, "mean", 2000.0, **means)
     for values in ELSEWHERE:
@@ -113,7 +118,7 @@ def add_lifetimes(study: HandMade) -> None:
 def add_contracts(study: HandMade) -> None:
     place: Values = {"plan_digest": "contracts"}
     for base in ("scratch", "common"):
-        for cell in ("IP->P", "I->S", "P->I", "S->P", "P->S", "P->P", "base->I", "I->IP"):
+        for cell in ("IP->P", "I->S", "P->IP", "P->I", "S->P", "P->S", "P->P", "base->I", "I->IP"):
             play(study, cell, 1000 + 100 * len(cell), missed=int(cell == "I->S"), base=base, **place)
     for values in ELSEWHERE:
         play(study, "P->I", 700, **place, **values)
@@ -138,6 +143,7 @@ def add_contracts(study: HandMade) -> None:
             b = {"train_b": CONTRACTS[train_b], "runtime_b": CONTRACTS[runtime_b]}
             told: Values = {"comparison_group": "injection", "visibility": visibility, **a, **b, **place}
             contrast(study, number, **told)
+            contrast(study, number, **{**told, "bucket": "without an episode"})
 
 
 def contrast(study: HandMade, number: int, **values: Any) -> None:
@@ -172,6 +178,8 @@ def add_scripts(study: HandMade) -> None:
         play(study, "P->P", 500, **place, **values, **SCRIPT)
     for variant in ("a variant", "main"):
         play(study, "P->P", 700, **place, variant=variant, replicate=1)
+    for cell, seed in (("P->P", 1), ("P->S", 1), ("P->S", 0)):
+        play(study, cell, 800, **place, variant="a variant", training_seed=seed)
     for base in ("common", "scratch", "teacher"):
         told: Values = {**place, "base": base}
         intervals(study, "interaction_ratio", 4.0, **told, comparison_group="train_x_runtime")

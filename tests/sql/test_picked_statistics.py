@@ -167,3 +167,16 @@ def test_equivalence_tells_each_margin_where_the_pairs_bear_a_verdict(warehouse)
     assert (row["within_5_points_p_holm"], row["note"], row["pair_count"]) == (0.1, "words", 2)
     ends = (row["difference_low_points"], row["difference_points"], row["difference_high_points"])
     assert ends == (12.5, 25, 50)
+
+
+def test_no_published_interaction_or_ratio_stands_beside_an_ablation(warehouse):
+    settings = ({}, {"variant": "no_faults"}, {"visibility": "as_trained"}, {"header": "none"})
+    crossed = {"comparison_group": "train_x_runtime", "metric": "total_tokens", "estimate": 0.5}
+    ratio = {"comparison_group": "against_aligned", "metric": "total_tokens", "estimate": 2.0}
+    for values in settings:
+        warehouse.episode("P->P", **values)
+        warehouse.statistic("interaction_ratio", **crossed, **values)
+        warehouse.statistic("ratio", **ratio, **CELL, **values)
+    for table, column in (("interaction", "qwen3_8b_estimate"), ("token_ratios", "qwen3_8b_ratio")):
+        told = [row for row in warehouse.table(table) if row[column] is not None]
+        assert [(row["variant"], row["visibility"], row["header"]) for row in told] == [("main", "declared", "names")]

@@ -93,3 +93,64 @@ def test_the_papers_three_predictions_stand_as_stated_and_ours_apart(warehouse):
         (3, "section 5", "refuted"),
         (None, "ours", "refuted"),
     ]
+
+
+def test_each_prediction_has_its_own_values_and_interval(warehouse):
+    """Decoys are of another metric, runtime, group or kind of interval."""
+    warehouse.run()
+    for cell, tokens, score in (
+        ("P->P", 1000, 0.9),
+        ("P->S", 3000, 0.9),
+        ("S->P", 1500, 0.9),
+        ("S->S", 2000, 0.9),
+        ("base->P", 1000, 0.5),
+        ("base->S", 1000, 0.25),
+    ):
+        warehouse.episode(cell, "i1", score, prompt_tokens=tokens - 10, completion_tokens=10)
+    decoy = {"low": 77.0, "high": 99.0}
+    for analysis, group, metric, runtime, low in (
+        ("interaction", "train_x_runtime", "total_tokens", None, 1.0),
+        ("difference", "fixed_runtime", "has_missing_name", "stateless", 2.0),
+        ("difference", "base_on_runtimes", "score", "persistent", 3.0),
+        ("difference", "fixed_runtime", "state_utilization", "persistent", 4.0),
+    ):
+        told = {"comparison_group": group, "metric": metric, "runtime_a": runtime}
+        warehouse.statistic(analysis, **told, low=low, high=low + 0.5)
+        warehouse.statistic(analysis, **told, **decoy, interval_kind="t over seeds")
+        warehouse.statistic(analysis, **{**told, "metric": "step_count"}, **decoy)
+        warehouse.statistic("ratio", **told, **decoy)
+    for metric, runtime in (("has_missing_name", "persistent"), ("state_utilization", "stateless")):
+        told = {"comparison_group": "fixed_runtime", "metric": metric, "runtime_a": runtime}
+        warehouse.statistic("difference", **told, **decoy)
+    warehouse.statistic("difference", comparison_group="base_on_runtimes", metric="has_missing_name", **decoy)
+    warehouse.statistic("difference", comparison_group="native_vs_mismatched", metric="score", **decoy)
+    rows = [row for row in warehouse.table("predictions") if row["measured_on"] == OURS["measured_on"]]
+    columns = ("subject", "a", "b", "value_a", "value_b", "difference_low", "difference_high")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("tokens", "S: S->S - S->P", "P: P->S - P->P", 500, 2000, 1.0, 1.5),
+        ("missing names", "S->S", "P->S", 0, 0, 200.0, 250.0),
+        ("base model", "base->S", "base->P", 25, 50, 300.0, 350.0),
+        ("state use", "S->P", "P->P", 0, 0, 4.0, 4.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ends", "verdict"),
+    [
+        # savings of 200 and 300: half the smaller value apart
+        ((1000, 1300, 1000, 1200), (1.0, 9.0), "refuted"),
+        ((1000, 1300, 1000, 1200), (-9.0, -1.0), "refuted"),
+        ((1000, 1300, 1000, 1200), (-1.0, 1.0), "not refuted"),
+        ((1000, 1298, 1000, 1200), (1.0, 9.0), "not refuted"),
+        ((1000, 1000, 1000, 1000), (1.0, 9.0), "not refuted"),
+    ],
+)
+def test_savings_differ_by_half_the_smaller_and_an_interval_without_0(warehouse, tokens, ends, verdict):
+    warehouse.run()
+    for number in range(20):
+        for cell, total in zip(CELLS, tokens, strict=True):
+            warehouse.episode(cell, f"i{number}", 0.9, prompt_tokens=total - 10, completion_tokens=10)
+    low, high = ends
+    crossed = {"comparison_group": "train_x_runtime", "metric": "total_tokens"}
+    warehouse.statistic("interaction", **crossed, low=low, high=high)
+    assert _verdicts(warehouse, 1) == [verdict]
