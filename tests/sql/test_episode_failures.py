@@ -42,6 +42,18 @@ def test_only_normally_ended_episodes_have_a_class(warehouse, reason):
     assert failure_class(warehouse) is None
 
 
+@pytest.mark.parametrize("step_count", [0, 1])
+def test_one_error_is_more_than_half_of_one_step_or_none(warehouse, step_count):
+    warehouse.error(warehouse.episode(step_count=step_count), 1, "NameError: x")
+    assert failure_class(warehouse) == "execution_instability"
+
+
+def test_an_unlisted_signal_is_no_normal_end(warehouse):
+    warehouse.episode(score=0.5)
+    warehouse.connection.execute("update main.episodes set finish_reason = 'gave_up'")
+    assert failure_class(warehouse) is None
+
+
 def test_half_of_the_steps_is_not_more_than_half(warehouse):
     episode_id = warehouse.episode(step_count=12)
     for step in range(1, 7):  # 6 of 12, none in the window of steps 8 to 12

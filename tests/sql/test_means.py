@@ -162,3 +162,18 @@ def test_an_episode_of_a_family_is_counted_once_by_its_metrics(warehouse):
     warehouse.episode("P->P", "i7", family="boxes")
     (row,) = warehouse.table("family_metrics")
     assert (row["metric"], row["episode_count"], row["mean"]) == ("coins", 3, 3.0)
+
+
+def test_what_does_not_count_is_in_no_cell(warehouse):
+    """A failed attempt, the one before it, a teacher, and another plan of the same cell."""
+    warehouse.episode("P->P", "i1", 0.5)
+    warehouse.episode("P->P", "i2", 0.0, finish_reason="error")
+    warehouse.episode("P->P", "i3", 0.5, attempt=1)
+    warehouse.episode("P->P", "i3", 0.0, attempt=0)
+    warehouse.episode("P->P", "i1", 0.0, purpose="teacher")
+    warehouse.episode("P->P", "i1", 1.0, plan_digest="other")
+    (cell, _) = warehouse.sql("from marts.evaluated_cells order by plan_digest desc")
+    assert (cell["plan_digest"], cell["episode_count"], cell["score_pct"]) == ("plan", 2, 50)
+    counts = warehouse.sql("from marts.failure_counts where plan_digest = 'plan'")
+    assert {row["silent_suboptimality_count"] for row in counts} == {2}
+    assert {row["condition"] for row in warehouse.sql("from marts.reading_means")} == {"P->P"}
