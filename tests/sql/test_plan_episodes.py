@@ -7,12 +7,12 @@ COLUMNS = ("plan_digest", "episode_id", "playing_plan_digest")
 
 
 def test_a_plan_has_what_it_played_and_what_it_reuses(warehouse: HandMade):
-    warehouse.episode(plan_digest="first", episode_id="e1")
-    warehouse.episode(plan_digest="first", episode_id="e2")
     warehouse.episode(plan_digest="second", episode_id="e3")
+    warehouse.episode(plan_digest="first", episode_id="e2")
+    warehouse.episode(plan_digest="first", episode_id="e1")
     warehouse.add(ReusedEpisodeRow(run_id="run", plan_digest="second", episode_id="e2"))
     rows = [tuple(row[column] for column in COLUMNS) for row in warehouse.sql("from staging.plan_episodes")]
-    assert sorted(rows) == [
+    assert rows == [
         ("first", "e1", "first"),
         ("first", "e2", "first"),
         ("second", "e2", "first"),

@@ -51,7 +51,8 @@ ORDERS = {
 }
 """Columns that order a table's rows, those before which a minus stands downwards."""
 
-MARTS = {
+RELATIONS = {
+    "mean_intervals": ("plan_digest", *PLACE, "train_contract", "runtime_contract"),
     "episode_behaviour": ("episode_id", "reading"),
     "episode_failures": ("episode_id", "reading"),
     "evaluated_buckets": ("plan_digest", *PLACE),
@@ -99,6 +100,8 @@ def statistics(study, **place):
         against = {"train_b": "persistent", "runtime_b": "stateless"}
         for analysis in ("wilcoxon", "equivalence", "mcnemar"):
             study.statistic(analysis, **arms, **against, p_value=0.5, **place)
+    for _, train, runtime in reversed(COMPARED[:4]):
+        study.statistic("mean", train_a=train, runtime_a=runtime, low=0.25, high=0.5, **place)
     for metric, kind in product(("prompt_tokens", "total_tokens"), ("t over seeds", "percentile")):
         told = {"metric": metric, "interval_kind": kind, "estimate": 2.0, **place}
         for _, train, runtime in reversed(COMPARED[:3]):
@@ -135,10 +138,11 @@ def test_rows_of_a_table_come_once_and_in_order(connection, name):
     assert len({tuple(row[column] for column in PLACE) for row in rows}) > 4
 
 
-@pytest.mark.parametrize("name", MARTS)
+@pytest.mark.parametrize("name", RELATIONS)
 def test_rows_of_a_mart_come_once_and_in_order(connection, name):
-    sources = {source.name: source.statement for source in read_mart_sources() if source.schema == "marts"}
+    columns = RELATIONS[name]
+    sources = {source.name: source.statement for source in read_mart_sources()}
     rows = connection.sql(sources[name]).to_arrow_table().to_pylist()
-    found = places(rows, MARTS[name])
-    assert found == places(in_order(rows, MARTS[name]), MARTS[name])
+    found = places(rows, columns)
+    assert found == places(in_order(rows, columns), columns)
     assert len(set(found)) == len(found)
