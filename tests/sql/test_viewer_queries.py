@@ -104,6 +104,31 @@ def test_suites_are_the_plans_or_those_that_finished_last(comparisons, plan, sho
     assert ask(comparisons, "suite_turns", "episode_id", plan_digest=plan) == [(shown,)]
 
 
+TURN = {
+    "suite": "types", "tier": "simple", "case_id": "c", "question": 1, "arm": "json", "instruction": "none",
+    "model_name": "m", "is_oracle": True, "replicate": 2, "size": 3, "reply_count": 4, "call_count": 5,
+    "golden_call_count": 6, "prompt_tokens": 7, "completion_tokens": 8, "finish_reason": "answer",
+    "is_state_right": True, "has_required_calls": False, "is_passed": False, "wrong_json": "[]", "state_json": "{}",
+    "answer": "done", "episode_id": "e",
+}  # fmt: skip
+
+
+def test_a_turn_of_a_suite_has_its_own_columns(comparisons):
+    comparisons.add(build_row(CaveTurnRow, plan_digest="late", **TURN))
+    assert comparisons.sql(viewer_sql("suite_turns"), plan_digest="late")[-1] == TURN
+
+
+METRIC = {
+    "training_run_id": "a", "optimizer_step": 1, "loss": 0.5, "validation_loss": 0.25, "learning_rate": 0.125,
+    "gradient_norm": 2.0, "token_accuracy": 0.75, "entropy": 3.0, "token_count": 4, "wall_seconds": 5.0,
+}  # fmt: skip
+
+
+def test_a_step_of_a_training_has_its_own_columns(warehouse):
+    warehouse.add(build_row(TrainingMetricRow, **METRIC))
+    assert warehouse.sql(viewer_sql("training_metrics"), training_run_ids=["a"]) == [METRIC]
+
+
 def test_turns_of_suites_come_in_order(comparisons):
     places = [
         ("a", "x", "1", 1, "n", "m", "json", 0, 0),
