@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from carryover.tasks.plans.estimate import start_shape
 from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
+from carryover.tasks.serving.cpu.padded import COPIED_BYTES
 from carryover.tasks.serving.serving_spec import ServingSpec
 from carryover.tasks.sft.model_shape import ModelShape
 
@@ -39,7 +40,8 @@ def _need(serving: ServingSpec, part: StudyPart) -> ServingNeed | None:
     count = 1 + trained_count
     if serving.engine in ("cpu", "gpu"):  # adapters are merged into copies of the base
         weights = count * shape.parameter_count * OWN_NUMBER_BYTES
-        return ServingNeed(part.name, count, weights + serving.cache_bytes)
+        beside = COPIED_BYTES if serving.engine == "gpu" else serving.cache_bytes
+        return ServingNeed(part.name, count, weights + beside)
     return ServingNeed(part.name, count, _vllm_bytes(serving, part, shape, trained_count))
 
 

@@ -68,7 +68,7 @@ def serve(options: argparse.Namespace) -> None:
         checkpoints=dict(options.checkpoints),
     )
     if options.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: torch finds no GPU here; leave the option out to compute on the CPU")
+        raise UserError("torch finds no GPU here; serve with --engine cpu (this program: --device cpu)")
     models = load_models(served, template_path=options.chat_template, device=options.device)
     pool = CachePool(cache_bytes(options))
     engines = [ModelEngine(model, pool, max_running=options.max_num_seqs) for model in models]
@@ -94,12 +94,14 @@ def cache_bytes(options: argparse.Namespace) -> int:
     if options.device == "cpu":
         return options.kv_cache_memory_bytes
     share = options.gpu_memory_utilization
-    _, whole = torch.cuda.mem_get_info()
-    left = int(share * whole) - torch.cuda.memory_allocated() - COPIED_BYTES
+    free, whole = torch.cuda.mem_get_info()
+    own = int(share * whole) - torch.cuda.memory_allocated()
+    left = min(own, free) - COPIED_BYTES  # other processes may hold some of the share
     if left <= 0:
         raise UserError(
-            f"--gpu-memory-utilization {share} of this GPU's {whole / 1024**3:.0f} GiB leaves nothing beside the "
-            "weights; raise it, or serve fewer models"
+            f"a share of {share} of this GPU's {whole / 1024**3:.0f} GiB, {free / 1024**3:.0f} GiB of them free, holds "
+            "the weights and no conversations; raise --gpu-memory-share (this program: --gpu-memory-utilization), free "
+            "some memory, or serve fewer models"
         )
     return left
 

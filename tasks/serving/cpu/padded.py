@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from torch import Tensor
 
     from carryover.tasks.serving.cpu.cache import KeyValueCache
 
-COPIED_BYTES = 4 * 1024**3
-"""Most bytes of caches side by side; more rows are several groups."""
+COPIED_BYTES = 6 * 1024**3
+"""Most bytes of caches side by side; rows beyond are attended one by one."""
 
 
 class ShortRow(NamedTuple):
@@ -33,6 +33,12 @@ class ShortRow(NamedTuple):
     def total(self) -> int:
         """Tokens with the new ones."""
         return len(self.cache.token_ids) + self.token_count
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of a token's keys and values."""
+        layers, doubled, _, dimension = self.cache.tensor.shape
+        return layers * doubled * dimension * self.cache.tensor.element_size()
 
 
 @dataclass
@@ -80,26 +86,19 @@ class PaddedRows:
             row.cache.tensor[:, :, new] = self.copied[:, number, :, new]
 
 
-def pad_rows(rows: Sequence[ShortRow]) -> list[PaddedRows]:
-    """Return rows side by side, in groups that fit `COPIED_BYTES`."""
-    return [_padded(group) for group in _groups(rows)]
-
-
-def _groups(rows: Sequence[ShortRow]) -> Iterator[list[ShortRow]]:
-    """Yield groups of rows; those of like length are together."""
-    group: list[ShortRow] = []
+def rows_side_by_side(rows: Iterable[ShortRow]) -> list[ShortRow]:
+    """Return the shortest rows, ascending, as many as `COPIED_BYTES` hold."""
+    chosen: list[ShortRow] = []
     for row in sorted(rows, key=lambda row: row.total):
-        layers, doubled, _, dimension = row.cache.tensor.shape
-        token_bytes = layers * doubled * dimension * row.cache.tensor.element_size()
-        if group and (len(group) + 1) * row.total * token_bytes > COPIED_BYTES:
-            yield group
-            group = []
-        group.append(row)
-    if group:
-        yield group
+        padded_bytes = (len(chosen) + 1) * row.total * row.token_bytes
+        if padded_bytes > COPIED_BYTES:
+            break
+        chosen.append(row)
+    return chosen
 
 
-def _padded(rows: Sequence[ShortRow]) -> PaddedRows:
+def pad_rows(rows: Sequence[ShortRow]) -> PaddedRows:
+    """Return copies of the rows' caches side by side; the longest row is the last."""
     import torch
 
     first = rows[0].cache.tensor

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from carryover.tasks.serving.cpu.padded import PaddedRows, ShortRow, pad_rows
+from carryover.tasks.serving.cpu.padded import PaddedRows, ShortRow, pad_rows, rows_side_by_side
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -66,8 +66,8 @@ class Pass(NamedTuple):
     """Places in the sequence whose logits rows want."""
     views: list[RowViews]
     """Rows that are attended one by one."""
-    padded: list[PaddedRows]
-    """Rows that are attended together."""
+    padded: PaddedRows | None
+    """Rows that are attended together, if any."""
 
 
 @contextmanager
@@ -88,19 +88,21 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
         positions += range(held, held + added)
         wanted += range(start + added - row.logit_count, start + added)
         row.cache.reserve(held + added)
-    alone = [(row, start) for row, start in placed if not _goes_together(row)]
-    together = [ShortRow(row.cache, start, len(row.token_ids)) for row, start in placed if _goes_together(row)]
-    padded = pad_rows(together)
+    short = [ShortRow(row.cache, start, len(row.token_ids)) for row, start in placed if _may_go_together(row)]
+    together = rows_side_by_side(short)
+    padded = pad_rows(together) if together else None
+    padded_starts = {row.start for row in together}
+    alone = [(row, start) for row, start in placed if start not in padded_starts]
     numbers = torch.tensor([ids, positions], device=device)
     yield Pass(numbers[0], numbers[1], torch.tensor(wanted, device=device), _views(alone), padded)
-    for group in padded:
-        group.store()
+    if padded is not None:
+        padded.store()
     # Only after the pass: one that fails leaves its tokens uncounted, and the next writes over them.
     for row in rows:
         row.cache.token_ids.extend(row.token_ids)
 
 
-def _goes_together(row: BatchRow) -> bool:
+def _may_go_together(row: BatchRow) -> bool:
     return row.cache.tensor.device.type in TOGETHER_ON and len(row.token_ids) <= SHORT_ROW_TOKENS
 
 
@@ -139,7 +141,7 @@ def attend(layer: int, query: Tensor, added: Tensor, opened: Pass) -> Tensor:
     """
     import torch
 
-    if not opened.padded:
+    if opened.padded is None:
         lengths = [row.token_count for row in opened.views]
         parts = zip(opened.views, query.split(lengths, 1), added.split(lengths, 1), strict=True)
         return torch.cat([_attend_row(layer, row_query, row_added, row) for row, row_query, row_added in parts], dim=1)
@@ -147,8 +149,8 @@ def attend(layer: int, query: Tensor, added: Tensor, opened: Pass) -> Tensor:
     for row in opened.views:
         place = slice(row.start, row.start + row.token_count)
         attended[:, place] = _attend_row(layer, query[:, place], added[:, place], row)
-    for group in opened.padded:
-        attended[:, group.places] = group.attend(layer, query[:, group.places], added[:, group.places])
+    places = opened.padded.places
+    attended[:, places] = opened.padded.attend(layer, query[:, places], added[:, places])
     return attended
 
 

@@ -11,6 +11,7 @@ from carryover.tasks.plans.preflight import check_needs, free_bytes, training_ne
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.serving.cpu.padded import COPIED_BYTES
 from carryover.tasks.sft.machine import Machine
 from carryover.tasks.sft.resources import GIB
 from tests.hub_cache import NEW_COMMIT, OLD_COMMIT, keep_as_downloaded, read_offline
@@ -113,6 +114,14 @@ def test_our_server_on_a_gpu_needs_one_here_and_room_in_its_memory(tmp_path):
     small = Machine("some GPU", 4 * GIB)
     said = complaint(plan, machine=small, lack=None, trains_here=False)
     assert "to serve the 3 models of part main, where this machine (some GPU, 4 GiB) has 2.0 GiB for them" in said
+
+
+def test_our_server_on_a_gpu_needs_weights_and_copies(tmp_path):
+    base = write_base(tmp_path, hidden_size=576)
+    plan = resolve_plan("pretrained", Overrides(base_model=base, device="cpu", engine="gpu"))
+    shape = start_shape(plan.parts[0].training)
+    assert shape is not None
+    assert largest_serving_need(plan) == ("main", 3, 3 * 4 * shape.parameter_count + COPIED_BYTES)
 
 
 @pytest.mark.parametrize("trains_here", [True, False])

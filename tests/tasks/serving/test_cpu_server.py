@@ -33,23 +33,23 @@ def test_a_model_that_is_not_there_is_one_line(monkeypatch):
 def test_a_gpu_that_is_not_there_is_one_line(torch, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["cpu_server", "--model", str(tmp_path), "--device", "cuda"])
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(SystemExit, match="--device cuda: torch finds no GPU here; leave the option out"):
+    with pytest.raises(SystemExit, match="torch finds no GPU here; serve with --engine cpu"):
         main()
 
 
-@pytest.mark.parametrize(("gpu_gib", "cache_gib"), [(80, 71), (24, 17.8)])
-def test_conversations_take_what_a_gpu_has_beside_weights_and_copies(torch, monkeypatch, gpu_gib, cache_gib):
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (0, gpu_gib * GIB))
+@pytest.mark.parametrize(("free_gib", "gpu_gib", "cache_gib"), [(79, 80, 69), (23, 24, 15.8), (50, 80, 44)])
+def test_conversations_take_what_a_gpu_has_beside_weights_and_copies(torch, monkeypatch, free_gib, gpu_gib, cache_gib):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free_gib * GIB, gpu_gib * GIB))
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: GIB)
     options = parse_options(["--model", "m", "--device", "cuda"])
     assert cache_bytes(options) / GIB == pytest.approx(cache_gib)
 
 
 def test_a_gpu_too_small_for_the_weights_is_one_line(torch, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (0, 8 * GIB))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (4 * GIB, 8 * GIB))
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: 4 * GIB)
     options = parse_options(["--model", "m", "--device", "cuda", "--gpu-memory-utilization", "0.9"])
-    with pytest.raises(UserError, match=r"0\.9 of this GPU's 8 GiB leaves nothing beside the weights; raise it"):
+    with pytest.raises(UserError, match=r"0\.9 of this GPU's 8 GiB, 4 GiB of them free, holds the weights"):
         cache_bytes(options)
 
 

@@ -5,7 +5,7 @@ import pytest
 from carryover.tasks.serving.cpu.cache import CacheShape, KeyValueCache
 from carryover.tasks.serving.cpu.models import ATTENTION_NAME, module_forward, register_ragged_attention
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
-from carryover.tasks.serving.cpu.ragged import BatchRow
+from carryover.tasks.serving.cpu.ragged import BatchRow, open_pass
 from tests.tasks.serving.tiny import build_model, prompt_of
 
 SHAPE = CacheShape(layer_count=2, head_count=2, head_dim=8)
@@ -77,8 +77,8 @@ def test_a_truncated_cache_continues_as_if_never_longer(torch, pair):
 
 
 @pytest.mark.parametrize("attention", ["together"], indirect=True)
-@pytest.mark.parametrize("copied_bytes", [1, 60_000])
-def test_rows_too_many_to_copy_at_once_are_several_groups(torch, pair, monkeypatch, copied_bytes):
+@pytest.mark.parametrize("copied_bytes", [1, 20_000])
+def test_rows_beyond_the_copied_bytes_are_attended_alone(torch, pair, monkeypatch, copied_bytes):
     monkeypatch.setattr("carryover.tasks.serving.cpu.padded.COPIED_BYTES", copied_bytes)
     forward, plain = pair
     caches = [KeyValueCache(SHAPE) for _ in range(3)]
@@ -86,3 +86,21 @@ def test_rows_too_many_to_copy_at_once_are_several_groups(torch, pair, monkeypat
     logits = forward([BatchRow(cache, [7, 8, 9], logit_count=2) for cache in caches])
     expected = [expected_logits(plain, [*prompt_of(20 + 10 * place), 7, 8, 9])[-2:] for place in range(3)]
     torch.testing.assert_close(logits, torch.cat(expected), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("copied_bytes", "together"), [(3 * 42 * 256, 3), (3 * 42 * 256 - 1, 2), (22 * 256, 1), (1, 0)]
+)
+def test_all_copies_of_a_pass_fit_the_copied_bytes(torch, monkeypatch, copied_bytes, together):
+    monkeypatch.setattr("carryover.tasks.serving.cpu.ragged.TOGETHER_ON", ("cpu",))
+    monkeypatch.setattr("carryover.tasks.serving.cpu.padded.COPIED_BYTES", copied_bytes)
+    lengths = (40, 20, 30)
+    caches = [KeyValueCache(SHAPE) for _ in lengths]
+    for cache, length in zip(caches, lengths, strict=True):
+        cache.reserve(length)
+        cache.token_ids = prompt_of(length)
+    with open_pass([BatchRow(cache, [7, 8]) for cache in caches]) as opened:
+        rows = [] if opened.padded is None else opened.padded.rows
+        assert [row.total for row in rows] == [22, 32, 42][:together]
+        assert len(opened.views) == 3 - together
+        assert opened.padded is None or opened.padded.copied.nbytes <= copied_bytes
