@@ -24,7 +24,10 @@ def serve(
         int | None, typer.Option(help="Longest prompt and reply together; default: the model's positions.")
     ] = None,
     max_concurrent: Annotated[int, typer.Option(help="Requests decoded at the same time.")] = 16,
-    threads: Annotated[int, typer.Option(help="Threads of a CPU server.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of our server on a CPU.")] = 1,
+    gpu_memory_share: Annotated[
+        float, typer.Option(min=0.01, max=1, help="Share of the GPU's memory that a server on one may take.")
+    ] = 0.95,
 ) -> None:
     """Serve a model and its adapters by OpenAI's API until stopped."""
     from carryover.flows.cli.machine.serve import start_server
@@ -40,6 +43,7 @@ def serve(
         context_tokens=context_tokens,
         max_concurrent=max_concurrent,
         threads=threads,
+        gpu_memory_share=gpu_memory_share,
     )
 
 

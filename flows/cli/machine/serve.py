@@ -25,6 +25,7 @@ def start_server(
     context_tokens: int | None,
     max_concurrent: int,
     threads: int,
+    gpu_memory_share: float,
 ) -> None:
     """Replace this process by a server.
 
@@ -34,9 +35,12 @@ def start_server(
     if is_local(source):
         source = str(_folder(source))
     models = ServedModels(base=source, base_revision=revision, base_name=name, adapters=read_adapters(adapters))
-    fields = {"engine": engine, "max_concurrent": max_concurrent, "cpu_threads": threads}
+    spec = ServingSpec(
+        engine=engine, max_concurrent=max_concurrent, cpu_threads=threads, gpu_memory_share=gpu_memory_share
+    )
     context = context_tokens or known_positions(source, revision)
-    spec = ServingSpec(**fields) if context is None else ServingSpec(**fields, context_tokens=context)
+    if context is not None:
+        spec = spec.model_copy(update={"context_tokens": context})
     folder = Path(tempfile.mkdtemp(prefix="carryover-serve-"))
     command = server_command(spec, models, host=host, port=port, folder=folder)
     environment = vllm_environment(spec, os.environ) if engine == "vllm" else dict(os.environ)

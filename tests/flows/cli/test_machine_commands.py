@@ -11,11 +11,11 @@ from tests.storage.conftest import build_episode
 
 SERVED = {
     "--engine": "vllm", "--name": "mine", "--revision": "b968826", "--host": "0.0.0.0", "--port": 8001,
-    "--context-tokens": 512, "--max-concurrent": 3, "--threads": 2,
+    "--context-tokens": 512, "--max-concurrent": 3, "--threads": 2, "--gpu-memory-share": 0.5,
 }  # fmt: skip
 DEFAULTS = {
     "engine": "cpu", "name": "base", "revision": None, "host": "127.0.0.1", "port": 8000, "context_tokens": None,
-    "max_concurrent": 16, "threads": 1,
+    "max_concurrent": 16, "threads": 1, "gpu_memory_share": 0.95,
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ OF_OTHERS = {
     "prefect worker start": {"--pool"},
     "python -m pip download": {"--no-deps"},
     "the data importers of `cave`": {"--data"},
-    "the CPU server": {"--model"},
+    "our server": {"--model", "--gpu-memory-utilization", "--kv-cache-memory-bytes"},
     "every command": {"--help"},
 }
 """Options that messages name and that are another program's, by what takes them."""

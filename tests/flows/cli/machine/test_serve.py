@@ -109,23 +109,26 @@ def test_a_missing_base_is_one_line():
 STARTING = """
 import sys
 from carryover.flows.cli.machine.serve import start_server
-program, base, adapter = sys.argv[1:]
+program, engine, base, adapter = sys.argv[1:]
 sys.executable = program
 start_server(
-    base, [f"a={adapter}"], engine="cpu", name="mine", revision=None, host="127.0.0.2", port=8123,
-    context_tokens=512, max_concurrent=3, threads=2,
+    base, [f"a={adapter}"], engine=engine, name="mine", revision=None, host="127.0.0.2", port=8123,
+    context_tokens=512, max_concurrent=3, threads=2, gpu_memory_share=0.5,
 )
 """
 
 
-def test_the_server_takes_over_after_a_line_on_its_address(tmp_path):
+@pytest.mark.parametrize(
+    ("engine", "computes"), [("cpu", "--threads 2"), ("gpu", "--device cuda --gpu-memory-utilization 0.5")]
+)
+def test_the_server_takes_over_after_a_line_on_its_address(tmp_path, engine, computes):
     folders = [tmp_path / name for name in ("base", "adapter")]
     for folder in folders:
         folder.mkdir()
-    command = [sys.executable, "-c", STARTING, "/bin/echo", *map(str, folders)]
+    command = [sys.executable, "-c", STARTING, "/bin/echo", engine, *map(str, folders)]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     told, started = subprocess.check_output(command, text=True, env=buffered).splitlines()
     assert told == "serving mine, a at http://127.0.0.2:8123/v1"
     assert started.startswith(f"-m carryover.tasks.serving.cpu_server --model {folders[0]} ")
-    for words in ("mine", "127.0.0.2", "8123", "512", "3", f"a={folders[1]}", "--threads 2"):
+    for words in ("mine", "127.0.0.2", "8123", "512", "3", f"a={folders[1]}", computes):
         assert f" {words} " in f"{started} ", words
