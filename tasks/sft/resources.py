@@ -168,13 +168,17 @@ def hours_on(hours: list[float], gpu_count: int) -> float:
     return max(busy)
 
 
+def can_share(spec: TrainingSpec, gpu_count: int) -> bool:
+    """Tell whether GPUs can share the sequences of a training's steps."""
+    return gpu_count == 1 or (spec.batch.packing and spec.batch.accumulation % gpu_count == 0)
+
+
 def check_shares(spec: TrainingSpec, gpu_count: int) -> None:
     """Raise `UserError` if GPUs cannot share a step's sequences."""
-    batch = spec.batch
-    if gpu_count > 1 and not (batch.packing and batch.accumulation % gpu_count == 0):
+    if not can_share(spec, gpu_count):
         raise UserError(
             f"training {spec.name} cannot be shared by {gpu_count} GPUs: it needs batch.packing and a multiple of "
-            f"{gpu_count} as batch.accumulation, which is {batch.accumulation}; choose another --gpus-per-training"
+            f"{gpu_count} as batch.accumulation, which is {spec.batch.accumulation}; choose another --gpus-per-training"
         )
 
 

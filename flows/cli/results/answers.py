@@ -22,7 +22,7 @@ from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.sft.load import choose_attention
-from carryover.tasks.sft.resources import GIB, GPU_GIB, hours_on
+from carryover.tasks.sft.resources import GIB, GPU_GIB, can_share, check_shares, hours_on
 from carryover.tasks.stages.finished import count_failed_episodes
 from carryover.tasks.traces.vocabulary import PAPER_CONTRACTS, PAPER_FAMILY
 
@@ -35,6 +35,8 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
 
     Raise `UserError` for a setting that cannot work.
     """
+    for part in plan.parts:
+        check_shares(part.training, limits.gpus_per_training if part.training.is_for_gpu else 1)
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportCallIssue]
     lines = [_cells(row) for row in [*rows, StageEstimate("all, one after the other", "", *sums)]]
@@ -114,18 +116,21 @@ def _gpu_notes(plan: StudyPlan, on_gpu: list[StageEstimate]) -> Iterator[str]:
         yield f"Warning: a training takes more than the {GPU_GIB} GiB of the paper's GPU; lower batch.max_length."
     hours = list(chain.from_iterable(row.trainings for row in on_gpu))
     if hours:
-        yield from _hours_on_gpus(hours, sizes)
+        beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
+        yield f"Training hours on H100 GPUs, one training on each: {beside}."
+        trained = [part.training for part in plan.parts if part.training.is_for_gpu]
+        shared = [count for count in GPU_COUNTS[1:] if all(can_share(spec, count) for spec in trained)]
+        yield from _hours_over_gpus(sum(hours), dict(zip(GPU_COUNTS, sizes, strict=False)), shared)
         kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
         yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
 
 
-def _hours_on_gpus(hours: list[float], sizes: list[float]) -> Iterator[str]:
-    """Yield hours of trainings side by side, and over several GPUs each."""
-    beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
-    yield f"Training hours on H100 GPUs, one training on each: {beside}."
-    for count, size in [*zip(GPU_COUNTS, sizes, strict=False)][1:]:
-        shared = f"{sum(hours) / count:.1f} hours at best, {size:.1f} GiB on each"
-        yield f"Each training over {count} GPUs (--gpus-per-training {count}): {shared}."
+def _hours_over_gpus(hours: float, sizes: dict[int, float], counts: list[int]) -> Iterator[str]:
+    """Yield hours of trainings over several GPUs each, where `sizes` are known."""
+    for count in counts:
+        if count in sizes:
+            shared = f"{hours / count:.1f} hours at best, {sizes[count]:.1f} GiB on each"
+            yield f"Each training over {count} GPUs (--gpus-per-training {count}): {shared}."
 
 
 def print_study(plan: StudyPlan) -> None:

@@ -57,6 +57,14 @@ def test_a_dry_run_plans_the_paper_and_writes_nothing(home, capsys):
     assert list(home.iterdir()) == []
 
 
+def test_a_dry_run_offers_no_sharing_of_unpacked_trainings(capsys):
+    plan = with_batch(resolve_plan("paper"), packing=False)
+    print_estimate(plan, Limits())
+    assert "--gpus-per-training" not in capsys.readouterr().out
+    with pytest.raises(UserError, match=r"cannot be shared by 2 GPUs: it needs batch\.packing"):
+        print_estimate(plan, Limits(gpus_per_training=2))
+
+
 @pytest.mark.parametrize("width", [60, 80])
 def test_a_dry_run_keeps_to_the_terminal_and_cuts_nothing(width, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(width))
