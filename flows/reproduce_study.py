@@ -112,7 +112,7 @@ def is_answered(plan: StudyPlan, limits: Limits, train_on: TrainOn = "here", *, 
     if is_to_be_played(plan, limits):
         load_keys(plan)
         trains_here = train_on == "here"
-        check_needs(plan, gpu_pool_lacks, trains_here=trains_here, gpus_per_training=limits.gpus_per_training)
+        check_needs(plan, gpu_pool_lacks, trains_here=trains_here, limits=limits)
         return False
     if not is_analysed(plan):
         return False
@@ -145,7 +145,7 @@ def _play(plan: StudyPlan, limits: Limits, train_on: TrainOn) -> None:
 
 def _hand_training_over(run: Run) -> None:
     """Train on the work pool, with the run's limits that concern training."""
-    needs = training_needs(run.plan, run.limits.gpus_per_training)
+    needs = training_needs(run.plan, run.limits)
     refresh = tuple({Stage.TRAINING}.intersection(run.limits.refresh))
     limits = run.limits.model_copy(update={"refresh": refresh})
     shown = limits.model_dump(mode="json", exclude_defaults=True)

@@ -20,7 +20,7 @@ def train_models(run: Run) -> None:
 
     Side by side, as many as memory and processors hold.
     """
-    check_machine(run.plan, run.limits.gpus_per_training)
+    check_machine(run.plan, run.limits)
     for part in run.plan.parts:
         read_training_data(run, part)  # said before a tokenizer or a base is trained for hours
     for line in unknown_sizes(run.plan.parts):

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from carryover.tasks.agent.credentials import find_key, place_of_key
 from carryover.tasks.plans.estimate import estimate_study
+from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
 from carryover.tasks.services.errors import UserError
@@ -19,6 +20,7 @@ from carryover.tasks.serving.ask import HttpAnswer, NoAnswer, ask
 from carryover.tasks.serving.server import vllm_program
 from carryover.tasks.sft.machine import Machine, MachineNeed, lacks_of, this_machine, training_need
 from carryover.tasks.sft.resources import GIB, check_shares
+from carryover.tasks.sft.training_spec import TrainingSpec
 
 BYTES_OF_A_STUDY = 100_000_000
 """Room for a study of no episodes: Prefect's database, documents, logs, an empty warehouse and its copies."""
@@ -39,7 +41,7 @@ def check_needs(
     gpu_pool_lacks: Callable[[Sequence[MachineNeed]], str | None],
     *,
     trains_here: bool,
-    gpus_per_training: int = 1,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
     find_machine: Callable[[], Machine] = this_machine,
     find_free: Callable[[Path], int] | None = None,
     hub_url: str | None = None,
@@ -47,14 +49,14 @@ def check_needs(
     """Raise `UserError` unless the plan can run here.
 
     One line names all that is missing. With `trains_here` its trainings stay in this process. `gpu_pool_lacks` says
-    what the work pool `gpu` lacks of the trainings' needs; `gpus_per_training` share each. A model that is not here is
-    looked for at `hub_url`, by default where HF_ENDPOINT or the library says.
+    what the work pool `gpu` lacks of the trainings' needs under the `limits`. A model that is not here is looked for
+    at `hub_url`, by default where HF_ENDPOINT or the library says.
     """
     for part in plan.parts:
-        check_shares(part.training, gpus_per_training if part.training.is_for_gpu else 1)
+        check_shares(part.training, limits.gpus_per_training if part.training.is_for_gpu else 1)
     here = find_machine()
     lacks = [
-        _lack_of_trainings(training_needs(plan, gpus_per_training), gpu_pool_lacks, here if trains_here else None),
+        _lack_of_trainings(training_needs(plan, limits), gpu_pool_lacks, here if trains_here else None),
         _lack_of_serving(plan, here),
         _lack_of_room(plan, name_folders().home, find_free or free_bytes),
     ]
@@ -124,17 +126,28 @@ def _lack_of_room(plan: StudyPlan, home: Path, find_free: Callable[[Path], int])
     )
 
 
-def training_needs(plan: StudyPlan, gpus_per_training: int) -> list[MachineNeed]:
+def training_needs(plan: StudyPlan, limits: Limits) -> list[MachineNeed]:
     """Return what a plan's trainings need, the most memory first."""
-    specs = [part.training for part in plan.parts]
-    specs += [part.own_base.training for part in plan.parts if part.own_base is not None]
-    needs = {training_need(spec, gpus_per_training if spec.is_for_gpu else 1) for spec in specs}
+    needs = set()
+    for part in plan.parts:
+        training_count = len(part.teacher.contracts) * len(part.training_seeds)
+        needs.add(_need_at_once(part.training, training_count, limits))
+        if part.own_base is not None:
+            needs.add(_need_at_once(part.own_base.training, 1, limits))
     return sorted(needs, key=lambda need: (need.has_gpu, need.memory_bytes or 0, need.training), reverse=True)
 
 
-def check_machine(plan: StudyPlan, gpus_per_training: int, find_machine: Callable[[], Machine] = this_machine) -> None:
+def _need_at_once(spec: TrainingSpec, training_count: int, limits: Limits) -> MachineNeed:
+    """Return what a training needs, with those that may share its GPU."""
+    if not spec.is_for_gpu:
+        return training_need(spec)
+    need = training_need(spec, limits.gpus_per_training)
+    return need.shared_by(min(training_count, limits.trainings_per_gpu))
+
+
+def check_machine(plan: StudyPlan, limits: Limits, find_machine: Callable[[], Machine] = this_machine) -> None:
     """Raise `UserError` unless this machine has what the plan's trainings need."""
-    lack = _lacks_here(training_needs(plan, gpus_per_training), find_machine())
+    lack = _lacks_here(training_needs(plan, limits), find_machine())
     _refuse(plan, [] if lack is None else [lack])
 
 

@@ -40,14 +40,24 @@ class MachineNeed(NamedTuple):
     has_gpu: bool
     memory_bytes: int | None
     """Of the GPU, or of a machine without one; None for a base of unknown size."""
+    sharing_count: int = 1
+    """Trainings that share a GPU, whose memory is meant."""
 
     def __str__(self) -> str:
+        whose = f"the training {self.training}"
+        if self.sharing_count > 1:
+            whose = f"{self.sharing_count} trainings {self.training} on it (lower --trainings-per-gpu)"
         kind = "a GPU" if self.has_gpu else "memory"
         if self.memory_bytes is None:
-            return f"{kind} for the training {self.training}"
+            return f"{kind} for {whose}"
         memory = f"{self.memory_bytes / GIB:.1f} GiB"
         amount = f"a GPU with {memory}" if self.has_gpu else f"{memory} of memory"
-        return f"{amount} for the training {self.training}"
+        return f"{amount} for {whose}"
+
+    def shared_by(self, count: int) -> "MachineNeed":
+        """Return the need of several such trainings on one GPU."""
+        memory = None if self.memory_bytes is None else count * self.memory_bytes
+        return self._replace(memory_bytes=memory, sharing_count=count)
 
     def is_met_by(self, machine: Machine | None) -> bool:
         """Tell whether a machine has enough.

@@ -24,6 +24,7 @@ from carryover.flows.gpu_pool import (
 )
 from carryover.tasks.plans.preflight import check_machine, check_needs, training_needs
 from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import Folders
 from carryover.tasks.sft.machine import Machine
@@ -149,7 +150,7 @@ def online(*names):
 
 
 def refusal_of(workers, plan="paper", pool_type="process", **job_variables):
-    return lacks_of_pool(pool_type, job_variables, workers, training_needs(resolve_plan(plan), 1))
+    return lacks_of_pool(pool_type, job_variables, workers, training_needs(resolve_plan(plan), Limits()))
 
 
 def test_both_paths_refuse_a_cpu_with_the_same_words():
@@ -168,8 +169,8 @@ def test_both_paths_refuse_a_cpu_with_the_same_words():
             )
         refusals.append(str(refused.value))
     with pytest.raises(UserError) as refused:
-        check_machine(resolve_plan("paper"), 1, lambda: no_gpu)
-    (need, *_) = training_needs(resolve_plan("paper"), 1)
+        check_machine(resolve_plan("paper"), Limits(), lambda: no_gpu)
+    (need, *_) = training_needs(resolve_plan("paper"), Limits())
     memory = f"{(need.memory_bytes or 0) / GIB:.1f} GiB"  # of Qwen3-8B
     assert refusals[0].startswith(words.format(memory, "this machine"))
     assert refusals[1].startswith(words.format(memory, "the worker box-gpu"))
@@ -227,7 +228,7 @@ def pool_of(monkeypatch, *, error=None, **facts):
 def test_the_pool_is_asked_for_its_workers(monkeypatch):
     deployment = SimpleNamespace(job_variables={"gpus": 1})
     pool_of(monkeypatch, deployment=deployment, pool=SimpleNamespace(type="kubernetes"), workers=online("pods"))
-    needs = training_needs(resolve_plan("paper"), 1)
+    needs = training_needs(resolve_plan("paper"), Limits())
     with temporary_settings({PREFECT_API_URL: SERVER}):
         assert gpu_pool.gpu_pool_lacks(needs) is None
         deployment.job_variables = None

@@ -138,7 +138,12 @@ def test_a_pool_gets_the_limits_that_concern_training(play):
     calls = play(limits=limits, train_on="gpu_pool")
     run = study_run(plan, limits)
     shown = {"refresh": ["training"], "gpus_per_training": 2}
-    assert calls[4] == ("train_on_gpu_pool", {"limits": shown, "run_id": "r"}, run.folders, training_needs(plan, 2))
+    assert calls[4] == (
+        "train_on_gpu_pool",
+        {"limits": shown, "run_id": "r"},
+        run.folders,
+        training_needs(plan, limits),
+    )
     assert "train_models" not in [call[0] for call in calls]
     unrefreshed = play(limits=Limits(refresh=(Stage.DATA,)), train_on="gpu_pool")
     assert unrefreshed[4][1] == {"limits": {}, "run_id": "r"}
@@ -169,10 +174,10 @@ def test_needs_are_checked_where_the_study_trains(steps):
     assert calls == [
         ("is_to_be_played", plan, Limits(gpus_per_training=2)),
         ("load_keys", plan),
-        ("check_needs", plan, lacks, {"trains_here": False, "gpus_per_training": 2}),
+        ("check_needs", plan, lacks, {"trains_here": False, "limits": Limits(gpus_per_training=2)}),
         ("is_to_be_played", plan, Limits()),
         ("load_keys", plan),
-        ("check_needs", plan, lacks, {"trains_here": True, "gpus_per_training": 1}),
+        ("check_needs", plan, lacks, {"trains_here": True, "limits": Limits()}),
     ]
 
 

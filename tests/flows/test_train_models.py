@@ -41,7 +41,7 @@ def test_a_base_is_trained_before_the_models_on_it(steps, own_home):
 
     before = [call for call in calls if call[0] in ("check_machine", "read_training_data", "unknown_sizes", "say")]
     assert before == calls[: len(before)]  # before a tokenizer or a base is trained for hours
-    assert before[0] == ("check_machine", plan, 2)
+    assert before[0] == ("check_machine", plan, Limits(gpus_per_training=2))
     assert [part for _, _, part in before[1:-2]] == list(plan.parts)
     assert before[-2:] == [("unknown_sizes", plan.parts), ("say", "a base of unknown size")]
 

@@ -9,6 +9,7 @@ from carryover.tasks.plans.estimate import start_shape
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_needs, free_bytes, training_needs
 from carryover.tasks.plans.resolve import resolve_plan
+from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.cpu.padded import COPIED_BYTES
@@ -143,14 +144,28 @@ def test_a_training_is_handed_to_no_pool_that_nobody_serves(name):
 def test_training_that_needs_most_is_named_first():
     smoke, paper = resolve_plan("smoke"), resolve_plan("paper")
     both = paper.model_copy(update={"parts": (*smoke.parts, *paper.parts)})
-    assert [need.has_gpu for need in training_needs(both, 1)] == [True, False]
+    assert [need.has_gpu for need in training_needs(both, Limits())] == [True, False]
+
+
+def test_trainings_that_share_a_gpu_need_the_memory_of_all():
+    plan = resolve_plan("paper")
+    (alone,) = training_needs(plan, Limits(gpus_per_training=2))
+    (two,) = training_needs(plan, Limits(gpus_per_training=2, trainings_per_gpu=2))
+    assert two.memory_bytes == 2 * (alone.memory_bytes or 0) > 0
+    assert str(two).endswith(" for 2 trainings paper on it (lower --trainings-per-gpu)")
+    assert training_needs(plan, Limits(gpus_per_training=2, trainings_per_gpu=9)) == [two]  # the plan has two
+
+
+def test_trainings_without_a_gpu_share_none():
+    plan = resolve_plan("smoke")
+    assert training_needs(plan, Limits(trainings_per_gpu=2)) == training_needs(plan, Limits())
 
 
 def test_gpus_that_cannot_share_a_step_are_refused():
     with pytest.raises(
         UserError, match=r"training paper cannot be shared by 3 GPUs: .* batch.accumulation, which is 16"
     ):
-        check_needs(resolve_plan("paper"), lambda _: None, trains_here=False, gpus_per_training=3)
+        check_needs(resolve_plan("paper"), lambda _: None, trains_here=False, limits=Limits(gpus_per_training=3))
 
 
 def test_a_hub_that_refuses_a_model_does_not_have_it(endpoint, monkeypatch):
