@@ -1,6 +1,7 @@
 """Plans of doses, scripts and four contracts, several settings each, for the exact rows of their tables."""
 
 import json
+from itertools import product
 from typing import Any
 
 from carryover.tasks.traces.study_rows import PlanStageRow
@@ -63,6 +64,7 @@ def add_batches(study: HandMade) -> None:
     for number, values in enumerate(ELSEWHERE):
         place: Values = {"plan_digest": "batches", "variant": "batch-3", **values}
         play(study, "P->P", 700 + 100 * number, **place)
+        play(study, "P->S", 700, **place)
         aligned = {"train_a": "persistent", "runtime_a": "persistent", "train_b": "persistent"}
         intervals(study, "trained_minus_script", 60.0, **place, **aligned)
         intervals(study, "interaction_ratio", 60.0, **place, comparison_group="train_x_runtime")
@@ -89,7 +91,8 @@ def add_mixture(study: HandMade) -> None:
         means: Values = {"train_a": "persistent", "runtime_a": "stateless", "variant": variant, **place}
         intervals(study, "mean", 2000.0, **means)
     for values in ELSEWHERE:
-        play(study, "P->P", 700, **place, variant="mixture-0.0-True", **values)
+        for cell in ("P->P", "P->S"):
+            play(study, cell, 700, **place, variant="mixture-0.0-True", **values)
     play(study, "P->P", 100, **place, variant="unmixed")
 
 
@@ -112,7 +115,8 @@ def add_lifetimes(study: HandMade) -> None:
         means: Values = {"train_a": "persistent", "runtime_a": "recent-1", "metric": metric, **place}
         study.statistic("mean", low=0.25, high=0.75, **means)
     for values in ELSEWHERE:
-        play(study, "S->S", 700, contract_json=json.dumps({"contract": {"lifetime": "block"}}), **place, **values)
+        for cell in ("S->S", "P->S"):
+            play(study, cell, 700, contract_json=json.dumps({"contract": {"lifetime": "block"}}), **place, **values)
 
 
 def add_contracts(study: HandMade) -> None:
@@ -120,8 +124,8 @@ def add_contracts(study: HandMade) -> None:
     for base in ("scratch", "common"):
         for cell in ("IP->P", "I->S", "P->IP", "P->I", "S->P", "P->S", "P->P", "base->I", "I->IP"):
             play(study, cell, 1000 + 100 * len(cell), missed=int(cell == "I->S"), base=base, **place)
-    for values in ELSEWHERE:
-        play(study, "P->I", 700, **place, **values)
+    for values, cell in product(ELSEWHERE, ("P->I", "S->P")):
+        play(study, cell, 700, **place, **values)
     play(study, "P->P", 700, **place, variant="two contracts")
     play(study, "P->I", 700, **place, variant="another")
     play(study, "P->I", 700, **place, **SCRIPT)

@@ -61,6 +61,34 @@ def test_table_5_counts_and_weighs_the_training_sets(warehouse):
     }
 
 
+DATASET = ("variant", "dataset_id", "bucket", "text_format", "retention", "matching")
+
+
+def test_table_5_tells_one_training_set_after_the_other(warehouse):
+    plain = {"variant": "main", "dataset_id": "set", "text_format": "paper"}
+    for values in (
+        {"matching": "tokens"},
+        {"retention": "paired"},
+        {"text_format": "exact_wire"},
+        {"bucket": "a bucket"},
+        {"dataset_id": "a set"},
+        {"variant": "a variant"},
+        {},
+    ):
+        told = {**plain, **values}
+        bucket = told.pop("bucket", "small")
+        episode = warehouse.episode("teacher->P", variant=told["variant"], bucket=bucket)
+        warehouse.example(episode, "persistent", "retained", **told)
+    rows = warehouse.table("table_5")
+    sets = [tuple(row[column] for column in DATASET) for row in rows]
+    assert sets == sorted(sets)
+    assert len(set(sets)) == 7
+    metrics = [(row["section"], row["metric"]) for row in rows if row["bucket"] == "a bucket"]
+    sections = [section for section, _ in metrics]
+    assert sections == sorted(sections, reverse=True)
+    assert all(metrics[i] < metrics[i + 1] for i in range(len(metrics) - 1) if sections[i] == sections[i + 1])
+
+
 @pytest.mark.parametrize(
     ("variant", "bucket", "published", "difference"),
     [("main", "easy", 250, -250), ("main", "hard", None, None), ("no_faults", "easy", None, None)],
