@@ -1,19 +1,25 @@
 """The page on a pretrained model says what its kept rows say."""
 
+import csv
 import re
+from collections import Counter
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import EPISODES, STATISTICS, open_results, read_plans
+from carryover.tasks.stages.results import EPISODES, STATISTICS, KeptPlan, open_results, read_plans
 from tests.flows.cli.calling import run
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "pretrained"))
+GPU_FOLDER = FOLDER.with_name("pretrained_gpu")
 PAGE = (FOLDER.parent / "pretrained.md").read_text(encoding="utf-8")
+CPU_COMMAND, GPU_COMMAND = PAGE.split("carryover run ")[1].split("gpu_bundle.py pack ")
 PROSE = " ".join(PAGE.split())
+CELLS = ("P->P", "P->S", "S->P", "S->S")
 HOME = ("P->P", "S->P", "S->S")
 """Cells of runtimes in which an adapter finds what it expects."""
 LIMIT = 24
@@ -21,13 +27,13 @@ README = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").
 
 
 @cache
-def table(name: str) -> pl.DataFrame:
-    with open_results(FOLDER) as results:
-        return results.sql(table_query(name).sql, plan_digest=FOLDER.name).polars()
+def table(name: str, folder: Path = FOLDER) -> pl.DataFrame:
+    with open_results(folder) as results:
+        return results.sql(table_query(name).sql, plan_digest=folder.name).polars()
 
 
-def evaluated(condition: str) -> pl.DataFrame:
-    kept = pl.read_parquet(FOLDER / EPISODES)
+def evaluated(condition: str, folder: Path = FOLDER) -> pl.DataFrame:
+    kept = pl.read_parquet(folder / EPISODES)
     return kept.filter(base="hub", purpose="evaluation", condition=condition, is_counted=True)
 
 
@@ -36,14 +42,17 @@ def row_of(name: str, **where: str) -> dict[str, object]:
     return row
 
 
-def test_each_cell_stands_beside_its_script():
-    control = table("script_control")
-    for condition in ("P->P", "P->S", "S->P", "S->S"):
+@pytest.mark.parametrize("folder", [FOLDER, GPU_FOLDER], ids=lambda folder: folder.name)
+def test_each_cell_stands_beside_its_script(folder):
+    control = table("script_control", folder)
+    for condition in CELLS:
         (tokens,) = control.filter(metric="total_tokens", condition=condition).rows(named=True)
         (score,) = control.filter(metric="score", condition=condition).rows(named=True)
         low, high = tokens["trained_minus_script_low"], tokens["trained_minus_script_high"]
+        seed_count = evaluated(condition, folder)["training_seed"].n_unique()
+        seeds = f", {seed_count} seeds" if folder == GPU_FOLDER else ""
         cells = [
-            condition.replace("->", "→"),
+            condition.replace("->", "→") + seeds,
             f"{tokens['trained']:,.0f}",
             f"{tokens['script']:,.0f}",
             f"{tokens['trained_minus_script']:,.0f} [{low:,.0f}, {high:,.0f}]",
@@ -69,6 +78,7 @@ def test_mismatched_episodes_repeat_their_failing_block_to_the_limit():
     script = row_of("repair", base="teacher", condition="P->S")
     assert (script["repaired_pct"], script["mean_turns_to_repair"]) == (100, 1)
     assert set(lost["state_utilization"]) == {44}
+    assert set(lost["training_seed"]) == {1}
     home = evaluated("P->P")
     assert home["step_count"].mean() == 8
     assert home["repeated_step_count"].mean() == 4
@@ -106,6 +116,11 @@ def test_traces_hold_no_failed_block():
     assert kept.group_by("runtime_contract").len()["len"].to_list() == [300, 300]
     failures = ("injected_fault_count", "missing_name_count", "interpreter_error_count", "tool_error_count")
     assert kept.select(failures).sum().row(0) == (0, 0, 0, 0)
+    examples = pl.read_parquet(FOLDER / "training_examples.parquet")
+    skipped = examples.filter(pl.col("status") != "retained")
+    assert set(skipped["reason"]) == {"score_too_low"}
+    assert skipped.group_by("contract", "dataset_id").len()["len"].to_list() == [6, 6, 6, 6]
+    assert "300 per contract less six of too low a score" in PROSE
 
 
 def test_toy_models_without_failed_blocks_do_not_repair_either():
@@ -117,9 +132,18 @@ def test_toy_models_without_failed_blocks_do_not_repair_either():
 
 
 def test_claims_without_a_verdict_are_counted():
-    *_, counts, _ = run("hypotheses", "--results", FOLDER.name, "--format", "csv").splitlines()
+    verdicts, counts = claims_of(FOLDER)
     assert counts.startswith("8 distinct claims in 8 verdicts: 4 hold, 0 do not, 4 without a verdict")
     assert "Of eight claims, four hold. Four, on P→S's tokens, misses and score, have no verdict" in PROSE
+    verdicts_there, _ = claims_of(GPU_FOLDER)
+    assert verdicts == verdicts_there
+    assert "Of the eight claims, the same four hold, and the same four have no verdict" in PROSE
+
+
+def claims_of(folder: Path) -> tuple[dict[str, str], str]:
+    """Return each claim's verdict on kept results, and the line that counts them."""
+    *lines, counts, _ = run("hypotheses", "--results", folder.name, "--format", "csv").splitlines()
+    return {row["hypothesis"]: row["verdict"] for row in csv.DictReader(lines)}, counts
 
 
 def test_detectable_difference_is_that_of_the_cells():
@@ -133,19 +157,35 @@ def test_detectable_difference_is_that_of_the_cells():
     assert "paired instances 5.3" in PROSE
 
 
-def test_the_command_is_of_the_kept_plan():
-    (kept,) = read_plans(FOLDER)
+@pytest.mark.parametrize(
+    ("command", "folder"), [(CPU_COMMAND, FOLDER), (GPU_COMMAND, GPU_FOLDER)], ids=["run", "bundle"]
+)
+def test_the_command_is_of_the_kept_plan(command, folder):
+    (kept,) = read_plans(folder)
     plan = kept.plan["parts"][0]
-    command = PAGE.split("carryover run ")[1]
-    told = dict(re.findall(r"--([a-z-]+) ([\w.~/-]+)", command))
+    told = dict(re.findall(r"--([a-z-]+) ([\w.,~/-]+)", command))
     training = plan["training"]
     assert float(told["learning-rate"]) == training["optimizer"]["learning_rate"]
     assert (int(told["lora-rank"]), float(told["epochs"])) == (training["lora"]["rank"], training["epochs"])
     assert int(told["train-count"]) == plan["train_instances"]["count"]
     assert int(told["evaluation-count"]) == plan["evaluations"][0]["instances"]["count"]
     assert int(told["max-turns"]) == plan["evaluations"][0]["episode"]["max_turns"] == LIMIT
+    assert [int(seed) for seed in told["training-seeds"].split(",")] == plan["training_seeds"]
+    assert int(told["concurrency"]) == kept.plan["serving"]["max_concurrent"]
+    assert (told["device"], told.get("engine", "cpu")) == (training["device"], kept.plan["serving"]["engine"])
     assert "habits" not in plan["teacher"]
     assert told["teacher-habits"] == "fixed"
+
+
+def test_the_bundle_has_the_options_of_the_kept_run():
+    (kept,) = read_plans(GPU_FOLDER)
+    _, options = kept.environment["command_line"].split("--scale pretrained ")
+    _, told = GPU_COMMAND.split("```")[0].replace("\\\n", " ").split(" -- ")
+    assert sorted(options_of(told)) == sorted(options_of(options.replace("base/", "~/weights/")))
+
+
+def options_of(command: str) -> list[str]:
+    return [option.strip() for option in command.split("--")]
 
 
 def test_the_readme_says_what_the_rows_say():
@@ -153,4 +193,119 @@ def test_the_readme_says_what_the_rows_say():
     at_home = row_of("side_by_side", player="pretrained, SmolLM2-135M-Instruct, dequantized from Q4_1: hub, small")
     assert f"ends every P→P episode, at {at_home['p_on_p_score_pct']:.1f} % of the optimum" in README
     assert set(home["finish_reason"]) == {"finish_tool"}
-    assert f"{lost.height} of {lost.height} P→S episodes" in README
+    lost_there = evaluated("P->S", GPU_FOLDER)
+    assert set(lost["score"]) == set(lost_there["score"]) == {0}
+    episode_count = lost.height + lost_there.height
+    assert f"after four trainings on two machines, {episode_count} of {episode_count} P→S episodes score 0" in README
+    assert (lost["training_seed"].n_unique(), lost_there["training_seed"].n_unique()) == (1, 3)
+    assert evaluated("S->P", GPU_FOLDER)["training_seed"].n_unique() == 2
+    assert "The limits: three seeds (stateless: two), 40 instances per cell" in README
+    assert {evaluated(cell)["instance_id"].n_unique() for cell in CELLS} == {40}
+
+
+def test_no_adapter_of_the_gpu_repairs():
+    lost = evaluated("P->S", GPU_FOLDER)
+    assert set(lost["finish_reason"]) == {"max_turns"}
+    assert set(lost["score"]) == {0}
+    assert set(lost["step_count"]) == {LIMIT}
+    assert set(lost["missing_name_count"]) == {LIMIT - 1}  # all blocks but the first
+    assert set(lost["is_repaired"]) == {False}
+    assert f"In each of the {lost.height} P→S episodes all blocks but the first read a `NameError`" in PROSE
+    assert f"until the limit of {LIMIT} turns: none ends, and none scores" in PROSE
+    copies = Counter(lost["repeated_step_count"])
+    moved_on = lost.filter(pl.col("repeated_step_count") != LIMIT - 2)
+    assert set(copies) == {LIMIT - 2, LIMIT - 4}
+    assert f"In {copies[LIMIT - 2]} all 22 further blocks are copies of the second" in PROSE
+    assert f"In {copies[LIMIT - 4]}, all of seed 2, two are not" in PROSE
+    assert set(moved_on["training_seed"]) == {2}
+    assert set(moved_on["state_utilization"]) == {31, 32}  # the later function's call reads fewer names that are gone
+
+
+def test_other_cells_of_the_gpu_are_the_scripts():
+    control = table("script_control", GPU_FOLDER)
+    at_home = control.filter(pl.col("condition").is_in(HOME), metric="total_tokens")
+    assert set(at_home["equal_pct"]) == {100}
+    episode_count = at_home["pair_count"].sum()
+    assert f"in {episode_count} of {episode_count} episodes" in PROSE
+
+
+def test_seed_1_does_the_same_on_both_machines():
+    here = pl.concat([evaluated(cell) for cell in CELLS])
+    there = pl.concat([evaluated(cell, GPU_FOLDER) for cell in CELLS]).filter(training_seed=1)
+    pairs = here.join(there, on=["condition", "instance_id"], suffix="_there", validate="1:1")
+    equal = ("step_count", "missing_name_count", "score", "repeated_step_count", "imports_per_step")
+    for column in (*equal, "state_utilization"):
+        assert pairs[column].equals(pairs[f"{column}_there"], check_names=False)
+    assert pairs.height == here.height == there.height
+    assert f"each of {pairs.height} pairs of episodes has equal steps" in PROSE
+    shift = (pl.col("total_tokens") - pl.col("total_tokens_there")).abs()
+    differing = pairs.with_columns(shift.alias("shift")).filter(pl.col("shift") > 0)
+    away = differing.filter(condition="P->S")["shift"].max()
+    elsewhere = differing.filter(pl.col("condition") != "P->S")["shift"].max()
+    assert f"{differing.height} differ in tokens, by at most {away} in P→S and {elsewhere} elsewhere" in PROSE
+
+
+def test_both_machines_trained_on_the_same_traces_with_the_same_settings():
+    examples = trained_on(FOLDER)
+    assert examples.height == 600
+    assert examples.equals(trained_on(GPU_FOLDER))
+    (here,) = read_plans(FOLDER)
+    (there,) = read_plans(GPU_FOLDER)
+    training = here.plan["parts"][0]["training"]
+    assert (training["device"], training["attention"]) == ("cpu", "auto")  # which is sdpa on a CPU
+    of_the_gpu = {"device": "gpu", "attention": "sdpa", "base_model": "base/smollm2-135m"}
+    assert there.plan["parts"][0]["training"] == training | of_the_gpu
+    for kept in (here, there):
+        assert kept.plan["parts"][0]["evaluations"][0]["episode"]["temperature"] == 0.2
+    assert "drawn at a temperature of 0.2" in PROSE
+
+
+def trained_on(folder: Path) -> pl.DataFrame:
+    """Return the traces that the adapters of a folder learned from, once each."""
+    columns = ["contract", "instance_id", "status", "token_count", "assistant_token_count", "sequence_token_count"]
+    return pl.read_parquet(folder / "training_examples.parquet", columns=columns).unique().sort(columns)
+
+
+def test_the_page_names_both_machines():
+    (here,) = read_plans(FOLDER)
+    (there,) = read_plans(GPU_FOLDER)
+    assert here.environment["gpu"] is None
+    assert f"trained at once on one {there.environment['gpu']}, in a run" in PROSE
+    torch = f"torch {torch_of(there)} for {torch_of(here)}"
+    python = f"Python {python_of(there)} for {python_of(here)}"
+    assert f"{torch} and {python}" in PROSE
+    assert f"a fault of ours on Python {python_of(there)}" in PROSE
+    assert there.finished_at is not None
+    assert f"a run of {(there.finished_at - there.started_at).total_seconds():.0f} seconds" in PROSE
+
+
+def torch_of(kept: KeptPlan) -> str:
+    return kept.environment["packages"]["torch"].rpartition(".")[0]
+
+
+def python_of(kept: KeptPlan) -> str:
+    return kept.environment["python"].rpartition(".")[0]
+
+
+def test_what_the_gpu_did_not_play_is_said():
+    kept = pl.read_parquet(GPU_FOLDER / EPISODES).filter(purpose="evaluation", base="hub")
+    played = kept.group_by("train_contract", "training_seed", "runtime_contract").len()
+    assert set(played["len"]) == {40}
+    cells = {(contract, seed) for contract, seed, _, _ in played.rows()}
+    assert "Six adapters, seeds 1, 2 and 3 of both contracts" in PROSE
+    assert read_plans(GPU_FOLDER)[0].plan["parts"][0]["training_seeds"] == [1, 2, 3]
+    assert cells == {("persistent", 1), ("persistent", 2), ("persistent", 3), ("stateless", 1), ("stateless", 2)}
+    assert played.height == 10
+    assert "the ten cells played there give the same result" in PROSE
+    assert "Our own server played five of them there, 40 instances per cell" in PROSE
+    assert "The stateless adapter of seed 3 was not played, and too little of the untrained base to keep" in PROSE
+    bundles = " ".join((FOLDER.parents[2] / "deployments" / "gpu.md").read_text(encoding="utf-8").split())
+    assert f"{kept.height} episodes of five of them" in bundles
+
+
+def test_side_by_side_counts_the_lost_episodes_of_both_machines():
+    page = " ".join((FOLDER.parent / "side_by_side.md").read_text(encoding="utf-8").split())
+    here, there = evaluated("P->S").height, evaluated("P->S", GPU_FOLDER).height
+    assert f"{here} of {here} P→S episodes on a CPU and {there} of {there} on a GPU end at their limit" in page
+    assert "the stateless cells have two, so 80 episodes" in page
+    assert {evaluated(cell, GPU_FOLDER).height for cell in ("S->P", "S->S")} == {80}

@@ -28,6 +28,7 @@ SHOWN = {
     "log_triage": ["cells_main_scratch_declared_names_calm.svg"],
     "map_exploration": ["cells_main_scratch_declared_names_near.svg"],
     "pretrained": ["cells_main_hub_declared_names_small.svg"],
+    "pretrained_gpu": [],
 }
 """Figures of pages that show others than the study's 2x2."""
 MEGABYTE = 1_000_000
@@ -62,11 +63,13 @@ def test_the_findings_print_the_mechanism_as_the_command_does():
     assert "\n".join(table) in FINDINGS
 
 
-def test_the_page_side_by_side_prints_the_rows_of_both_studies():
+def test_the_page_side_by_side_prints_the_rows_of_all_studies():
     *toys, easy, hard = printed_table("side_by_side", "laptop_full")
     _, _, scripts, model, *published = printed_table("side_by_side", "pretrained")
+    _, _, same_scripts, model_on_gpu, *_ = printed_table("side_by_side", "pretrained_gpu")
     assert published == [easy, hard]
-    assert "\n".join([*toys, scripts, model, easy, hard]) in SIDE_BY_SIDE
+    assert same_scripts == scripts
+    assert "\n".join([*toys, scripts, model, model_on_gpu, easy, hard]) in SIDE_BY_SIDE
 
 
 @cache
