@@ -2,23 +2,20 @@
 
 from itertools import product
 
-from carryover.flows.stage_flows import interruptible, stage_flow
+from carryover.flows.stage_flows import TRAINING_THREADS, play_side_by_side, stage_flow
 from carryover.tasks.plans.run import Run
 from carryover.tasks.reinforce import note_reinforcement, plan_reinforcement, submit_reinforcement
 from carryover.tasks.sft.machine import this_machine
-from carryover.tasks.stages.side_by_side import side_by_side
+from carryover.tasks.stages.side_by_side import trainings_at_once
 
 
-@stage_flow("reinforcement")
+@stage_flow("reinforcement", tasks_at_once=TRAINING_THREADS)
 def reinforce_models(run: Run) -> None:
-    """Reinforce a plan's trained models by GRPO, two at a time where memory holds two."""
+    """Reinforce a plan's trained models by GRPO, as many at a time as memory and processors hold."""
     for part in run.plan.parts:
         if part.reinforcement is None:
             continue
         arms = product(part.training_seeds, part.teacher.contracts)
         planned = [plan_reinforcement(run, part, contract, seed) for seed, contract in arms]
-        for group in side_by_side(run, planned, this_machine()):
-            futures = [submit_reinforcement(run, each) for each in group]
-            with interruptible(run.run_id, futures):
-                for each, future in zip(group, futures, strict=True):
-                    note_reinforcement(run, each, future.result())
+        at_once = trainings_at_once(run, planned, this_machine())
+        play_side_by_side(run, planned, at_once, submit_reinforcement, note_reinforcement)

@@ -3,11 +3,11 @@
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from prefect import Flow
 from prefect.exceptions import TerminationSignal
-from prefect.futures import PrefectFuture, wait
+from prefect.futures import PrefectFuture, as_completed, wait
 
 from carryover.flows.cli.messages import report_errors, say
 from carryover.flows.prefect_flow import flow
@@ -21,8 +21,14 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import interrupt
 from carryover.tasks.stages.caching import in_run
 from carryover.tasks.stages.runs import join_run, start_run
+from carryover.tasks.stages.side_by_side import AT_ONCE
 from carryover.tasks.stages.spending import close_meter
 
+Planned = TypeVar("Planned")
+Trained = TypeVar("Trained")
+
+TRAINING_THREADS = 1000
+"""Threads that may wait for trainings: beyond every machine, so that `play_side_by_side` limits them alone."""
 STOPPED = (KeyboardInterrupt, TerminationSignal)
 """Exceptions that Ctrl-C and SIGTERM raise in a flow."""
 _ARGUMENTS = """Args:
@@ -32,7 +38,9 @@ _ARGUMENTS = """Args:
     run_id: Run to join, whose plan is played; a new run by default."""
 
 
-def stage_flow(shown_as: str, *, is_of_plans_source: bool = True) -> Callable[[Callable[[Run], None]], Flow[..., None]]:
+def stage_flow(
+    shown_as: str, *, is_of_plans_source: bool = True, tasks_at_once: int = AT_ONCE
+) -> Callable[[Callable[[Run], None]], Flow[..., None]]:
     """Decorate a stage as a flow that opens its run.
 
     With `is_of_plans_source` a run that the stage joins must be of the source that is here.
@@ -59,7 +67,7 @@ def stage_flow(shown_as: str, *, is_of_plans_source: bool = True) -> Callable[[C
         stage.__name__ = play.__name__
         stage.__qualname__ = play.__qualname__
         stage.__doc__ = f"{play.__doc__}\n\n{_ARGUMENTS}"
-        return flow(shown_as)(stage)
+        return flow(shown_as, tasks_at_once)(stage)
 
     return decorate
 
@@ -81,6 +89,32 @@ def collect_shards(run: Run, shards: Sequence[ShardSpec]) -> None:
     for shard in shards:
         note_episodes(run, shard)
     report_errors(collected)
+
+
+def play_side_by_side(
+    run: Run,
+    planned: Sequence[Planned],
+    at_once: int,
+    submit: Callable[[Run, Planned], PrefectFuture[Trained]],
+    note: Callable[[Run, Planned, Trained], None],
+) -> None:
+    """Submit planned trainings, `at_once` at a time, and note their results in order.
+
+    Raise what the first failed one raised.
+    """
+    submitted: list[PrefectFuture[Trained]] = []
+    underway: list[PrefectFuture[Trained]] = []
+    with interruptible(run.run_id, submitted):
+        for each in planned:
+            if len(underway) == at_once:
+                ended = next(as_completed(underway))
+                ended.result()
+                underway.remove(ended)
+            future = submit(run, each)
+            submitted.append(future)
+            underway.append(future)
+        for each, future in zip(planned, submitted, strict=True):
+            note(run, each, future.result())
 
 
 @contextmanager

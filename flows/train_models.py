@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from itertools import product
 
 from carryover.flows.cli.messages import say
-from carryover.flows.stage_flows import interruptible, stage_flow
+from carryover.flows.stage_flows import TRAINING_THREADS, play_side_by_side, stage_flow
 from carryover.tasks.plans.preflight import check_machine
 from carryover.tasks.plans.run import Run
 from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.sft.machine import this_machine
-from carryover.tasks.stages.side_by_side import side_by_side
+from carryover.tasks.stages.side_by_side import trainings_at_once
 from carryover.tasks.stages.training_data import read_training_data
 from carryover.tasks.train import PlannedTraining, note_training, plan_training, submit_training, unknown_sizes
 
 
-@stage_flow("training")
+@stage_flow("training", tasks_at_once=TRAINING_THREADS)
 def train_models(run: Run) -> None:
     """Train one model per contract and training seed.
 
-    Side by side, as many as memory and processors hold.
+    Side by side, as many as GPUs, or memory and processors, hold.
     """
     check_machine(run.plan, run.limits)
     for part in run.plan.parts:
@@ -34,8 +34,5 @@ def train_models(run: Run) -> None:
 
 
 def _train(run: Run, trainings: Sequence[PlannedTraining]) -> None:
-    for group in side_by_side(run, trainings, this_machine()):
-        futures = [submit_training(run, training) for training in group]
-        with interruptible(run.run_id, futures):
-            for training, future in zip(group, futures, strict=True):
-                note_training(run, training, future.result())
+    at_once = trainings_at_once(run, trainings, this_machine())
+    play_side_by_side(run, trainings, at_once, submit_training, note_training)

@@ -54,8 +54,8 @@ class Limits(FrozenModel):
     trainings_at_once: int | None = Field(
         default=None,
         ge=1,
-        description="Trainings side by side; by default as many as this machine's memory holds, and at most half as "
-        "many as its processors, or two.",
+        description="Trainings side by side; by default as many as GPUs have places for, or on a CPU as many as memory "
+        "holds, and at most half as many as its processors, or two.",
     )
 
     @model_validator(mode="after")

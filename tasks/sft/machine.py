@@ -96,10 +96,7 @@ def training_need(spec: TrainingSpec, gpu_count: int = 1) -> MachineNeed:
 
 
 def held_at_once(needs: Sequence[MachineNeed], machine: Machine) -> int:
-    """Return how many trainings a machine's memory holds side by side, one at least.
-
-    Those for a GPU wait for a free one by themselves.
-    """
+    """Return how many trainings without a GPU a machine's memory holds, one at least."""
     sizes = [need.memory_bytes for need in needs if need.memory_bytes is not None and not need.has_gpu]
     if not sizes or machine.memory_bytes is None:
         return len(needs)

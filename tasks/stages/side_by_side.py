@@ -1,7 +1,7 @@
-"""Trainings that this machine runs side by side."""
+"""How many trainings this machine runs side by side."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from carryover.tasks.plans.run import Run
 from carryover.tasks.services.environment import processor_count
@@ -20,15 +20,14 @@ class Planned(Protocol):
         ...
 
 
-PlannedWork = TypeVar("PlannedWork", bound=Planned)
+def trainings_at_once(run: Run, planned: Sequence[Planned], machine: Machine) -> int:
+    """Return how many of the planned trainings are submitted at a time.
 
-
-def side_by_side(run: Run, planned: Sequence[PlannedWork], machine: Machine) -> list[Sequence[PlannedWork]]:
-    """Return the groups that are submitted together.
-
-    The flow's runner works on `AT_ONCE` of a group at a time.
+    All of those for a GPU: each waits for a place on one.
     """
-    at_once = run.limits.trainings_at_once or held_at_once([each.need for each in planned], machine)
-    if at_once >= AT_ONCE:
-        return [planned]
-    return [planned[start : start + at_once] for start in range(0, len(planned), at_once)]
+    if run.limits.trainings_at_once is not None:
+        return run.limits.trainings_at_once
+    needs = [each.need for each in planned]
+    if all(need.has_gpu for need in needs):
+        return len(needs)
+    return min(AT_ONCE, held_at_once(needs, machine))

@@ -1,22 +1,17 @@
-"""Which models of a plan are reinforced, in which groups."""
-
-from contextlib import nullcontext
-from types import SimpleNamespace
+"""Which models of a plan are reinforced."""
 
 from carryover.flows import reinforce_models as flow_module
 from carryover.flows.reinforce_models import reinforce_models
 from carryover.tasks.plans.resolve import resolve_plan
 
 
-def test_models_of_reinforced_parts_are_reinforced_in_groups(steps, own_home):
+def test_models_of_reinforced_parts_are_reinforced(steps, own_home):
     calls = steps(
         flow_module,
         plan_reinforcement=lambda run, part, contract, seed: (part.name, contract, seed),
-        side_by_side=lambda run, planned, machine: [planned[:1], planned[1:]],
+        trainings_at_once=3,
         this_machine="this machine",
-        submit_reinforcement=lambda run, each: SimpleNamespace(result=lambda: f"model of {each}"),
-        interruptible=lambda run_id, futures: nullcontext(),
-        note_reinforcement=None,
+        play_side_by_side=None,
     )
     reinforce_models.fn("smoke_rl")
 
@@ -26,11 +21,10 @@ def test_models_of_reinforced_parts_are_reinforced_in_groups(steps, own_home):
     for part in parts:
         for seed in part.training_seeds:
             expected += [(part.name, contract, seed) for contract in part.teacher.contracts]
-    noted = [call[2:] for call in calls if call[0] == "note_reinforcement"]
-    assert noted == [(each, f"model of {each}") for each in expected]
-    assert {call[3] for call in calls if call[0] == "side_by_side"} == {"this machine"}
-    stopped = [len(call[2]) for call in calls if call[0] == "interruptible"]
-    assert stopped == [1, len(expected) // len(parts) - 1] * len(parts)
+    played = [call for call in calls if call[0] == "play_side_by_side"]
+    assert [each for call in played for each in call[2]] == expected
+    assert {call[3:] for call in played} == {(3, flow_module.submit_reinforcement, flow_module.note_reinforcement)}
+    assert {call[3] for call in calls if call[0] == "trainings_at_once"} == {"this machine"}
 
 
 def test_a_plan_without_reinforcements_reinforces_nothing(steps, own_home):

@@ -9,7 +9,7 @@ import pytest
 from prefect.exceptions import TerminationSignal
 
 from carryover.flows import stage_flows
-from carryover.flows.stage_flows import collect_shards, interruptible, stage_flow
+from carryover.flows.stage_flows import collect_shards, interruptible, play_side_by_side, stage_flow
 from carryover.tasks.collect import Collected
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import DEFAULT_PLAN
@@ -114,6 +114,62 @@ def test_shards_play_together_before_one_is_noted(steps):
         ("note_episodes", run, shards[1]),
         ("report_errors", list(counts.values())),
     ]
+
+
+class Training:
+    """A future that ends once somebody waits for it."""
+
+    def __init__(self, name, events, *, fails=False):
+        self.name = name
+        self.fails = fails
+        self.events = events
+        self._final_state = None
+
+    def add_done_callback(self, tell):
+        self._final_state = "final"
+        tell(self)
+
+    def result(self):
+        self.events.append(f"end {self.name}")
+        if self.fails:
+            raise UserError(f"training {self.name} failed")
+        return f"model {self.name}"
+
+
+def play_names(names, at_once, failing=""):
+    """Return what happens to trainings of these names, in order."""
+    events = []
+
+    def submit(run, name) -> Any:
+        events.append(f"start {name}")
+        return Training(name, events, fails=name == failing)
+
+    run: Any = SimpleNamespace(run_id="r")
+    try:
+        play_side_by_side(run, names, at_once, submit, lambda run, name, model: events.append(f"note {name}: {model}"))
+    except UserError as error:
+        events.append(str(error))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("at_once", "begin"),
+    [
+        (1, ["start a", "end a", "start b", "end b", "start c"]),
+        (3, ["start a", "start b", "start c"]),
+        (9, ["start a", "start b", "start c"]),
+    ],
+)
+def test_a_training_starts_once_fewer_are_underway(at_once, begin):
+    noted = [f"{what} {name}" for name in "abc" for what in ("end", "note")]
+    events = play_names("abc", at_once)
+    assert events[: len(begin)] == begin
+    assert [event.partition(":")[0] for event in events[len(begin) :]] == noted
+    assert events[-1] == "note c: model c"
+
+
+def test_no_training_starts_after_one_that_failed():
+    assert play_names("abc", 1, failing="b") == ["start a", "end a", "start b", "end b", "training b failed"]
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), TerminationSignal(signal.SIGTERM)])

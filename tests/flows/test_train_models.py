@@ -1,13 +1,9 @@
-from contextlib import nullcontext
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 from carryover.flows import train_models as flow_module
 from carryover.flows.train_models import train_models
 from carryover.tasks.plans.resolve import resolve_plan
-from carryover.tasks.plans.run import Limits, Run
+from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
 
 
@@ -30,11 +26,9 @@ def test_a_base_is_trained_before_the_models_on_it(steps, own_home):
         say=None,
         open_tokenizer=lambda run, part: f"tokenizer of {part.variant}",
         plan_training=lambda run, part, contract, seed, tokenizer: (part.base, contract, seed, tokenizer),
-        side_by_side=lambda run, trainings, machine: [trainings],
+        trainings_at_once=3,
         this_machine="this machine",
-        submit_training=lambda run, training: SimpleNamespace(result=lambda: f"model of {training}"),
-        interruptible=lambda run_id, futures: nullcontext(),
-        note_training=None,
+        play_side_by_side=None,
     )
     plan = resolve_plan("laptop_full")
     train_models.fn("laptop_full", limits=Limits(gpus_per_training=2))
@@ -52,26 +46,8 @@ def test_a_base_is_trained_before_the_models_on_it(steps, own_home):
             expected.append((part.base, None, part.own_base.seed, tokenizer))
         for seed in part.training_seeds:
             expected += [(part.base, contract, seed, tokenizer) for contract in part.teacher.contracts]
-    noted = [call[2:] for call in calls if call[0] == "note_training"]
-    assert noted == [(each, f"model of {each}") for each in expected]
-    (machine,) = {call[3] for call in calls if call[0] == "side_by_side"}
+    played = [call for call in calls if call[0] == "play_side_by_side"]
+    assert [training for call in played for training in call[2]] == expected
+    assert {call[3:] for call in played} == {(3, flow_module.submit_training, flow_module.note_training)}
+    (machine,) = {call[3] for call in calls if call[0] == "trainings_at_once"}
     assert machine == "this machine"
-
-
-def test_trainings_of_a_group_are_submitted_before_one_is_awaited(steps, own_home):
-    calls = steps(
-        flow_module,
-        side_by_side=lambda run, trainings, machine: [trainings[:2], trainings[2:]],
-        submit_training=lambda run, training: SimpleNamespace(result=lambda: f"model of {training}"),
-        interruptible=lambda run_id, futures: nullcontext(),
-        note_training=None,
-    )
-    run = Run(run_id="r", plan=resolve_plan("smoke"), home=own_home, landing="/landing", generation="g")
-    trainings: Any = ["a", "b", "c"]
-    flow_module._train(run, trainings)
-    (first, second) = [call for call in calls if call[0] == "interruptible"]
-    assert (first[1], len(first[2]), len(second[2])) == ("r", 2, 1)
-    assert [call[0] for call in calls[1:]] == [
-        *("submit_training", "submit_training", "interruptible", "note_training", "note_training"),
-        *("submit_training", "interruptible", "note_training"),
-    ]

@@ -9,9 +9,8 @@ from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.sft.machine import Machine, training_need
 from carryover.tasks.sft.train import TrainingJob
 from carryover.tasks.sft.training_spec import TRAINING
-from carryover.tasks.stages.side_by_side import side_by_side
+from carryover.tasks.stages.side_by_side import trainings_at_once
 from carryover.tasks.train import PlannedTraining
-from tests.flattening import flat
 
 NEED = training_need(TRAINING["smoke"]).memory_bytes
 assert NEED is not None
@@ -22,29 +21,34 @@ def _run(**limits):
     return Run(run_id="r", plan=plan, home=Path("/d"), landing="/d/landing", generation="g", limits=Limits(**limits))
 
 
-def _training(contract):
+def _training(contract, spec="smoke"):
     job = TrainingJob(
-        spec=TRAINING["smoke"], dataset=Path("/d/x.jsonl"), output=Path("/d/models/x"), contract=contract, seed=1
+        spec=TRAINING[spec], dataset=Path("/d/x.jsonl"), output=Path("/d/models/x"), contract=contract, seed=1
     )
     return PlannedTraining(name=contract, identity="i", variant="main", base="scratch", dataset_id="d", job=job)
 
 
 @pytest.mark.parametrize(
-    ("memory", "limits", "at_once", "sizes"),
+    ("memory", "limits", "processors_hold", "at_once"),
     [
-        (2 * NEED, {}, 2, [3]),
-        (2 * NEED - 1, {}, 2, [1, 1, 1]),
-        (NEED - 1, {}, 2, [1, 1, 1]),
-        (None, {}, 2, [3]),  # unknown
-        (2 * NEED, {"trainings_at_once": 1}, 2, [1, 1, 1]),
-        (NEED, {"trainings_at_once": 2}, 2, [3]),
-        (2 * NEED, {}, 3, [2, 1]),
-        (3 * NEED, {}, 3, [3]),
+        (2 * NEED, {}, 2, 2),
+        (2 * NEED - 1, {}, 2, 1),
+        (NEED - 1, {}, 2, 1),
+        (None, {}, 2, 2),  # unknown
+        (2 * NEED, {"trainings_at_once": 1}, 2, 1),
+        (NEED, {"trainings_at_once": 3}, 2, 3),
+        (2 * NEED, {}, 3, 2),
+        (3 * NEED, {}, 3, 3),
+        (9 * NEED, {"trainings_per_gpu": 3}, 2, 2),
     ],
 )
-def test_trainings_share_a_machine_that_holds_them(monkeypatch, memory, limits, at_once, sizes):
-    monkeypatch.setattr("carryover.tasks.stages.side_by_side.AT_ONCE", at_once)
+def test_trainings_share_a_machine_that_holds_them(monkeypatch, memory, limits, processors_hold, at_once):
+    monkeypatch.setattr("carryover.tasks.stages.side_by_side.AT_ONCE", processors_hold)
     trainings = [_training(contract) for contract in ("persistent", "stateless", "recent-2")]
-    groups = side_by_side(_run(**limits), trainings, Machine(None, memory))
-    assert [len(group) for group in groups] == sizes
-    assert flat(groups) == trainings
+    assert trainings_at_once(_run(**limits), trainings, Machine(None, memory)) == at_once
+
+
+@pytest.mark.parametrize(("limits", "at_once"), [({}, 3), ({"trainings_at_once": 2}, 2)])
+def test_trainings_for_a_gpu_wait_for_one_by_themselves(limits, at_once):
+    trainings = [_training(contract, "paper") for contract in ("persistent", "stateless", "recent-2")]
+    assert trainings_at_once(_run(**limits), trainings, Machine("some GPU", NEED)) == at_once
