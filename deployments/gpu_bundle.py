@@ -71,8 +71,10 @@ def main(arguments: Sequence[str]) -> None:
 def pack_bundle(bundle: Path, options: Sequence[str], wheels: Sequence[str] = (), python: str | None = None) -> None:
     """Write a bundle, with wheels for `python` on Linux or for this interpreter.
 
-    Raise `UserError` without a local base, or where a stage or a download fails.
+    Raise `UserError` without a local base, for a `python` that no wheels are for, or where a stage or a download fails.
     """
+    if python is not None and not wheels:
+        raise UserError(f"--python {python} chooses wheels, and none are asked for; name some with --wheels, or all")
     base = _base_of(options)
     with tempfile.TemporaryDirectory(prefix="carryover-bundle-") as made:
         folder = Path(made) / "bundle"

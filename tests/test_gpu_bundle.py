@@ -136,6 +136,11 @@ def test_a_python_that_no_wheels_are_named_after_is_refused(script, tmp_path, ca
     assert f"unsupported Python '{version}'; give 3.11 or a later minor version, e.g. 3.12" in capsys.readouterr().err
 
 
+def test_a_python_without_wheels_is_refused(script, tmp_path):
+    with pytest.raises(SystemExit, match=r"--python 3\.12 chooses wheels, and none are asked for"):
+        script.main(["pack", str(tmp_path / "bundle.tar"), "--python", "3.12", "--", "--base-model", str(tmp_path)])
+
+
 @pytest.mark.prefect
 @pytest.mark.timeout(1800)
 def test_a_study_is_packed_run_elsewhere_and_merged(tmp_path):
