@@ -229,7 +229,7 @@ def describe_api(version: str, models: list[str]) -> dict[str, Any]:
         "/v1/models/{name}": {"get": {**_route({"200": _answer("id")}, 404), "parameters": [name]}},
         "/v1/chat/completions": {"post": {**_route({"200": reply}, 400, 404, 413), "requestBody": body}},
     }
-    information = {"title": "Carryover's CPU server", "version": version}
+    information = {"title": "Carryover's model server", "version": version}
     return {"openapi": "3.1.0", "info": information, "paths": paths, "components": {"schemas": schemas}}
 
 

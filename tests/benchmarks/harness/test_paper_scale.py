@@ -45,7 +45,7 @@ EPISODES_AT_ONCE = 160
 """Waiting is shortened by this number over the concurrency, so that every measurement lasts some minutes."""
 INSTANCES_PER_BUCKET = 100
 CELLS_AT_ONCE = 2
-"""As many as `evaluate_models` plays side by side; a study's share their places, these have half of them each."""
+"""A study's cells side by side share their places; these two have half of them each."""
 TRAIN_CONTRACTS = (None, *PAPER_CONTRACTS)
 CONCURRENCIES = (4, 16, 64)
 LARGEST_SHARE = {4: 0.02, 16: 0.02}

@@ -1,4 +1,4 @@
-"""Trainings share a machine whose memory holds two of them."""
+"""How many trainings share a machine, by its memory and its processors."""
 
 from pathlib import Path
 
