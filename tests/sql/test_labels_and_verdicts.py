@@ -66,11 +66,11 @@ def test_bases_are_labelled_by_their_models(warehouse):
 CELLS = ("P->P", "P->S", "S->P", "S->S")
 
 
-def add_pairs(warehouse, numbers, score=0.9, cells=CELLS, **values):
+def add_pairs(warehouse, numbers, cells=CELLS, **values):
     """Add an episode of each cell on each instance."""
     for number in numbers:
         for cell in cells:
-            warehouse.episode(cell, f"i{number}", score, **values)
+            warehouse.episode(cell, f"i{number}", **{"score": 0.9, **values})
 
 
 def judged(warehouse, *columns):

@@ -43,7 +43,9 @@ def test_latest_episodes_are_those_of_the_study_that_finished_last(warehouse):
 def test_latest_episodes_are_those_that_count(warehouse):
     _run(warehouse, "plan", 3)
     warehouse.episode("P->P", plan_digest="plan", episode_id="failed", instance_id="i9", finish_reason="error")
-    assert _latest(warehouse) == ["e-plan-reproduce_study"]
+    for episode_id, instance in (("c", "i1"), ("a", "i3"), ("b", "i2")):
+        warehouse.episode("P->P", instance, plan_digest="plan", episode_id=episode_id, replicate=1)
+    assert _latest(warehouse) == ["a", "b", "c", "e-plan-reproduce_study"]
 
 
 def test_import_is_the_latest_plan_without_a_finished_study(warehouse):

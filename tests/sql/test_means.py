@@ -15,6 +15,7 @@ EPISODES = [
     {"score": 0.7, "prompt_tokens": 700, "cached_prompt_tokens": 190, "completion_tokens": 17, "wall_seconds": 1.2},
     {"score": 1.0, "prompt_tokens": 650, "cached_prompt_tokens": 170, "completion_tokens": 19, "wall_seconds": 1.3},
 ]
+MISSING = "NameError: name 'x' is not defined"
 MISSED = [0, 1, 5, 0, 1, 0]
 ENDED = ["finish_tool", "finish_tool", "max_turns", "finish_tool", "finish_tool", "finish_tool"]
 MEANS = {
@@ -44,7 +45,7 @@ def study(warehouse):
         episode = warehouse.episode("P->P", **place, **values, finish_reason=ENDED[number])
         warehouse.steps(episode, BLOCKS[number])
         for step in range(1, 1 + MISSED[number]):
-            warehouse.error(episode, step, "NameError: name 'x' is not defined")
+            warehouse.error(episode, step, MISSING)
     return warehouse
 
 
@@ -162,6 +163,28 @@ def test_an_episode_of_a_family_is_counted_once_by_its_metrics(warehouse):
     warehouse.episode("P->P", "i7", family="boxes")
     (row,) = warehouse.table("family_metrics")
     assert (row["metric"], row["episode_count"], row["mean"]) == ("coins", 3, 3.0)
+
+
+def test_each_class_of_failure_is_counted_by_itself(warehouse):
+    classes = {
+        "optimal": (1.0, []),
+        "violation": (0.5, [("tool", "already taken")]),
+        "instability": (0.5, [("interpreter", MISSING)] * 3),
+        "silent_suboptimality": (0.5, []),
+        "unclassified": (None, []),
+    }
+    number = 0
+    for count, (score, errors) in enumerate(classes.values(), start=1):
+        for _ in range(count):
+            number += 1
+            episode = warehouse.episode("P->P", f"i{number}", score, step_count=4)
+            for step, (kind, message) in enumerate(errors, start=1):
+                warehouse.error(episode, step, message, kind)
+    for extra in range(6):
+        warehouse.episode("P->P", f"j{extra}", 0.5, finish_reason="max_turns")
+    (row,) = warehouse.sql("from marts.failure_counts where is_default")
+    counts = {name.removesuffix("_count"): count for name, count in row.items() if name.endswith("_count")}
+    assert counts == dict(zip([*classes, "not_normally_ended"], range(1, 7), strict=True))
 
 
 def test_what_does_not_count_is_in_no_cell(warehouse):

@@ -194,6 +194,24 @@ def test_a_missing_instance_is_told_once_however_often_it_was_played(study):
     assert len(study.sql(CHECKS["instance_in_every_condition"]).fetchall()) == 1
 
 
+def test_a_missing_instance_is_told_once_however_many_conditions_played_it(study):
+    for number, seed in enumerate((1, 2)):
+        played = OTHER_INSTANCE.replace("e-3", f"e-{number}").format(setting=f"{seed} as training_seed")
+        study.execute(played)
+    rows = study.sql(CHECKS["instance_in_every_condition"]).fetchall()
+    assert len(rows) == len(set(rows)) > 2
+
+
+def test_an_unsolvable_instance_is_told_once_however_many_splits_have_it(study):
+    study.execute(
+        """
+        update instances set capacity = 1 where instance_id = 'train';
+        insert into instances select * replace ('evaluation' as split) from instances where instance_id = 'train'
+        """
+    )
+    assert len(study.sql(CHECKS["instance_solution_is_feasible"]).fetchall()) == 1
+
+
 @pytest.mark.parametrize(
     "elsewhere", ["'other' as run_id", "'v' as variant", "'qwen' as text_format", "'tokens' as matching"]
 )
