@@ -18,7 +18,7 @@ from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPla
 from carryover.tasks.runtime.contract import Contract, is_described
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec
-from carryover.tasks.sft.training_spec import TrainingSpec
+from carryover.tasks.sft.training_spec import BatchSpec, TrainingSpec
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY
 
 _OF_A_BASE = {"base_model", "base_revision", "device", "engine", "method", "precision", "chat_template", "lora_rank"}
@@ -231,13 +231,18 @@ def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingS
         training,
         **named,
         optimizer=_with(training.optimizer, learning_rate=overrides.learning_rate),
-        batch=_with(
-            training.batch,
-            packing=overrides.packing,
-            tokens=overrides.pass_tokens,
-            accumulation=overrides.accumulation,
-        ),
+        batch=_changed_batch(training.batch, overrides),
     )
+
+
+def _changed_batch(batch: BatchSpec, overrides: Overrides) -> BatchSpec:
+    """Return the batch with overrides; raise `UserError` for tokens of a pass where packing decides."""
+    batch = _with(batch, packing=overrides.packing, accumulation=overrides.accumulation)
+    if overrides.pass_tokens is not None and batch.packing:
+        raise UserError(
+            f"--pass-tokens {overrides.pass_tokens} changes nothing: packed sequences fill a pass; add --no-packing"
+        )
+    return _with(batch, tokens=overrides.pass_tokens)
 
 
 def _served_rank(rank: int) -> int:

@@ -81,7 +81,8 @@ def known_options() -> set[str]:
     options = set(flat(parameter.opts for parameter in parameters))
     for module in FLOWS.values():
         flow = getattr(import_module(f"carryover.flows.{module}"), module)
-        options |= {f"--{option.name.replace('_', '-')}" for option in flow_options(flow)[0]}
+        flags = [option.annotation.__metadata__[0].default for option in flow_options(flow)[0]]
+        options |= set(flat(flag.split("/") for flag in flags))
     return options
 
 

@@ -114,6 +114,12 @@ def test_a_gpu_trains_unpacked_where_that_is_asked_for(base):
     assert (batch.packing, batch.tokens) == (False, 1500)
 
 
+@pytest.mark.parametrize("more", [{"device": "gpu"}, {"device": "cpu", "packing": True}])
+def test_tokens_of_a_packed_pass_are_refused(base, more):
+    with pytest.raises(UserError, match=r"--pass-tokens 1500 changes nothing: .*; add --no-packing"):
+        resolve_plan("pretrained", Overrides(base_model=base, pass_tokens=1500, **more))
+
+
 def test_sequences_and_served_context_follow_the_positions_of_the_base(base):
     plan = resolve_plan("pretrained", Overrides(base_model=base))
     (part,) = plan.parts
