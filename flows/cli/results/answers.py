@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -114,23 +114,27 @@ def _gpu_notes(plan: StudyPlan, on_gpu: list[StageEstimate]) -> Iterator[str]:
     sizes = [max(of_rows) / GIB for of_rows in zip(*memories, strict=True)]
     if sizes and sizes[0] > GPU_GIB:
         yield f"Warning: a training takes more than the {GPU_GIB} GiB of the paper's GPU; lower batch.max_length."
-    hours = list(chain.from_iterable(row.trainings for row in on_gpu))
-    if hours:
-        beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
-        yield f"Training hours on H100 GPUs, one training on each: {beside}."
-        trained = [part.training for part in plan.parts if part.training.is_for_gpu]
-        shared = [count for count in GPU_COUNTS[1:] if all(can_share(spec, count) for spec in trained)]
-        yield from _hours_over_gpus(sum(hours), dict(zip(GPU_COUNTS, sizes, strict=False)), shared)
+    if on_gpu:
+        yield from _hours_notes(plan, list(chain.from_iterable(row.trainings for row in on_gpu)), sizes)
         kernels = dict.fromkeys(choose_attention(part.training, has_gpu=True) for part in plan.parts)
         yield f"Attention on a GPU, installed as here: {', '.join(kernels)}."
 
 
-def _hours_over_gpus(hours: float, sizes: dict[int, float], counts: list[int]) -> Iterator[str]:
-    """Yield hours of trainings over several GPUs each, where `sizes` are known."""
-    for count in counts:
-        if count in sizes:
-            shared = f"{hours / count:.1f} hours at best, {sizes[count]:.1f} GiB on each"
+def _hours_notes(plan: StudyPlan, hours: Sequence[float], sizes: Sequence[float]) -> Iterator[str]:
+    """Yield hours of trainings side by side, and over several GPUs each."""
+    beside = ", ".join(f"{hours_on(hours, count):.1f} on {count}" for count in GPU_COUNTS)
+    yield f"Training hours on H100 GPUs, one training on each: {beside}."
+    known = dict(zip(GPU_COUNTS, sizes, strict=False))
+    for count in _shared_counts(plan):
+        if count in known:
+            shared = f"{sum(hours) / count:.1f} hours at best, {known[count]:.1f} GiB on each"
             yield f"Each training over {count} GPUs (--gpus-per-training {count}): {shared}."
+
+
+def _shared_counts(plan: StudyPlan) -> list[int]:
+    """Return numbers of GPUs that each training of a plan for GPUs can be split over."""
+    trained = [part.training for part in plan.parts if part.training.is_for_gpu]
+    return [count for count in GPU_COUNTS[1:] if all(can_share(spec, count) for spec in trained)]
 
 
 def print_study(plan: StudyPlan) -> None:

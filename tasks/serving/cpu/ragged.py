@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain, starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from carryover.tasks.serving.cpu.padded import PaddedRows, ShortRow, pad_rows, rows_side_by_side
@@ -78,28 +78,39 @@ def open_pass(rows: Sequence[BatchRow]) -> Iterator[Pass]:
     device = rows[0].cache.tensor.device
     starts = [0, *accumulate(len(row.token_ids) for row in rows[:-1])]
     placed = list(zip(rows, starts, strict=True))
-    ids = []
-    positions = []
-    wanted = []
-    for row, start in placed:
-        held = len(row.cache.token_ids)
-        added = len(row.token_ids)
-        ids += row.token_ids
-        positions += range(held, held + added)
-        wanted += range(start + added - row.logit_count, start + added)
-        row.cache.reserve(held + added)
-    short = [ShortRow(row.cache, start, len(row.token_ids)) for row, start in placed if _may_go_together(row)]
-    together = rows_side_by_side(short)
+    for row in rows:
+        row.cache.reserve(len(row.cache.token_ids) + len(row.token_ids))
+    together = _rows_together(placed)
     padded = pad_rows(together) if together else None
     padded_starts = {row.start for row in together}
     alone = [(row, start) for row, start in placed if start not in padded_starts]
-    numbers = torch.tensor([ids, positions], device=device)
-    yield Pass(numbers[0], numbers[1], torch.tensor(wanted, device=device), _views(alone), padded)
+    token_ids = list(chain.from_iterable(row.token_ids for row in rows))
+    numbers = torch.tensor([token_ids, list(chain.from_iterable(map(_new_positions, rows)))], device=device)
+    wanted = torch.tensor(list(chain.from_iterable(starmap(_wanted_places, placed))), device=device)
+    yield Pass(numbers[0], numbers[1], wanted, _views(alone), padded)
     if padded is not None:
         padded.store()
     # Only after the pass: one that fails leaves its tokens uncounted, and the next writes over them.
     for row in rows:
         row.cache.token_ids.extend(row.token_ids)
+
+
+def _new_positions(row: BatchRow) -> range:
+    """Return the places of a row's new tokens in its conversation."""
+    held = len(row.cache.token_ids)
+    return range(held, held + len(row.token_ids))
+
+
+def _wanted_places(row: BatchRow, start: int) -> range:
+    """Return the places in the pass whose logits a row wants."""
+    end = start + len(row.token_ids)
+    return range(end - row.logit_count, end)
+
+
+def _rows_together(placed: Sequence[tuple[BatchRow, int]]) -> Sequence[ShortRow]:
+    """Return the rows that are attended together, with their places in the pass."""
+    short = [(row, start) for row, start in placed if _may_go_together(row)]
+    return rows_side_by_side([ShortRow(row.cache, start, len(row.token_ids)) for row, start in short])
 
 
 def _may_go_together(row: BatchRow) -> bool:
