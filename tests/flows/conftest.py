@@ -13,6 +13,7 @@ import pytest
 
 from carryover.flows.cli.machine.prefect_server import own_server
 from carryover.tasks.runtime.process.descendants import descendants
+from tests.empty_warehouse import copied_warehouses
 from tests.flows.deploying import started_server
 from tests.flows.flow_process import run_flow
 from tests.flows.processes import alive, command_line
@@ -23,6 +24,13 @@ STRAY_SECONDS = 120.0
 """How long processes may take to notice that who started them is gone."""
 SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of Linux's prctl(2)."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def new_warehouses_are_copies() -> Iterator[None]:
+    """Merges begin new warehouses as copies of an empty one."""
+    with copied_warehouses():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,14 @@
 import pytest
 from duckdb import DuckDBPyConnection
 
-from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.empty_warehouse import open_empty_memory
+from tests.sql.hand_made_warehouse import HandMade
 from tests.sql.small_study import add_cells
 
 
 @pytest.fixture(scope="session")
 def connection() -> DuckDBPyConnection:
-    return migrated_memory()
+    return open_empty_memory()
 
 
 @pytest.fixture

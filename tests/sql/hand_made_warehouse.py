@@ -11,10 +11,7 @@ from typing import Any, Literal
 
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.mart_sources import MartSource, read_mart_sources
-from carryover.storage.warehouse.marts import refresh_marts
-from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.traces.events import name_event_rows, parse_block
@@ -29,14 +26,6 @@ TOOLS = ("inspect", "take_item", "list_items", "finish")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 TEACHERS = {"laptop": "scripted", "paper": "gemini-3-flash-preview", "import": "large"}
 CONTRACTS = {**{letters: contract for contract, letters in LETTERS.items()}, "base": None}
-
-
-def migrated_memory() -> DuckDBPyConnection:
-    """Return an empty warehouse in memory."""
-    connection = open_memory()
-    migrate(connection)
-    refresh_marts(connection)
-    return connection
 
 
 @cache

@@ -4,7 +4,8 @@ from importlib.resources import files
 
 import pytest
 
-from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.empty_warehouse import open_empty_memory
+from tests.sql.hand_made_warehouse import HandMade
 
 IMPORT_IDS = "import json\nids = json.loads(list_items())"
 
@@ -49,7 +50,7 @@ def miss_state(warehouse) -> None:
 
 
 def test_another_reading_is_one_row_more():
-    warehouse = HandMade(migrated_memory())
+    warehouse = HandMade(open_empty_memory())
     warehouse.steps(warehouse.episode("P->P"), [("a = 1", ["a"]), ("1", ["a"]), ("print(a)", ["a"]), ("a", ["a"])])
     parameters = (files("carryover.sql") / "staging" / "metric_parameters.sql").read_text(encoding="utf-8")
     known = "('next_step_counts', 1, 1, 'all', false, 'sites', true, false),"

@@ -4,7 +4,8 @@ from importlib.resources import files
 
 import pytest
 
-from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.empty_warehouse import open_empty_memory
+from tests.sql.hand_made_warehouse import HandMade
 
 DEFAULT = "k=3 density=0.5"
 
@@ -98,7 +99,7 @@ def test_injected_errors_are_not_the_agents(warehouse):
 
 
 def test_another_reading_of_the_classes_is_one_row_more():
-    warehouse = HandMade(migrated_memory())
+    warehouse = HandMade(open_empty_memory())
     warehouse.error(warehouse.episode(step_count=4), 4, "NameError: x")
     parameters = (files("carryover.sql") / "staging" / "failure_parameters.sql").read_text(encoding="utf-8")
     known = "('cap_errors_are_errors', 3, 0.5, true, false, true, false),"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.empty_warehouse import open_empty_memory
 from tests.sql.dose_study import (
     add_batches,
     add_contracts,
@@ -13,7 +14,7 @@ from tests.sql.dose_study import (
     add_reinforcements,
     add_scripts,
 )
-from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.sql.hand_made_warehouse import HandMade
 from tests.sql.written_rows import read_rows, write_row
 
 ROWS = Path(__file__).parent / "dose_rows"
@@ -36,7 +37,7 @@ PLANS = {
 
 @pytest.fixture(scope="module")
 def study():
-    made = HandMade(migrated_memory())
+    made = HandMade(open_empty_memory())
     for add in (add_batches, add_contracts, add_control, add_lifetimes, add_mixture, add_reinforcements, add_scripts):
         add(made)
     return made

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.analysis.queries import table_query
-from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.empty_warehouse import open_empty_memory
+from tests.sql.hand_made_warehouse import HandMade
 from tests.sql.small_study import TOOLS_JSON, add_cells, add_the_rest, of_another_plan
 from tests.sql.written_rows import read_rows, write_row
 from tests.storage.broken_studies import BREAKS
@@ -68,7 +69,7 @@ def test_every_sql_file_has_its_exact_rows_written_down():
 @pytest.fixture(scope="module")
 def ask():
     """A function that returns the rows of an SQL file on the small study, beside another plan of the same cells."""
-    study = HandMade(migrated_memory())
+    study = HandMade(open_empty_memory())
     add_cells(study)
     add_the_rest(study)
     study.add_again(of_another_plan)

@@ -6,7 +6,8 @@ import pytest
 
 from carryover.tasks.traces.result_rows import CaveTurnRow
 from carryover.tasks.traces.rows import StepRow
-from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.empty_warehouse import open_empty_memory
+from tests.sql.hand_made_warehouse import HandMade
 from tests.sql.written_rows import read_rows, write_row
 from tests.storage.conftest import build_row
 
@@ -44,7 +45,7 @@ def add_steps(study: HandMade) -> None:
 
 @pytest.fixture(scope="module")
 def study():
-    made = HandMade(migrated_memory())
+    made = HandMade(open_empty_memory())
     add_turns(made)
     add_steps(made)
     return made

@@ -7,7 +7,8 @@ import pytest
 from carryover.storage.warehouse.mart_sources import read_mart_sources
 from carryover.tasks.analysis.queries import table_query
 from tests.sql.hand_made import GROUP, REUSING
-from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.empty_warehouse import open_empty_memory
+from tests.sql.hand_made_warehouse import HandMade
 
 SETTINGS = (
     {},
@@ -69,7 +70,7 @@ RELATIONS = {
 @pytest.fixture(scope="module")
 def connection():
     """A study of six settings in two plans, whose marts hold their rows in reverse."""
-    study = HandMade(migrated_memory())
+    study = HandMade(open_empty_memory())
     for plan, values, is_hard in product(("plan", "a plan"), SETTINGS, (False, True)):
         bucket = "hard " * is_hard + values.get("bucket", "small")
         place = {"plan_digest": plan, **values, "bucket": bucket}

@@ -15,6 +15,7 @@ from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.traces.rows import EpisodeRow, ErrorRow, Row, StepRow, TurnRow
 from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason
+from tests.empty_warehouse import copied_warehouses
 
 SYSTEMS = ("You write code.", "Names persist.", "Demonstrations.", "Tools.")
 
@@ -169,3 +170,10 @@ def runtime() -> Iterator[Runtime]:
     runtime = open_runtime(RuntimeSpec())
     yield runtime
     runtime.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def new_warehouses_are_copies() -> Iterator[None]:
+    """Merges begin new warehouses as copies of an empty one."""
+    with copied_warehouses():
+        yield

@@ -1,7 +1,10 @@
 """SQL over a warehouse: what it answers, what it refuses, and how results look."""
 
 import re
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import polars as pl
@@ -18,6 +21,21 @@ from carryover.tasks.traces.study_rows import RunEndRow, RunRow
 
 REPOSITORY = Path(__file__).parents[3]
 KEPT_RESULTS = REPOSITORY / "sql" / "results" / "laptop_full"
+
+
+class OpenedStudy(NamedTuple):
+    folder: Path
+    """With `landing` and `study.duckdb`, both of the same episode."""
+    warehouse: Warehouse
+
+
+@pytest.fixture(scope="module", params=["study.duckdb", "landing"])
+def study(request, merged_study, tmp_path_factory) -> Iterator[OpenedStudy]:
+    """A merged study, opened by its file and by its landing zone."""
+    folder = tmp_path_factory.mktemp("opened") / "study"
+    shutil.copytree(merged_study, folder)
+    with Warehouse.open(folder / request.param) as warehouse:
+        yield OpenedStudy(folder, warehouse)
 
 
 @pytest.mark.parametrize("kind", ["file", "landing zone"])
@@ -151,7 +169,6 @@ def test_other_statements_than_queries_are_refused_with_the_way_out(merged, stat
         assert connection.sql("explain analyze from warehouse.main.steps").fetchall()
 
 
-@pytest.mark.parametrize("kind", ["file", "landing zone"])
 @pytest.mark.parametrize(
     "statement",
     [
@@ -166,21 +183,20 @@ def test_other_statements_than_queries_are_refused_with_the_way_out(merged, stat
         "set enable_external_access = true",
     ],
 )
-def test_a_query_writes_no_file_and_reads_no_other(landing, merged, tmp_path, kind, statement):
+def test_a_query_writes_no_file_and_reads_no_other(study, tmp_path, statement):
     victim = tmp_path / "victim.txt"
     victim.write_text("precious")
-    landed = next(Path(landing.url).rglob("steps/**/*.parquet"))
-    files = (victim, landed, merged, readers_copy_path(merged))
+    landed = next((study.folder / "landing").rglob("steps/**/*.parquet"))
+    live = study.folder / "study.duckdb"
+    files = (victim, landed, live, readers_copy_path(live))
     before = [file.read_bytes() for file in files]
-    named = statement.format(victim=victim, landed=landed, live=merged, copy=readers_copy_path(merged))
-    with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
-        with pytest.raises(QueryError):
-            warehouse.sql(named)
-        assert warehouse.sql("select count(*) from steps").rows() == [(2,)]
+    named = statement.format(victim=victim, landed=landed, live=live, copy=readers_copy_path(live))
+    with pytest.raises(QueryError):
+        study.warehouse.sql(named)
+    assert study.warehouse.sql("select count(*) from steps").rows() == [(2,)]
     assert [file.read_bytes() for file in files] == before
 
 
-@pytest.mark.parametrize("kind", ["file", "landing zone"])
 @pytest.mark.parametrize(
     ("query", "row_count"),
     [
@@ -193,9 +209,8 @@ def test_a_query_writes_no_file_and_reads_no_other(landing, merged, tmp_path, ki
         ("with first as (from steps where step = 1) from first", 1),
     ],
 )
-def test_every_form_of_a_query_runs(landing, merged, kind, query, row_count):
-    with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
-        assert len(warehouse.sql(query)) == row_count
+def test_every_form_of_a_query_runs(study, query, row_count):
+    assert len(study.warehouse.sql(query)) == row_count
 
 
 def test_kept_results_lose_no_row_to_a_query():

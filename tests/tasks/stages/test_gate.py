@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -21,14 +22,19 @@ from tests.storage.broken_studies import played_as_planned
 CHECK_NAMES = {"table_rows_exist", "plan_instance_counts", *(check.name for check in check_files())}
 
 
-@pytest.fixture
-def path(tmp_path, study_rows, insert_rows) -> Path:
-    path = tmp_path / "study.duckdb"
+@pytest.fixture(scope="module")
+def sound_study(tmp_path_factory, study_rows, insert_rows) -> Path:
+    path = tmp_path_factory.mktemp("sound") / "study.duckdb"
     with duckdb.connect(path) as connection:
         migrate(connection)
         insert_rows(connection, study_rows)
         refresh_marts(connection)
     return path
+
+
+@pytest.fixture
+def path(tmp_path, sound_study) -> Path:
+    return shutil.copy(sound_study, tmp_path / "study.duckdb")
 
 
 def _change(path: Path, statement: str) -> None:

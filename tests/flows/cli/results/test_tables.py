@@ -13,7 +13,8 @@ from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.analysis.statistics_spec import PP, PS
 from carryover.tasks.services.errors import UserError
-from tests.sql.hand_made_warehouse import HandMade, migrated_memory
+from tests.empty_warehouse import open_empty_memory
+from tests.sql.hand_made_warehouse import HandMade
 
 NOWHERE: Any = "a warehouse that is not read"
 
@@ -21,7 +22,7 @@ NOWHERE: Any = "a warehouse that is not read"
 @pytest.fixture
 def warehouse(tmp_path):
     """The share of episodes that miss a name, in two cells of two plans, on 20 instances that were learnt."""
-    study = HandMade(migrated_memory())
+    study = HandMade(open_empty_memory())
     for plan, share in (("plan", 0.9), ("other", 0.1)):
         study.run(f"run of {plan}", plan_digest=plan)
         for number in range(20):
