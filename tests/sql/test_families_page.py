@@ -1,24 +1,19 @@
 """The page on other task families says what its kept rows say."""
 
-from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import EPISODES, open_results
+from carryover.tasks.stages.results import EPISODES
+from tests.sql.kept_results import RESULTS, kept_table
 
-RESULTS = Path(str(files("carryover.sql") / "results"))
 PROSE = " ".join((RESULTS / "families.md").read_text(encoding="utf-8").split())
 README = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
 
 
-@contextmanager
-def rows_of(study):
-    """A function that returns the rows of a table of a kept study."""
-    with open_results(RESULTS / study) as results:
-        yield lambda name: results.sql(table_query(name).sql, plan_digest=study).polars().rows(named=True)
+def table(study, name):
+    """The rows of a table of a kept study."""
+    return kept_table(study, name).rows(named=True)
 
 
 def evaluation_of(study):
@@ -27,9 +22,8 @@ def evaluation_of(study):
 
 
 def test_the_maps_findings_are_those_of_its_cells():
-    with rows_of("map_exploration") as table:
-        cells = {row["condition"]: row for row in table("cells")}
-        scripts, models, *_ = table("side_by_side")
+    cells = {row["condition"]: row for row in table("map_exploration", "cells")}
+    scripts, models, *_ = table("map_exploration", "side_by_side")
     home, away, stateless = cells["P->P"], cells["P->S"], cells["S->S"]
     ended = f"{home['ended_count']} of {home['episode_count']} P→P episodes end"
     assert f"{ended}, and the mean score is {home['score_pct']:.1f} % of the optimum" in PROSE
@@ -53,13 +47,12 @@ def test_the_maps_findings_are_those_of_its_cells():
 
 
 def test_the_triages_findings_are_those_of_its_cells():
-    with rows_of("log_triage") as table:
-        cells = {row["condition"]: row for row in table("cells")}
-        scripts, models, *_ = table("side_by_side")
-        repairs = {row["condition"]: row for row in table("repair") if row["model"] == "sft"}
-        finished = {row["condition"]: row for row in table("token_sensitivity")}
-        interaction = [row for row in table("interaction") if row["analysis"] == "interaction_ratio"]
-        interaction = [row for row in interaction if row["base"] == "scratch"]
+    cells = {row["condition"]: row for row in table("log_triage", "cells")}
+    scripts, models, *_ = table("log_triage", "side_by_side")
+    repairs = {row["condition"]: row for row in table("log_triage", "repair") if row["model"] == "sft"}
+    finished = {row["condition"]: row for row in table("log_triage", "token_sensitivity")}
+    interaction = [row for row in table("log_triage", "interaction") if row["analysis"] == "interaction_ratio"]
+    interaction = [row for row in interaction if row["base"] == "scratch"]
     home, away = cells["P->P"], cells["P->S"]
     assert home["ended_count"] == away["ended_count"] == home["episode_count"] == 200
     assert round(home["score_pct"], 1) == round(away["score_pct"], 1) == round(scripts["p_on_p_score_pct"], 1) == 98.3

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import EPISODES, STATISTICS, open_results, read_plans
+from carryover.tasks.stages.results import EPISODES, STATISTICS, read_plans
+from tests.sql.kept_results import kept_table
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_full"))
 PAGE = "\n".join((FOLDER.parent / name).read_text(encoding="utf-8") for name in ("README.md", "settings.md"))
@@ -27,10 +27,8 @@ def evaluated() -> pl.DataFrame:
     return kept.filter(pl.col("train_contract").is_not_null(), purpose="evaluation", is_counted=True)
 
 
-@cache
 def table(name: str) -> pl.DataFrame:
-    with open_results(FOLDER) as results:
-        return results.sql(table_query(name).sql, plan_digest=FOLDER.name).polars()
+    return kept_table(FOLDER.name, name)
 
 
 def means(metric: str, **where: str | int) -> dict[str, float]:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import open_results
+from tests.sql.kept_results import kept_table
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_injected"))
 PAGE = (FOLDER.parent / "four_contracts.md").read_text(encoding="utf-8")
@@ -14,8 +13,7 @@ PROSE = " ".join(PAGE.split())
 
 
 def table(name: str) -> pl.DataFrame:
-    with open_results(FOLDER) as results:
-        return results.sql(table_query(name).sql, plan_digest=FOLDER.name).polars()
+    return kept_table(FOLDER.name, name)
 
 
 def test_the_contrasts_of_the_page():

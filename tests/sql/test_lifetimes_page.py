@@ -1,15 +1,11 @@
 """The page on lifetimes says what its kept rows say."""
 
-from importlib.resources import files
-from pathlib import Path
-
 import polars as pl
 import pytest
 
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import EPISODES, open_results
+from carryover.tasks.stages.results import EPISODES
+from tests.sql.kept_results import RESULTS, kept_table
 
-RESULTS = Path(str(files("carryover.sql") / "results"))
 PROSE = " ".join((RESULTS / "lifetimes.md").read_text(encoding="utf-8").split())
 LIFETIMES = ("0", "1", "3", "all")
 
@@ -17,8 +13,7 @@ LIFETIMES = ("0", "1", "3", "all")
 @pytest.fixture(scope="module")
 def cells():
     """The table's rows by visibility, trained lifetime and lifetime at run time."""
-    with open_results(RESULTS / "lifetimes") as results:
-        rows = results.sql(table_query("lifetimes").sql, plan_digest="lifetimes").polars().rows(named=True)
+    rows = kept_table("lifetimes", "lifetimes").rows(named=True)
     return {(row["visibility"], row["trained_blocks"], row["played_blocks"]): row for row in rows}
 
 

@@ -3,16 +3,15 @@
 import csv
 import re
 from collections import Counter
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import EPISODES, STATISTICS, KeptPlan, open_results, read_plans
+from carryover.tasks.stages.results import EPISODES, STATISTICS, KeptPlan, read_plans
 from tests.flows.cli.calling import run
+from tests.sql.kept_results import kept_table
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "pretrained"))
 GPU_FOLDER = FOLDER.with_name("pretrained_gpu")
@@ -26,10 +25,8 @@ LIMIT = 24
 README = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").split())
 
 
-@cache
 def table(name: str, folder: Path = FOLDER) -> pl.DataFrame:
-    with open_results(folder) as results:
-        return results.sql(table_query(name).sql, plan_digest=folder.name).polars()
+    return kept_table(folder.name, name)
 
 
 def evaluated(condition: str, folder: Path = FOLDER) -> pl.DataFrame:

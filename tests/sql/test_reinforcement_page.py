@@ -1,29 +1,22 @@
 """The page on reinforcement says what its kept rows say."""
 
-from importlib.resources import files
-from pathlib import Path
-
 import polars as pl
 import pytest
 
-from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.plans.hypotheses import read_hypotheses
 from carryover.tasks.plans.reinforced import REINFORCEMENT
-from carryover.tasks.stages.results import STATISTICS, open_results, read_plans
+from carryover.tasks.stages.results import STATISTICS, read_plans
 from carryover.tasks.traces.result_rows import StatisticRow
+from tests.sql.kept_results import RESULTS, kept_table
 
-RESULTS = Path(str(files("carryover.sql") / "results"))
 PROSE = " ".join((RESULTS / "reinforcement.md").read_text(encoding="utf-8").split())
 
 
 @pytest.fixture(scope="module")
 def tables():
     """The rows of the tables `cells`, by variant and cell, and `reinforcement`, by contract of training and runtime."""
-    with open_results(RESULTS / "laptop_rl") as results:
-        cells, trainings = (
-            results.sql(table_query(name).sql, plan_digest="laptop_rl").polars().rows(named=True)
-            for name in ("cells", "reinforcement")
-        )
+    cells = kept_table("laptop_rl", "cells").rows(named=True)
+    trainings = kept_table("laptop_rl", "reinforcement").rows(named=True)
     return (
         {(row["variant"], row["condition"]): row for row in cells},
         {(row["train_contract"], row["runtime_contract"]): row for row in trainings},

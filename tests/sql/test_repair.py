@@ -1,15 +1,10 @@
 """Repair after a missing name, exact rows worked out by hand."""
 
-from importlib.resources import files
-from pathlib import Path
-
 import pytest
 
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import open_results
 from tests.sql.hand_made import OURS
+from tests.sql.kept_results import kept_table
 
-LAPTOP = Path(str(files("carryover.sql") / "results" / "laptop"))
 LOST = "NameError: name 'ids' is not defined"
 
 
@@ -58,8 +53,7 @@ def test_cells_of_one_score_tell_no_detectable_difference(warehouse):
 
 
 def test_rows_kept_without_their_steps_tell_no_repair():
-    with open_results(LAPTOP) as results:
-        rows = results.sql(table_query("repair").sql, plan_digest=LAPTOP.name).polars().rows(named=True)
+    rows = kept_table("laptop", "repair").rows(named=True)
     (row,) = [row for row in rows if (row["condition"], row["base"]) == ("P->S", "scratch")]
     assert row["affected_episode_count"] == row["episode_count"]
     assert (row["repaired_pct"], row["affected_repeated_block_pct"]) == (None, None)

@@ -6,8 +6,8 @@ import pytest
 
 from carryover.storage.warehouse.mart_sources import read_mart_sources
 from carryover.tasks.analysis.queries import table_query
-from tests.sql.hand_made import GROUP, REUSING
 from tests.empty_warehouse import open_empty_memory
+from tests.sql.hand_made import GROUP, REUSING
 from tests.sql.hand_made_warehouse import HandMade
 
 SETTINGS = (

@@ -1,27 +1,18 @@
 """The figures in the prose on scripts and on the paper's directions are those of kept and published rows."""
 
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 import polars as pl
 
 from carryover.tasks.analysis.published_tables import published_table
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import EPISODES, STATISTICS, open_results
+from carryover.tasks.stages.results import EPISODES, STATISTICS
+from tests.sql.kept_results import RESULTS, kept_table
 
-RESULTS = Path(str(files("carryover.sql") / "results"))
 PAGE = (RESULTS / "README.md").read_text(encoding="utf-8")
 FINDINGS = " ".join(PAGE.split())
 README = " ".join((RESULTS.parents[1] / "README.md").read_text(encoding="utf-8").split())
 CELLS = ("P->P", "P->S", "S->P", "S->S")
 MAIN = {"variant": "main", "visibility": "declared", "header": "names", "bucket": "small"}
-
-
-@cache
-def _table(results: str, name: str) -> pl.DataFrame:
-    with open_results(RESULTS / results) as opened:
-        return opened.sql(table_query(name).sql, plan_digest=results).polars()
 
 
 @cache
@@ -44,7 +35,7 @@ def _shown(estimate: float, low: float, high: float) -> str:
 
 
 def test_script_control_of_the_demo_is_printed_cell_by_cell():
-    rows = _table("laptop", "script_control").filter(metric="total_tokens", base="scratch")
+    rows = kept_table("laptop", "script_control").filter(metric="total_tokens", base="scratch")
     assert rows["condition"].to_list() == list(CELLS)
     for row in rows.iter_rows(named=True):
         low, high = row["trained_minus_script_low"], row["trained_minus_script_high"]
@@ -55,7 +46,7 @@ def test_script_control_of_the_demo_is_printed_cell_by_cell():
 
 
 def test_ratios_of_models_and_scripts_stand_side_by_side():
-    rows = _table("laptop", "script_control").filter(metric="total_tokens", base="scratch")
+    rows = kept_table("laptop", "script_control").filter(metric="total_tokens", base="scratch")
     columns = ("condition", "trained_ratio_to_p_on_p", "script_ratio_to_p_on_p")
     ratios = {condition: (trained, script) for condition, trained, script in rows.select(columns).rows()}
     others = ("P->S", "S->S", "S->P")
@@ -72,8 +63,8 @@ def test_ratios_of_models_and_scripts_stand_side_by_side():
     middle = [f"{medians[condition] / medians['P->P']:.2f}" for condition in others]
     assert "In the median they are {}, {} and {}".format(*middle) in README
     assert "give {}, {} and {} without any model".format(*scripts) in README
-    mechanism = _table("laptop", "mechanism").row(0, named=True)
-    missed = _table("laptop", "script_control").filter(metric="missing_name_count", condition="P->S")
+    mechanism = kept_table("laptop", "mechanism").row(0, named=True)
+    missed = kept_table("laptop", "script_control").filter(metric="missing_name_count", condition="P->S")
     both = {f"{value:.2f}" for value in missed.select("trained", "script").row(0)}
     assert f"and {mechanism['script_interaction_ratio']:.3f} for the scripts; both miss {both.pop()} names" in FINDINGS
     assert both == set()

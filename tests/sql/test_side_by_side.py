@@ -7,8 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import open_results
+from tests.sql.kept_results import kept_table
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_full"))
 PAGE = (FOLDER.parent / "side_by_side.md").read_text(encoding="utf-8")
@@ -20,8 +19,7 @@ P_ON_S = {"train_a": "persistent", "runtime_a": "stateless"}
 
 @pytest.fixture(scope="module")
 def kept():
-    with open_results(FOLDER) as results:
-        rows = results.sql(table_query("side_by_side").sql, plan_digest=FOLDER.name).polars()
+    rows = kept_table(FOLDER.name, "side_by_side")
     return {row["player"].removeprefix("laptop, not Qwen3-8B: "): row for row in rows.rows(named=True)}
 
 
