@@ -198,6 +198,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Load torch in one process only, unless files keep the order that they are given in."""
+    if config.option.dist != "loadfile" or not config.option.loadscopereorder:
+        return None
+    from tests.torch_together import TorchTogether
+
+    return TorchTogether(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", [])
 
