@@ -2,6 +2,15 @@
 
 GROUP = {"variant": "main", "base": "common", "visibility": "declared", "header": "names", "bucket": "small"}
 OURS = {"measured_on": "laptop, not Qwen3-8B"}
+OTHER_SETTINGS = (
+    {"plan_digest": "other"},
+    {"variant": "other"},
+    {"base": "other"},
+    {"visibility": "as_trained"},
+    {"header": "none"},
+    {"bucket": "other"},
+)
+"""Columns of `GROUP`, and the plan, each with another value."""
 
 REUSING = [
     ("import json\nids = json.loads(list_items())\nbest = 0", ["best", "ids"]),

@@ -1,4 +1,4 @@
-"""An episode's own columns: its errors by kind, its names beside the paper's, and what nobody counted."""
+"""Columns of an episode: errors by kind, names, labels, and null where a value is unknown."""
 
 from itertools import product
 

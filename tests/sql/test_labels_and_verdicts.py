@@ -5,6 +5,7 @@ import json
 import pytest
 
 from carryover.tasks.traces.study_rows import RunRow
+from tests.sql.hand_made import OTHER_SETTINGS
 from tests.storage.conftest import build_row
 
 GEMINI = "gemini-3-flash-preview"
@@ -111,14 +112,7 @@ def test_a_pair_is_of_four_cells_that_ended_on_one_seed_and_replicate(warehouse,
 
 def test_each_setting_is_judged_by_itself(warehouse):
     add_pairs(warehouse, range(20))
-    for values in (
-        {"plan_digest": "other"},
-        {"variant": "other"},
-        {"base": "other"},
-        {"visibility": "as_trained"},
-        {"header": "none"},
-        {"bucket": "other"},
-    ):
+    for values in OTHER_SETTINGS:
         add_pairs(warehouse, [20], **values)
     add_pairs(warehouse, [0], base="teacher", training_seed=None)
     add_pairs(warehouse, [0], cells=("base->P",), base="third")

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tests.sql.hand_made import PAIR
+from tests.sql.hand_made import OTHER_SETTINGS, PAIR
 
 CELL = {"train_a": "persistent", "runtime_a": "stateless"}
 METRICS = ("score", "total_tokens", "is_solved", "has_missing_name", "missing_name_count")
@@ -50,19 +50,7 @@ def test_the_percentile_interval_leads_where_it_is_the_wider(warehouse):
     assert widest == {"low": {0.25, 25}, "high": {0.75, 75}}
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"plan_digest": "other"},
-        {"variant": "other"},
-        {"base": "other"},
-        {"visibility": "as_trained"},
-        {"header": "none"},
-        {"bucket": "other"},
-        {"train_a": "stateless"},
-        {"runtime_a": "persistent"},
-    ],
-)
+@pytest.mark.parametrize("values", [*OTHER_SETTINGS, {"train_a": "stateless"}, {"runtime_a": "persistent"}])
 def test_each_cell_has_its_own_means(warehouse, values):
     warehouse.statistic("mean", **CELL, low=0.25, high=0.5)
     warehouse.statistic("mean", **(CELL | values), low=0.5, high=0.75)

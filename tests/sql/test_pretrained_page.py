@@ -271,7 +271,7 @@ def test_the_page_names_both_machines():
     torch = f"torch {torch_of(there)} for {torch_of(here)}"
     python = f"Python {python_of(there)} for {python_of(here)}"
     assert f"{torch} and {python}" in PROSE
-    assert f"a fault of ours on Python {python_of(there)}" in PROSE
+    assert f"a bug of Carryover on Python {python_of(there)}, now fixed, ended the evaluation early" in PROSE
     assert there.finished_at is not None
     assert f"a run of {(there.finished_at - there.started_at).total_seconds():.0f} seconds" in PROSE
 

@@ -1,7 +1,7 @@
 """Attention over many short rows in one product, for a GPU.
 
-There a product costs its start, whatever its size. For a pass, the caches of its short rows are copied side by side,
-padded to the longest, and every layer attends them together.
+Launching a kernel there costs more than a short row's arithmetic. For a pass, the caches of its short rows are copied
+side by side, padded to the longest, and every layer attends them together.
 """
 
 from __future__ import annotations

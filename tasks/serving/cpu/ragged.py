@@ -1,8 +1,8 @@
 """Attention over rows of any length, each with its cache.
 
 The new tokens of all rows of a pass are concatenated to one sequence, so nothing is padded; attention alone goes row by
-row, and lets each look at its own cache. On a GPU, where starting a product costs more than computing it, short rows
-are attended together (`padded.py`).
+row, and lets each look at its own cache. On a GPU, where launching a kernel costs more than a short row's
+arithmetic, short rows are attended together (`padded.py`).
 """
 
 from __future__ import annotations
