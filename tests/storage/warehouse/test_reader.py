@@ -43,6 +43,7 @@ def test_sql_answers_alike_over_file_and_landing_zone(landing, merged, make_epis
     landing.write(make_episode("e", step_count=5), "run")
     landing.write({**make_episode("f", step_count=1), "instances": [make_row(InstanceRow, instance_id="i")]}, "run")
     landing.write({"instances": [make_row(InstanceRow, instance_id="i")]}, "run")
+    landing.write(make_episode("e", "second", plan_digest="second"), "second")
     merge(landing, merged)
     with Warehouse.open(merged if kind == "file" else landing.url) as warehouse:
         assert warehouse.sql("select episode_id, count(*) from steps group by all order by all").rows() == [
@@ -52,6 +53,8 @@ def test_sql_answers_alike_over_file_and_landing_zone(landing, merged, make_epis
         assert warehouse.sql("select count(*) from instances").rows() == [(1,)]
         assert warehouse.scan("steps").collect().height == 3
         assert warehouse.sql("select count(*) from quarantine").rows() == [(0,)]
+        reused = warehouse.sql("select run_id, plan_digest, episode_id from reused_episodes").rows()
+        assert reused == [("second", "second", "e")]
 
 
 def test_a_landing_zone_is_opened_without_computing_a_mart(landing, make_episode):

@@ -26,6 +26,14 @@ def test_statements_have_their_own_names():
     assert block.statements[1].source == "@wrap\ndef add(n):\n    rows.append(n)"
 
 
+def test_statements_behind_a_rewritten_line_keep_their_place():
+    """The rewritten block has the list on one line."""
+    block = read_block("rows = [\n    1,\n]\nfirst = globals()['start']\ntotal = len(rows) + start", ())
+    last = block.statements[-1]
+    assert (last.source, last.first_line) == ("total = len(rows) + start", 5)
+    assert (last.binds, last.reads) == ({"total"}, {"start"})
+
+
 def test_what_is_not_python_has_no_names():
     block = read_block("rows = [", ())
     assert not block.is_judged
