@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from carryover.storage.errors import QueryError
+from carryover.storage.errors import QueryError, WarehouseError
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import copy_for_readers, readers_copy_path
@@ -55,6 +56,14 @@ def test_sql_answers_alike_over_file_and_landing_zone(landing, merged, make_epis
         assert warehouse.sql("select count(*) from quarantine").rows() == [(0,)]
         reused = warehouse.sql("select run_id, plan_digest, episode_id from reused_episodes").rows()
         assert reused == [("second", "second", "e")]
+
+
+def test_storage_options_are_those_of_the_landing_zone(tmp_path):
+    """A zip is opened by its option alone; this one holds no landing zone."""
+    with zipfile.ZipFile(tmp_path / "zone.zip", "w") as archive:
+        archive.writestr("other/file", "")
+    with pytest.raises(WarehouseError, match="not a landing zone: zip:"):
+        Warehouse.open("zip://", {"fo": str(tmp_path / "zone.zip")})
 
 
 def test_a_landing_zone_is_opened_without_computing_a_mart(landing, make_episode):

@@ -204,6 +204,15 @@ def test_unavailable_code_of_a_code_interpreter_is_unread(tmp_path):
     assert (trace.blocks, tally.unread_code.total()) == ((), 1)
 
 
+@pytest.mark.parametrize(
+    ("outputs", "told"), [(None, None), ([], None), ([{"type": "image"}], ""), ([{"logs": "1"}], "1")]
+)
+def test_a_code_interpreter_that_prints_nothing_has_an_output(tmp_path, outputs, told):
+    item = {"type": "code_interpreter_call", "id": "a", "code": "x = 1", "status": "completed", "outputs": outputs}
+    (trace,), _ = read(tmp_path, json.dumps({"object": "response", "output": [item]}).encode())
+    assert [block.output for block in trace.blocks] == [told]
+
+
 def test_a_notebook_tells_its_language_in_either_field(tmp_path):
     cell = {"cell_type": "code", "source": "x = 1", "outputs": []}
     for metadata in ({"kernelspec": {"language": "julia"}}, {"language_info": {"name": "julia"}}):

@@ -36,6 +36,21 @@ def test_long_stages_without_a_terminal_tell_rate_and_remaining_time(capsys, mon
     assert last.startswith("teacher: 12 of 12 episodes in ")
 
 
+def test_lines_come_at_an_interval(capsys, monkeypatch):
+    times = iter([0.0, 29.0, 30.0, 31.0, 59.0, 60.0, 61.0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(times))
+    with progress_bar("teacher", 9, "episodes") as advance:
+        for _ in range(5):
+            advance(1)
+    monkeypatch.undo()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(", ")[0] for line in lines] == [
+        "teacher: 2 of 9 episodes in 30 s",
+        "teacher: 5 of 9 episodes in 60 s",
+        "teacher: 5 of 9 episodes in 61 s",
+    ]
+
+
 @pytest.mark.parametrize(
     ("done", "seconds", "told"),
     [

@@ -1,3 +1,4 @@
+import errno
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -74,6 +75,18 @@ def test_by_default_the_first_folder_stays(tmp_path):
         with folder_written_whole(tmp_path / "model") as temporary:
             fill(temporary, name)
     assert [file.name for file in (tmp_path / "model").iterdir()] == ["first"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOTEMPTY, errno.EEXIST])
+def test_filesystems_name_a_folder_in_the_way_either_way(tmp_path, monkeypatch, number):
+    def refuse(_: Path, target: Path) -> None:
+        raise OSError(number, os.strerror(number), str(target))
+
+    fill(tmp_path / "model", "first")
+    monkeypatch.setattr(Path, "rename", refuse)
+    with folder_written_whole(tmp_path / "model") as temporary:
+        fill(temporary, "second")
+    assert [file.name for file in tmp_path.rglob("*")] == ["model", "first"]
 
 
 def test_a_folder_that_cannot_be_moved_raises(tmp_path):
