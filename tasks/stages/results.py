@@ -92,14 +92,7 @@ def keep_results(
     new = episodes = found.sort("plan_digest").unique("episode_id", keep="first", maintain_order=True)
     if (path := folder / EPISODES).exists():
         former = pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(digests))
-        former = former.unique("episode_id", keep="first", maintain_order=True)
-        is_untrained = pl.col("train_contract").is_null() | (pl.col("base") == "teacher")
-        known = former.filter(is_untrained).select(EPISODE_KEY)
-        added = new.join(known, on=EPISODE_KEY, how="anti", nulls_equal=True)
-        episodes = pl.concat([former, added], how="diagonal")
-        is_repeated = episodes.select(EPISODE_KEY).is_duplicated()
-        if twice := episodes.filter(is_repeated)["plan_digest"].unique().to_list():
-            raise WarehouseError(f"the same episodes stand under plans {', '.join(sorted(twice))}; keep one of them")
+        episodes = join_former(former, new)
     episodes = episodes.sort(EPISODE_KEY)
     kept_ids = episodes.select(pl.col("episode_id").alias("kept_id"), *EPISODE_KEY)
     same = new.join(kept_ids, on=EPISODE_KEY, nulls_equal=True).select("episode_id", "kept_id")
@@ -113,6 +106,23 @@ def keep_results(
     write_whole(folder / PLANS, "[\n" + ",\n".join(lines) + "\n]\n")
     write_statistics(folder, compute)
     return episodes.height
+
+
+def join_former(former: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """Return the episodes of former plans and of new ones.
+
+    One of a teacher or an untrained base is kept once. Raise `WarehouseError` for one of a trained model under two
+    plans.
+    """
+    former = former.unique("episode_id", keep="first", maintain_order=True)
+    is_untrained = pl.col("train_contract").is_null() | (pl.col("base") == "teacher")
+    known = former.filter(is_untrained).select(EPISODE_KEY)
+    added = new.join(known, on=EPISODE_KEY, how="anti", nulls_equal=True)
+    episodes = pl.concat([former, added], how="diagonal")
+    is_repeated = episodes.select(EPISODE_KEY).is_duplicated()
+    if twice := episodes.filter(is_repeated)["plan_digest"].unique().to_list():
+        raise WarehouseError(f"the same episodes stand under plans {', '.join(sorted(twice))}; keep one of them")
+    return episodes
 
 
 def write_statistics(folder: Path, compute: ComputeStatistics) -> int:

@@ -8,8 +8,10 @@ from carryover.storage.zone.batching import BatchedLanding
 
 
 class Clock:
+    """A clock of a machine that has run for a while."""
+
     def __init__(self):
-        self.now = 0.0
+        self.now = 1000.0
 
     def __call__(self):
         return self.now
@@ -32,10 +34,10 @@ def test_an_old_batch_lands_with_the_next_episode(landing, make_episode):
     clock = Clock()
     with BatchedLanding(landing, "run", seconds_per_batch=20.0, clock=clock) as batch:
         batch.add(make_episode("a"))
-        clock.now = 20.0
+        clock.now += 20.0
         batch.add(make_episode("b"))
         assert landed_ids(landing) == ["a", "b"]
-        clock.now = 39.0
+        clock.now += 19.0
         batch.add(make_episode("c"))
         assert landed_ids(landing) == ["a", "b"]
     assert landed_ids(landing) == ["a", "b", "c"]

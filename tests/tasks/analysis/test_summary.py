@@ -75,8 +75,12 @@ def test_the_first_sentence_holds_the_ratio_and_its_interval():
     assert not any("One training seed" in sentence for sentence in others)
 
 
-def test_an_interval_that_includes_1_shows_no_dependence():
-    assert "is not shown to depend" in said(interaction_ratio_high=1.1)[0]
+@pytest.mark.parametrize(
+    ("low", "high", "depends"), [(0.5, 1.1, False), (0.5, 1.0, False), (1.0, 2.0, False), (1.1, 2.0, True)]
+)
+def test_an_interval_that_includes_1_shows_no_dependence(low, high, depends):
+    first = said(interaction_ratio_low=low, interaction_ratio_high=high)[0]
+    assert ("is not shown to depend" in first) is not depends
 
 
 def test_p_on_s_never_stands_without_s_on_s():

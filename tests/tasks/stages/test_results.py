@@ -12,7 +12,15 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.claims import published_claims
 from carryover.tasks.analysis.compute import kept_statistics
 from carryover.tasks.analysis.queries import table_names, table_query
-from carryover.tasks.stages.results import STATISTICS, keep_results, open_results, read_plans, write_statistics
+from carryover.tasks.stages.results import (
+    EPISODE_KEY,
+    STATISTICS,
+    join_former,
+    keep_results,
+    open_results,
+    read_plans,
+    write_statistics,
+)
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import PlanStageRow, RunEndRow, RunRow
 from carryover.tasks.traces.training_rows import PolicyUpdateRow, TrainingExampleRow, TrainingOverlapRow
@@ -121,6 +129,30 @@ def test_the_same_cell_and_seed_under_two_plans_is_refused(study, tmp_path):
     keep_results(study("a", 1), ["a"], folder, kept_statistics)
     with pytest.raises(WarehouseError, match="the same episodes stand under plans a, b"):
         keep_results(study("b", 1), ["b"], folder, kept_statistics)
+
+
+KEY_SCHEMA = dict.fromkeys(("plan_digest", "episode_id", *EPISODE_KEY), pl.String)
+
+
+def key_frame(plan_digest, episode_id, **fields):
+    """One episode of these fields; the rest of its key is null."""
+    return pl.DataFrame([{"plan_digest": plan_digest, "episode_id": episode_id, **fields}], KEY_SCHEMA)
+
+
+@pytest.mark.parametrize("model", [{"train_contract": None}, {"base": "teacher", "train_contract": "persistent"}])
+def test_an_episode_without_a_trained_model_is_kept_once(model):
+    former, new = key_frame("a", "former", **model), key_frame("b", "new", **model)
+    other = key_frame("b", "other", **model, runtime_contract="stateless")
+    assert join_former(former, pl.concat([new, other]))["episode_id"].to_list() == ["former", "other"]
+
+
+def test_a_trained_models_episode_under_two_plans_is_refused():
+    trained = {"base": "scratch", "train_contract": "persistent"}
+    former, new = key_frame("a", "former", **trained), key_frame("b", "new", **trained)
+    with pytest.raises(WarehouseError, match="the same episodes stand under plans a, b; keep one of them"):
+        join_former(former, new)
+    other_seed = key_frame("b", "new", **trained, training_seed="2")
+    assert join_former(pl.concat([former, former]), other_seed)["episode_id"].to_list() == ["former", "new"]
 
 
 @pytest.mark.slow
