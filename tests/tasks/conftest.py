@@ -32,6 +32,7 @@ class Step:
     """`drop:NAME` or `fail:TOOL` as the step row has it."""
     error_is_injected: bool = False
     """Whether the error row says that the harness caused the error."""
+    error_is_caught: bool = False
 
 
 @dataclass
@@ -98,8 +99,8 @@ def _step(trace: Trace, number: int, turn: int, step: Step) -> StepRow:
 def _error(trace: Trace, number: int, turn: int, step: Step) -> ErrorRow:
     return ErrorRow(
         run_id="run", episode_id=trace.episode_id, turn=turn, error_index=0, step=number, kind=ErrorKind.INTERPRETER,
-        error_type="NameError", message=step.error or "", is_caught=False, is_injected=step.error_is_injected,
-        is_missing_name=False,
+        error_type="NameError", message=step.error or "", is_caught=step.error_is_caught,
+        is_injected=step.error_is_injected, is_missing_name=False,
     )  # fmt: skip
 
 

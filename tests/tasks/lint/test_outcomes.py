@@ -2,7 +2,7 @@
 
 import pytest
 
-from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.lint.lint import Take, lint_trace
 from carryover.tasks.lint.runtime import infer_runtime
 from carryover.tasks.readers.trace import Block, Reply, Trace
 
@@ -11,6 +11,23 @@ def lint_outcomes(*outcomes):
     """Lint blocks with what came back: pairs of a code and its error, null for none."""
     blocks = tuple(Block(code, output=error or "ok", error=error) for code, error in outcomes)
     return lint_trace(Trace(trace_id="trace", replies=(Reply("", blocks),)))
+
+
+@pytest.mark.parametrize("binding", ["import json", "json = 1"])
+@pytest.mark.parametrize(
+    ("errors", "is_after_error", "is_of_failed_block"),
+    [((True, False), False, False), ((False, True), True, False), ((False, False), False, False)],
+)
+def test_a_take_tells_errors_since_its_name_was_left(binding, errors, is_after_error, is_of_failed_block):
+    before, between = ("ZeroDivisionError" if raises else None for raises in errors)
+    found = lint_outcomes(("1 / 0", before), (binding, None), ("1 / 0", between), ("json", None))
+    assert found.takes == (Take(4, "names", "json", is_after_error, is_of_failed_block),)
+
+
+@pytest.mark.parametrize("binding", ["import json", "json = 1"])
+def test_a_take_tells_that_its_name_is_of_a_failed_block(binding):
+    found = lint_outcomes((f"{binding}\n1 / 0", "ZeroDivisionError: division by zero"), ("json", None))
+    assert found.takes == (Take(2, "names", "json", is_of_failed_block=True),)
 
 
 @pytest.mark.parametrize(

@@ -268,3 +268,22 @@ def test_a_server_that_does_not_list_its_runs_is_named():
         server.shutdown()
     assert line.startswith(f"no answer from the Prefect server http://127.0.0.1:{server.server_port}/api (")
     assert "404" in line
+
+
+class Idle(Healthy):
+    """A healthy server without runs, deployments and pools."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer("[]")
+
+
+def test_lines_fit_the_screen():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Idle) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{server.server_port}/api"}):
+            whole = server_lines(100)
+            assert server_lines(40) == [clipped(line, 40) for line in whole]
+        server.shutdown()
+    assert whole[0].endswith(": 0 running, 0 waiting, 0 late, 0 failed")
+    assert len(whole[0]) > 40
