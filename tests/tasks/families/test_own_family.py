@@ -70,6 +70,11 @@ def test_goals_document_tools_that_vary(tmp_path, prompt_set):
     assert described == [["list_boxes", "peek", "finish"], ["list_boxes", "peek", "choose", "finish"]]
 
 
+def test_the_usual_cap_is_the_familys(boxes):
+    assert boxes.family.tool_call_cap == 40
+    assert boxes.usual_tool_call_cap(boxes.sample("few", 1)) == 40
+
+
 def test_an_instance_outlives_its_row(boxes):
     problem = boxes.sample("few", 5)
     row, items = boxes.rows(problem, "run", "train")

@@ -45,6 +45,8 @@ def test_a_prompt_without_room_for_a_reply_is_refused(client):
         ({"tools": [TOOL]}, "The chat template of `base` shows no tools"),
         ({"tools": [{"type": "web"}]}, "tools.0.type: "),
         ({"extra_body": {"chat_template_kwargs": {"chat_template": ""}}}, "may not set chat_template"),
+        ({"extra_body": {"chat_template_kwargs": {"messages": []}}}, "may not set messages"),
+        ({"extra_body": {"chat_template_kwargs": {"conversations": []}}}, "may not set conversations"),
         ({"extra_body": {"chat_template_kwargs": {"add_generation_prompt": False}}}, "may not set add_generation"),
     ],
 )
