@@ -170,6 +170,11 @@ class Endpoint(BaseHTTPRequestHandler):
         return
 
 
+def test_a_backend_of_an_agent_is_that_of_its_interpreter(fork_tree):
+    with Agent("any", endpoint="http://127.0.0.1:9/v1", runtime=fork_tree, backend="jupyter") as agent:
+        assert agent.spec.runtime.backend == "jupyter"
+
+
 def test_any_openai_compatible_endpoint_answers(fork_tree):
     with HTTPServer(("127.0.0.1", 0), Endpoint) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

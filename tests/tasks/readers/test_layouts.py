@@ -281,6 +281,15 @@ def test_an_openhands_command_tells_its_exit_code(tmp_path):
     assert trace.blocks[0].error == "NonZeroExit: exit code 2"
 
 
+@pytest.mark.parametrize("ending", ["finish", "reject"])
+@pytest.mark.parametrize("key", ["final_thought", "thought"])
+def test_an_openhands_agents_last_action_is_its_answer(tmp_path, ending, key):
+    action = {"id": 1, "source": "agent", "action": "run_ipython", "args": {"code": "x = 1"}}
+    last = {"id": 2, "source": "agent", "action": ending, "args": {key: "That is all."}}
+    (trace,), tally = read(tmp_path, json.dumps([action, last]).encode())
+    assert (trace.replies[-1].text, dict(tally.other_calls)) == ("That is all.", {})
+
+
 def test_a_log_may_begin_with_a_plain_message(tmp_path):
     call = {"type": "function_call", "name": "python", "call_id": "1", "arguments": '{"code": "n = 3"}'}
     items = [{"type": "message", "role": "user", "content": "Go."}, call]
