@@ -8,6 +8,7 @@ import hashlib
 
 import pytest
 
+from carryover.tasks.plans.identity import PACKAGES, SOURCES
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.run import Limits
@@ -38,3 +39,8 @@ def test_limits_and_constraints_are_the_kept_ones():
     kept = kept_presets(__file__)
     assert as_kept({"limits": Limits()})["limits"] == kept["limits"]
     assert {spec.__name__: constraints(spec) for spec in SPECS} == kept["constraints"]
+
+
+def test_what_decides_a_stage_is_the_kept():
+    kept = kept_presets(__file__)
+    assert as_kept({"sources": SOURCES, "packages": PACKAGES}) == {name: kept[name] for name in ("sources", "packages")}

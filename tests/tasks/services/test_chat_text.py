@@ -79,6 +79,11 @@ def test_a_message_is_written_where_a_template_takes_no_system_message(tokenizer
     assert message_text(tokenizer, "user", "Look.") == "[Look.]"
 
 
+def test_a_template_that_takes_no_system_message_trains_none(tokenizer):
+    tokenizer.chat_template = NO_SYSTEM
+    assert not can_train(tokenizer)
+
+
 def test_counted_tokens_leave_out_the_opening_that_a_template_adds(tokenizer):
     from carryover.tasks.agent.protocol import Message
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.sft.child_process import KilledTrainingError
+from carryover.tasks.sft import train_process
+from carryover.tasks.sft.child_process import Child, KilledTrainingError
 from carryover.tasks.sft.folder import CHECKPOINTS
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
@@ -65,6 +66,29 @@ def job(tmp_path_factory):
         spec=SPEC, dataset=root / "data.jsonl", output=root / "unbroken", contract="stateless", seed=3,
         tokenizer=root / "tokenizer",
     )  # fmt: skip
+
+
+class _StartedError(Exception):
+    """Instead of a process."""
+
+
+@pytest.mark.parametrize("gpu_count", [1, 2])
+def test_processes_of_several_gpus_end_by_themselves(tmp_path, monkeypatch, gpu_count):
+    """The folder is held until the last one has ended."""
+    children = []
+
+    def start(child: Child, *_others: object) -> None:
+        children.append(child)
+        raise _StartedError
+
+    monkeypatch.setattr(train_process, "run_child", start)
+    job = TrainingJob(
+        spec=SPEC, dataset=tmp_path, output=tmp_path, contract="stateless", seed=3, gpu_count=gpu_count
+    )  # fmt: skip
+    with pytest.raises(_StartedError):
+        train_in_process(job)
+    (child,) = children
+    assert child.ends_with_input == (gpu_count > 1)
 
 
 def _kill_after_checkpoint(job: TrainingJob, step: int) -> None:

@@ -145,6 +145,7 @@ def test_a_reply_is_split_around_its_block(text, blocks, parts):
 
 def test_tables_are_sheets_of_text(ask):
     tables = {table["name"]: table for table in answer(ask, "plan", "tables")["tables"]}
+    assert [name for name, table in tables.items() if not table["sheets"]] == []
     (sheet,) = tables["table_2"]["sheets"]
     assert len(sheet["header"]) == len(sheet["styles"])
     assert all(isinstance(cell, str) for cell in flat(sheet["rows"]))

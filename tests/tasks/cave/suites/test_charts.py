@@ -29,6 +29,8 @@ def test_equal_pictures_pass(chart):
         (None, "chart: the chart is not an object"),
         ({"series": []}, "chart: the chart has no series"),
         ({"series": [{"type": "line"}]}, "chart: a series has no data"),
+        ({**LINE, "series": [{"type": "line", "data": []}]}, "chart: a series has no data"),
+        ({**LINE, "series": [{"type": "line", "data": "1, 2"}]}, "chart: a series has no data"),
         ({**LINE, "series": [{"type": "bar", "data": [1, 2]}]}, "chart: series ['bar'], expected ['line']"),
         ({**LINE, "series": [{"type": "line", "data": [1, 3]}]}, "chart: points of series 0"),
         ({**LINE, "xAxis": {"data": ["b", "a"]}}, "chart: points of series 0"),
