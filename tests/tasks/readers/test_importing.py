@@ -207,6 +207,15 @@ def test_an_errors_origin_is_told_by_its_phrases(error, kind):
     assert (row.kind, row.is_missing_name) == (kind, "NameError" in error)
 
 
+@pytest.mark.parametrize(
+    "error", ["NameError", "UnboundLocalError: x", "The variable `x` is not defined.", "Name x Is Not Defined"]
+)
+def test_a_missing_name_is_told_by_any_phrase(error):
+    messages = [REUSING[0], {"role": "user", "content": json.dumps({"output": "", "error": error})}]
+    (row,) = imported({"messages": messages}).errors
+    assert row.is_missing_name
+
+
 def test_a_failed_call_of_the_model_ends_an_episode_with_an_error():
     events = [{"type": "ErrorEvent", "data": {"error": "down"}}]
     document = {"started_at": "2026-01-01T00:00:00", "summary": {"task": "t"}, "events": events}

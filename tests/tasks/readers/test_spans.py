@@ -1,7 +1,10 @@
 """One conversation from calls that each repeat the messages before them."""
 
+import json
+
 import pytest
 
+from carryover.tasks.readers.gen_ai import conversation_of
 from carryover.tasks.readers.spans import (
     attributes_of,
     call_messages,
@@ -113,3 +116,10 @@ def test_fresh_messages_of_each_call_are_added_once():
     turns = [([MESSAGE], [answer]), ([MESSAGE, answer, more], [{"role": "assistant", "content": "Three."}])]
     assert [message["content"] for message in join_turns(turns)] == ["Count.", "Two.", "And then?", "Three."]
     assert join_turns([([], [answer]), ([more], [])]) == [answer, more]
+
+
+@pytest.mark.parametrize("given", [{}, {"gen_ai.input.messages": "null"}, {"gen_ai.input.messages": None}])
+def test_a_reply_without_recorded_input_is_read(given):
+    reply = {"role": "assistant", "parts": [{"type": "text", "content": "Hi."}]}
+    (message,) = conversation_of([{**given, "gen_ai.output.messages": json.dumps([reply])}])
+    assert message["role"] == "assistant"
