@@ -12,6 +12,7 @@ from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.reinforce import (
+    PlannedReinforcement,
     describe,
     note_reinforcement,
     plan_reinforcement,
@@ -20,7 +21,7 @@ from carryover.tasks.reinforce import (
 )
 from carryover.tasks.reinforcement.update_log import LOG_NAME, UpdateLog
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.sft.card import write_card
+from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import note_stage
 from carryover.tasks.traces.training_rows import PolicyUpdate
@@ -111,6 +112,26 @@ def test_a_lost_model_is_reinforced_whatever_prefect_remembers(run, monkeypatch)
     note_reinforcement(run, planned, made)
     assert asked == [{"is_there": False, "contract": "persistent"}]
     assert find_trained(run, planned.name, Stage.REINFORCEMENT).digest == "d" * 64
+
+
+@pytest.mark.parametrize("refresh", [(), (Stage.REINFORCEMENT,), (Stage.TRAINING,)])
+def test_a_finished_model_is_kept_unless_refreshed(run, monkeypatch, refresh):
+    note_trained(run, "persistent")
+    planned = plan_reinforcement(run, parts_of(run)["own"], "persistent", 0)
+    planned.job.output.mkdir()
+    write_card(planned.job.output, make_card())
+    log = UpdateLog(planned.job.output / LOG_NAME)
+    log.add(UPDATES[0])
+    begun = []
+
+    def begin(_: object, planned: PlannedReinforcement) -> ModelCard:
+        begun.append(planned.job.is_finished)
+        log.add(UPDATES[1])
+        return make_card()
+
+    monkeypatch.setattr(reinforce, "_reinforce_with_progress", begin)
+    reinforce_model.fn(run.model_copy(update={"limits": Limits(refresh=refresh)}), planned)
+    assert begun == [False] * (Stage.REINFORCEMENT in refresh)
 
 
 def test_a_bar_tells_shares_scores_turns_and_tokens():

@@ -104,9 +104,12 @@ def test_bucket_decides_the_instances(runtime, family, usual, other):
 
 def test_an_ended_episode_takes_no_reply(runtime):
     environment = BlockEnvironment("knapsack", runtime=runtime)
+    environment.stop()
+    assert (environment.is_over, environment.get_reward()) == (True, 0.0)
     with pytest.raises(RuntimeError, match=r"call reset\(\)"):
         environment.step("any")
     environment.reset(seed=1)
+    assert not environment.is_over
     environment.run_block("finish()")
     assert environment.is_over
     with pytest.raises(RuntimeError, match=r"call reset\(\)"):

@@ -1,5 +1,6 @@
 """What each arm is told and given of a case: text that models read, word for word."""
 
+import dataclasses
 import json
 
 import pandas
@@ -7,7 +8,7 @@ import pytest
 
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
 from carryover.tasks.cave.arms.case_environment import CaseEnvironment
-from carryover.tasks.cave.suites.case import Case, Turn, World
+from carryover.tasks.cave.suites.case import Call, Case, Expected, Turn, World
 from carryover.tasks.runtime.describe import describe
 
 CASE = Case(
@@ -133,3 +134,12 @@ def test_files_of_variables_are_read_and_missing_ones_told():
     environment.take_files({"total.json": b"3"}.__getitem__)
     assert environment.world.variables["rest"] == {"not retrieved": "KeyError: 'rest.json'"}
     assert environment.wrong_names(expected) == ["rest"]
+
+
+def test_a_call_that_is_asked_twice_is_made_twice():
+    acting = dataclasses.replace(CASE.world, acting=frozenset({"add"}))
+    environment = CaseEnvironment(dataclasses.replace(CASE, world=acting), ARMS["code_act"])
+    add, look = Call("add", {"n": 1}), Call("look", {})
+    expected = Expected({}, ((add, look), (add,)))
+    assert environment.missing_calls(expected, [add, add]) == []
+    assert environment.missing_calls(expected, [look, add]) == ["add({'n': 1})"]

@@ -6,6 +6,8 @@ import inspect
 import json
 import sys
 import zipfile
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.dialogue import Speakers, missing_actions
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
-from carryover.tasks.cave.importers.tau2 import DOMAINS, tau2_cases
+from carryover.tasks.cave.importers.tau2 import DOMAINS, Desk, tau2_cases
 from carryover.tasks.cave.suites.case import Call
 from carryover.tasks.services.errors import UserError
 
@@ -224,3 +226,12 @@ def test_a_missing_download_warns_of_the_other_package(tmp_path):
         tau2_cases(None)
     with pytest.raises(UserError, match=r"is not the wheel inspect-evals 0\.26\.0"):
         tau2_cases(str(tmp_path))
+
+
+@pytest.mark.parametrize(("text", "result"), [('{"a": 1}', {"a": 1}), ("[1]", [1]), ("Done.", "Done."), ("7", "7")])
+def test_a_tools_json_comes_back_as_values(text, result):
+    async def look() -> str:
+        return text
+
+    domain: Any = SimpleNamespace(open=dict, tools={"look": look})
+    assert Desk(domain).call("look", {}) == result
