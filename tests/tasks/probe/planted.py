@@ -181,6 +181,13 @@ class RenewsInputs(SharesInputs):
         super().execute(code)
 
 
+class OffersNothing(SharesInputs):
+    """Has optional methods that do not work."""
+
+    def offers(self) -> frozenset[str]:
+        return frozenset()
+
+
 class LosesInputs(SharesInputs):
     def execute(self, code: str) -> None:
         super().execute(code)

@@ -25,6 +25,7 @@ from tests.tasks.probe.planted import (
     LosesInputs,
     LosesOne,
     Namespace,
+    OffersNothing,
     PrintsNothing,
     RaisesAtOpening,
     RaisesAtResetAndClosing,
@@ -76,6 +77,12 @@ def test_fresh_processes_leave_files_and_processes_only():
     head, *found = str(failure.value).splitlines()
     assert head == "CommandRuntime is not stateless:"
     assert {sentence.partition(":")[0] for sentence in found} == OUTSIDE - {"installed package"}
+
+
+def test_methods_that_a_runtime_does_not_offer_are_left_alone():
+    assert probe(SharesInputs(), "made", NAMES).inputs != {}
+    report = probe(OffersNothing(), "made", NAMES)
+    assert (report.inputs, report.failures) == ({}, {})
 
 
 def test_the_reason_of_a_failed_look_is_its_error():

@@ -3,6 +3,7 @@
 import socket
 import sys
 from importlib import metadata
+from types import SimpleNamespace
 
 import httpx
 import openai
@@ -10,6 +11,7 @@ import pytest
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving import process
+from carryover.tasks.serving import server as server_module
 from carryover.tasks.serving.ask import ask
 from carryover.tasks.serving.process import DeadServerError, ManagedProcess, ServerError
 from carryover.tasks.serving.server import open_server, vllm_program
@@ -90,6 +92,21 @@ def test_vllm_beside_our_python_precedes_the_one_on_path(tmp_path, monkeypatch):
     assert vllm_program() == str(tmp_path / "ours" / "vllm")
     (tmp_path / "ours" / "vllm").unlink()
     assert vllm_program() == str(tmp_path / "path" / "vllm")
+
+
+@pytest.mark.parametrize(("revision", "base"), [(None, "hub/m"), ("abc", "hub/m at abc")])
+def test_adapters_and_their_bases_revision_share_a_template(tmp_path, monkeypatch, revision, base):
+    (tmp_path / "vllm").touch(0o755)
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "chat_template.jinja").write_text("trained")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(server_module, "fetch_tokenizer", lambda name, revision: f"{name} at {revision}")
+    monkeypatch.setattr(server_module, "load_tokenizer", lambda name: SimpleNamespace(chat_template=f"of {name}"))
+    models = ServedModels(base="hub/m", base_revision=revision, adapters={"a": tmp_path / "adapter"})
+    server_module.server_command(ServingSpec(engine="vllm"), models, host="127.0.0.1", port=1, folder=tmp_path)
+    (either,) = tmp_path.glob("*.jinja")
+    assert either.read_text() == f"{{%- if is_base -%}}of {base}{{%- else -%}}trained{{%- endif -%}}"
 
 
 MORTAL_SERVER = """#!{python}

@@ -31,6 +31,8 @@ def test_the_server_is_healthy_and_lists_its_models(server, client):
     with urllib.request.urlopen(f"{server}/health") as answer:
         assert answer.status == 200
     assert [model.id for model in client.models.list()] == ["base", "adapter", "checkpoint"]
+    shown = client.models.retrieve("adapter")
+    assert (shown.id, shown.max_model_len) == ("adapter", CONTEXT_TOKENS)
 
 
 def test_usage_adds_up(client):
