@@ -39,6 +39,7 @@ def test_comments_come_from_row_models_sql_files_and_glossary(merged):
     assert (relations["marts.failure_counts"] or "").startswith("one row per evaluated cell and reading")
     assert columns["main.instances.capacity"] == "Largest total weight, in weight units."
     assert columns["main.steps.run_id"] == "Run that landed the row."
+    assert read_meanings().columns["*", "attempt"] == columns["main.episodes.attempt"]
     assert columns["marts.episode_metrics.total_tokens"] == columns["main.episodes.total_tokens"]
     assert (columns["marts.score_comparisons.qwen3_8b_mean_a_pct"] or "").startswith("Mean score of a, in percent. As")
 

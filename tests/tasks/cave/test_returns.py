@@ -160,6 +160,11 @@ def test_cells_of_every_kind_are_told_apart(library):
                     expected.accept(frame)
 
 
+@pytest.mark.parametrize("dtype", [object, "string", "str"])
+def test_texts_of_pandas_are_texts_in_any_dtype(dtype):
+    Expected({"a": "str"}, "result", 0).accept(pd.DataFrame({"a": pd.Series(["x"], dtype=dtype)}))
+
+
 def test_the_type_asked_for_is_told_by_name():
     assert Expected(int, "result", 0).request().endswith("It must be: int.")
     assert Expected(list[int] | None, "total", 0).request() == (

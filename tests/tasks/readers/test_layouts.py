@@ -221,6 +221,14 @@ def test_a_notebook_tells_its_language_in_either_field(tmp_path):
         assert (trace.blocks, dict(tally.unread_code)) == ((), {"a cell of julia": 1})
 
 
+@pytest.mark.parametrize("language", ["python", "Python", "ipython"])
+def test_a_notebook_of_python_has_blocks(tmp_path, language):
+    cell = {"cell_type": "code", "source": "x = 1", "outputs": []}
+    document = {"nbformat": 4, "metadata": {"language_info": {"name": language}}, "cells": [cell]}
+    (trace,), _ = read(tmp_path, json.dumps(document).encode())
+    assert [block.code for block in trace.blocks] == ["x = 1"]
+
+
 def test_a_notebook_without_a_kernel_is_python(tmp_path):
     cell = {"cell_type": "code", "source": "x = 1", "outputs": []}
     for metadata in (None, {"kernelspec": None}, {"kernelspec": None, "language_info": None}):

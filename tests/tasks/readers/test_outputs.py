@@ -66,6 +66,11 @@ def test_errors_in_every_wording(text, error):
     assert find_error(text) == error
 
 
+def test_the_last_of_several_error_lines_decides():
+    assert find_error("before\nValueError: a\nbetween\nKeyError: b") == "KeyError: b"
+    assert find_error("before\nValueError: a\nKeyError: b\nbehind") is None
+
+
 @pytest.mark.parametrize(
     ("content", "outcome"),
     [

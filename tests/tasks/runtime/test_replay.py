@@ -1,5 +1,6 @@
 """Bringing a state about again: blocks run anew with recorded tool replies, and what differs is reported."""
 
+import dataclasses
 import json
 
 import pytest
@@ -77,6 +78,19 @@ def test_digests_are_asked_for_on_request_alone(open_one):
     journal = interpreter.journal(has_digests=True)
     assert journal.digests.keys() == {"x"}
     assert (journal.step_count, len(journal.entries), journal.contract) == (1, 1, interpreter.contract)
+
+
+def test_an_interrupted_block_is_kept_and_not_run_again(open_one):
+    first = open_one("persistent")
+    first.run_block("x = 1")
+    journal = first.journal()
+    (entry,) = journal.entries
+    ended = dataclasses.replace(entry, observed=entry.observed._replace(error="StepTimeout: too long"))
+    second = open_one("persistent")
+    (difference,) = second.replay(journal.model_copy(update={"entries": (ended,)}))
+    assert (difference.step, difference.field, difference.replayed) == (1, "interrupted", "not run again")
+    assert second.journal().entries == (ended,)
+    assert second.run_block("'x' in globals()").result == "False"
 
 
 def test_journal_is_saved_during_a_block_and_after_closing(open_one, tmp_path):

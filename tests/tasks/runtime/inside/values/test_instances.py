@@ -1,0 +1,18 @@
+from carryover.tasks.runtime.inside.values.instances import state_of
+
+
+class Slotted:
+    __slots__ = ("a", "b", "c")
+
+
+class Both(Slotted):
+    pass
+
+
+def test_a_state_holds_slots_that_are_set_and_attributes():
+    value = Both()
+    value.b = 1
+    value.d = 2
+    assert state_of(value) == {"b": 1, "d": 2}
+    value.c = value.a = 3
+    assert state_of(value) == {"a": 3, "b": 1, "c": 3, "d": 2}
