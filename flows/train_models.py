@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 
 from carryover.flows.cli.messages import say
 from carryover.flows.stage_flows import TRAINING_THREADS, play_side_by_side, stage_flow
 from carryover.tasks.plans.preflight import check_machine
 from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.provide_tokenizer import open_tokenizer
 from carryover.tasks.sft.machine import this_machine
 from carryover.tasks.stages.side_by_side import trainings_at_once
@@ -18,19 +20,26 @@ from carryover.tasks.train import PlannedTraining, note_training, plan_training,
 def train_models(run: Run) -> None:
     """Train one model per contract and training seed.
 
-    Side by side, as many as GPUs, or memory and processors, hold.
+    Bases first; the models of all parts side by side, as many as GPUs, or memory and processors, hold.
     """
     check_machine(run.plan, run.limits)
     for part in run.plan.parts:
         read_training_data(run, part)  # said before a tokenizer or a base is trained for hours
     for line in unknown_sizes(run.plan.parts):
         say(line)
-    for part in run.plan.parts:
-        tokenizer = open_tokenizer(run, part)
-        if part.own_base is not None:
-            _train(run, [plan_training(run, part, None, part.own_base.seed, tokenizer)])
-        arms = product(part.training_seeds, part.teacher.contracts)
-        _train(run, [plan_training(run, part, contract, seed, tokenizer) for seed, contract in arms])
+    tokenizers = [(part, open_tokenizer(run, part)) for part in run.plan.parts]
+    _train(run, [_planned_base(run, part, tokenizer) for part, tokenizer in tokenizers if part.own_base is not None])
+    _train(run, [planned for part, tokenizer in tokenizers for planned in _planned_models(run, part, tokenizer)])
+
+
+def _planned_base(run: Run, part: StudyPart, tokenizer: Path | None) -> PlannedTraining:
+    assert part.own_base is not None
+    return plan_training(run, part, None, part.own_base.seed, tokenizer)
+
+
+def _planned_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[PlannedTraining]:
+    arms = product(part.training_seeds, part.teacher.contracts)
+    return [plan_training(run, part, contract, seed, tokenizer) for seed, contract in arms]
 
 
 def _train(run: Run, trainings: Sequence[PlannedTraining]) -> None:

@@ -13,15 +13,23 @@ from carryover.tasks.plans.choose_contract import choose_contracts
 from carryover.tasks.plans.in_family import in_family
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.presets import PLANS
-from carryover.tasks.plans.pretrained import in_bucket, on_device, serving_by, serving_on, with_context, with_episodes
-from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan, TeacherSpec
+from carryover.tasks.plans.pretrained import (
+    in_bucket,
+    on_cpu,
+    on_gpu,
+    serving_by,
+    serving_on,
+    with_context,
+    with_episodes,
+)
+from carryover.tasks.plans.study_plan import EvaluationSpec, OwnBaseSpec, StudyPart, StudyPlan, TeacherSpec
 from carryover.tasks.runtime.contract import Contract, is_described
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.serving.serving_spec import SERVED_RANKS, ServingSpec
 from carryover.tasks.sft.training_spec import BatchSpec, TrainingSpec
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY
 
-_OF_A_BASE = {"base_model", "base_revision", "device", "engine", "method", "precision", "chat_template", "lora_rank"}
+_OF_A_BASE = {"base_model", "base_revision", "engine", "method", "precision", "chat_template", "lora_rank"}
 """Overrides of a training that adapts a pretrained model."""
 _OF_A_TRAINING = {
     "base_model", "base_revision", "method", "precision", "chat_template", "epochs", "attention",
@@ -43,7 +51,7 @@ def apply_overrides(plan: StudyPlan, overrides: Overrides) -> StudyPlan:
     changed = _with(
         plan,
         runtime=_with(plan.runtime.for_contracts(own), backend=overrides.backend),
-        serving=_changed_serving(plan.serving, overrides),
+        serving=_changed_serving(plan, overrides),
         parts=parts,
     )
     try:
@@ -65,8 +73,9 @@ def _chosen_parts(plan: StudyPlan, names: tuple[str, ...] | None) -> list[StudyP
     return [part for part in plan.parts if part.name in names]
 
 
-def _changed_serving(serving: ServingSpec, overrides: Overrides) -> ServingSpec:
-    if overrides.device is not None:
+def _changed_serving(plan: StudyPlan, overrides: Overrides) -> ServingSpec:
+    serving = plan.serving
+    if overrides.device is not None and all(part.training.base == "hub" for part in plan.parts):
         serving = serving_on(overrides.device)
     if overrides.engine is not None:
         serving = serving_by(overrides.engine)
@@ -144,6 +153,7 @@ def _changed_part(part: StudyPart, overrides: Overrides, contracts: Mapping[str,
         teacher=_changed_teacher(part.teacher, overrides),
         dataset=_with(part.dataset, **dataset),
         training=_changed_training(part.training, overrides),
+        own_base=_changed_base(part.own_base, overrides),
         training_seeds=overrides.training_seeds,
         evaluations=_varied(part, overrides),
     )
@@ -211,6 +221,8 @@ def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingS
     Raise `UserError` for one that changes nothing here.
     """
     of_base = overrides.model_dump(include=_OF_A_BASE, exclude_none=True)
+    if overrides.device == "cpu":  # where every other plan trains anyway
+        of_base["device"] = "cpu"
     if of_base and training.base != "hub":
         field, value = next(iter(of_base.items()))
         option = f"--{field.replace('_', '-')}"
@@ -221,7 +233,7 @@ def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingS
     if overrides.base_model is not None:
         training = training.model_copy(update={"base_revision": None})
     if overrides.device is not None:
-        training = on_device(training, overrides.device)
+        training = on_gpu(training) if overrides.device == "gpu" else on_cpu(training)
     if overrides.lora_rank is not None:
         assert training.lora is not None  # a hub base is adapted
         lora = _with(training.lora, rank=overrides.lora_rank, alpha=2 * overrides.lora_rank)
@@ -233,6 +245,13 @@ def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingS
         optimizer=_with(training.optimizer, learning_rate=overrides.learning_rate),
         batch=_changed_batch(training.batch, overrides),
     )
+
+
+def _changed_base(base: OwnBaseSpec | None, overrides: Overrides) -> OwnBaseSpec | None:
+    """Return the base that a part trains itself, on the device of the part's models."""
+    if base is None or overrides.device is None:
+        return base
+    return _with(base, training=on_gpu(base.training))
 
 
 def _changed_batch(batch: BatchSpec, overrides: Overrides) -> BatchSpec:

@@ -85,20 +85,29 @@ def with_episodes(
     return part.model_copy(update={"teacher": teacher, "evaluations": evaluations})
 
 
-def on_device(training: TrainingSpec, device: Device) -> TrainingSpec:
-    """Return a training for a GPU, or for a CPU.
+def on_gpu(training: TrainingSpec) -> TrainingSpec:
+    """Return a training for a GPU.
 
-    A packed sequence costs attention's full square on a CPU.
+    Of sequences that are not packed, `flex_attention` skips nothing that would pay for compiling it.
     """
-    if device == "gpu":
-        return training.model_copy(update={"device": device})
+    changes: dict[str, str] = {"device": "gpu"}
+    if training.attention == "auto" and not training.batch.packing:
+        changes["attention"] = "sdpa"
+    return training.model_copy(update=changes)
+
+
+def on_cpu(training: TrainingSpec) -> TrainingSpec:
+    """Return a pretrained base's training for a CPU.
+
+    A packed sequence costs attention's full square there.
+    """
     batch = BatchSpec(
         max_length=training.batch.max_length,
         packing=False,
         tokens=CPU_PASS_TOKENS,
         accumulation=CPU_ACCUMULATION,
     )
-    changes = {"device": device, "method": "lora", "precision": "float32", "batch": batch}
+    changes = {"device": "cpu", "method": "lora", "precision": "float32", "batch": batch}
     return training.model_copy(update=changes)
 
 

@@ -39,15 +39,16 @@ def test_a_base_is_trained_before_the_models_on_it(steps, own_home):
     assert [part for _, _, part in before[1:-2]] == list(plan.parts)
     assert before[-2:] == [("unknown_sizes", plan.parts), ("say", "a base of unknown size")]
 
-    expected = []
+    bases = []
+    models = []
     for part in plan.parts:
         tokenizer = f"tokenizer of {part.variant}"
         if part.own_base is not None:
-            expected.append((part.base, None, part.own_base.seed, tokenizer))
+            bases.append((part.base, None, part.own_base.seed, tokenizer))
         for seed in part.training_seeds:
-            expected += [(part.base, contract, seed, tokenizer) for contract in part.teacher.contracts]
+            models += [(part.base, contract, seed, tokenizer) for contract in part.teacher.contracts]
     played = [call for call in calls if call[0] == "play_side_by_side"]
-    assert [training for call in played for training in call[2]] == expected
+    assert [call[2] for call in played] == [bases, models]  # the models of all parts side by side
     assert {call[3:] for call in played} == {(3, flow_module.submit_training, flow_module.note_training)}
     (machine,) = {call[3] for call in calls if call[0] == "trainings_at_once"}
     assert machine == "this machine"

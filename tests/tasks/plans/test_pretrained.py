@@ -184,6 +184,20 @@ def test_settings_of_a_pretrained_base_are_refused_without_one(override):
         resolve_plan("smoke", Overrides(**override))
 
 
+def test_models_from_scratch_train_on_a_gpu_and_are_served_as_before():
+    for scale, count in (("smoke", 1), ("laptop_full", 4)):
+        plain = resolve_plan(scale)
+        on_gpu = resolve_plan(scale, Overrides(device="gpu"))
+        assert on_gpu.serving == plain.serving
+        assert on_gpu.digest != plain.digest
+        trainings = [part.training for part in on_gpu.parts]
+        trainings += [part.own_base.training for part in on_gpu.parts if part.own_base is not None]
+        assert len(trainings) >= count
+        assert {(each.device, each.attention) for each in trainings} == {("gpu", "sdpa")}
+    with_kernels = resolve_plan("smoke", Overrides(device="gpu", attention="flex_attention"))
+    assert [part.training.attention for part in with_kernels.parts] == ["flex_attention"]
+
+
 def test_a_card_of_fetched_weights_names_the_base(base, tmp_path):
     (tmp_path / "weights_source.json").write_text('{"title": "Tiny, dequantized from Q4_1"}')
     assert resolve_plan("pretrained", Overrides(base_model=base)).label == "pretrained, Tiny, dequantized from Q4_1"
