@@ -28,7 +28,7 @@ from carryover.tasks.stages.attempts import EpisodePlace, landed_episode_ids, mi
 from carryover.tasks.stages.caching import StageIdentity
 from carryover.tasks.stages.progress import shown_progress
 from carryover.tasks.stages.spending import share_meter
-from carryover.tasks.stages.stage_results import note_reuse, note_stage, read_instances
+from carryover.tasks.stages.stage_results import note_reuse, note_stage, read_instances, zone_of
 from carryover.tasks.traces.vocabulary import FinishReason
 
 FAILURES_IN_A_ROW = 10
@@ -67,7 +67,7 @@ def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
         UserError: The endpoint is down; what was played has landed, and no further episode is tried.
     """
     check_uninterrupted(run.run_id)
-    zone = LandingZone(run.landing)
+    zone = zone_of(run)
     missing = missing_episodes(run, zone, shard, plays_again=shard.stage in run.limits.refresh)
     planned_count = shard.instances.count * shard.replicates
     if not missing:
@@ -87,12 +87,12 @@ def collect_episodes(run: Run, shard: ShardSpec) -> Collected:
 
 def is_collected(run: Run, shard: ShardSpec) -> bool:
     """Tell whether every episode of a shard has landed."""
-    return not missing_episodes(run, LandingZone(run.landing), shard)
+    return not missing_episodes(run, zone_of(run), shard)
 
 
 def note_episodes(run: Run, shard: ShardSpec) -> None:
     """Record which episodes a plan has and reuses."""
-    zone = LandingZone(run.landing)
+    zone = zone_of(run)
     note_stage(run, shard.stage, shard.name, shard.stage_digest)
     note_reuse(run, zone, landed_episode_ids(run, zone, shard))
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from prefect import task
 
-from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.objects import KeptFolder, find_folder, keep_folder, open_folder
 from carryover.tasks.agent.client import open_client
 from carryover.tasks.agent.condition import Condition
@@ -33,7 +32,7 @@ from carryover.tasks.services.whole_files import folder_written_whole
 from carryover.tasks.sft.tokenizer import build_tokenizer
 from carryover.tasks.sft.training_spec import TokenizerSpec
 from carryover.tasks.stages.caching import StageIdentity, in_run, refreshing_once
-from carryover.tasks.stages.stage_results import instance_ids, note_stage, read_instances, stage_result
+from carryover.tasks.stages.stage_results import instance_ids, note_stage, read_instances, stage_result, zone_of
 from carryover.tasks.traces.vocabulary import FinishReason
 
 SAMPLE_COUNT = 100
@@ -108,7 +107,7 @@ def _learned_tokenizer(part: StudyPart) -> TokenizerSpec | None:
 
 def _sample_texts(run: Run, part: StudyPart) -> Iterator[str]:
     """Yield texts of teacher conversations in a reproducible order."""
-    zone = LandingZone(run.landing)
+    zone = zone_of(run)
     ids = instance_ids(run, zone, part.train_instances)[:SAMPLE_COUNT]
     family = choose_family(part.train_instances.family)
     sample = [PlannedEpisode(instance) for instance in read_instances(zone, family, ids)]

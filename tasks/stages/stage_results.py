@@ -4,6 +4,7 @@ First its instances.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import polars as pl
@@ -31,6 +32,16 @@ class NotedStage(NamedTuple):
     result_json: str | None
 
 
+def zone_of(run: Run) -> LandingZone:
+    """Return the landing zone of a run, one per process: a plan of many parts reads each manifest once."""
+    return _opened(run.landing, run.generation)
+
+
+@lru_cache(maxsize=8)
+def _opened(landing: str, _generation: str) -> LandingZone:
+    return LandingZone(landing)
+
+
 def note_stage(run: Run, stage: Stage, name: str, digest: str, result: BaseModel | None = None) -> None:
     """Land a stage's result for the plan, unless it has landed."""
     row = PlanStageRow(
@@ -41,7 +52,7 @@ def note_stage(run: Run, stage: Stage, name: str, digest: str, result: BaseModel
         stage_digest=digest,
         result_json=None if result is None else result.model_dump_json(),
     )
-    zone = LandingZone(run.landing)
+    zone = zone_of(run)
     if noted_stage(zone, run, stage, name) != (row.stage_digest, row.result_json):
         zone.write({PlanStageRow.TABLE: [row]}, run.run_id)
 
@@ -51,7 +62,7 @@ def stage_result(run: Run, stage: Stage, name: str) -> str | None:
 
     `None` if it has none.
     """
-    noted = noted_stage(LandingZone(run.landing), run, stage, name)
+    noted = noted_stage(zone_of(run), run, stage, name)
     if noted is None:
         return None
     return noted.result_json

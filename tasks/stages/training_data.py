@@ -30,7 +30,7 @@ from carryover.tasks.services.progress import progress_bar
 from carryover.tasks.services.whole_files import digest_of_file, write_whole
 from carryover.tasks.sft.load import with_template
 from carryover.tasks.stages.attempts import landed_episode_ids, missing_episodes
-from carryover.tasks.stages.stage_results import note_stage, stage_result
+from carryover.tasks.stages.stage_results import note_stage, stage_result, zone_of
 from carryover.tasks.traces.result_rows import CheckResultRow
 
 
@@ -68,7 +68,7 @@ def trace_ids(run: Run, part: StudyPart, tokenizer: Path) -> list[str]:
 
     Any plan may have played them.
     """
-    zone = LandingZone(run.landing)
+    zone = zone_of(run)
     shards = teacher_shards(run, part, tokenizer)
     return sorted(chain.from_iterable(landed_episode_ids(run, zone, shard) for shard in shards))
 
@@ -80,7 +80,7 @@ def gate_and_land(run: Run, part: StudyPart, tokenizer: Path) -> TrainingData:
 
     Raise `UserError` where traces are missing or the data checks fail; what these found lands, passed or not.
     """
-    zone = LandingZone(run.landing)
+    zone = zone_of(run)
     is_asked = pl.col("episode_id").is_in(trace_ids(run, part, tokenizer))  # what lands from here on is not judged
     _refuse_missing_traces(run, part, tokenizer, zone)
     episodes = zone.scan("episodes").filter(is_asked)
