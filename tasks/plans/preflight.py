@@ -97,17 +97,12 @@ def _lack_of_serving(plan: StudyPlan, here: Machine) -> str | None:
 
 
 def _room_for_serving(plan: StudyPlan, here: Machine) -> int | None:
-    """Return the bytes that a server may take, or None.
-
-    A GPU machine's own memory is unknown.
-    """
-    if here.memory_bytes is None:
-        return None
-    if plan.serving.engine in ("gpu", "vllm"):
-        return int(here.memory_bytes * plan.serving.gpu_memory_share) * plan.serving.tensor_parallel
-    if here.gpu is None:
-        return here.memory_bytes
-    return None
+    """Return the bytes that a server may take, or None if unknown."""
+    is_on_gpu = plan.serving.engine in ("gpu", "vllm")
+    memory = here.memory_for(on_gpu=is_on_gpu)
+    if memory is None or not is_on_gpu:
+        return memory
+    return int(memory * plan.serving.gpu_memory_share) * plan.serving.tensor_parallel
 
 
 def _lack_of_room(plan: StudyPlan, home: Path, find_free: Callable[[Path], int]) -> str | None:

@@ -25,12 +25,20 @@ class Machine(NamedTuple):
     """Name of the GPU."""
     memory_bytes: int | None = None
     """Memory of the GPU, or of the machine without one; None if unknown."""
+    main_memory_bytes: int | None = None
+    """Memory beside that of a GPU; None if unknown, or without a GPU."""
 
     def __str__(self) -> str:
         gpu = self.gpu or _NO_GPU
         if self.memory_bytes is None:
             return gpu
         return f"{gpu}, {self.memory_bytes // GIB} GiB"
+
+    def memory_for(self, *, on_gpu: bool) -> int | None:
+        """Return the bytes that work on the GPU, or on the processors, may take; None if unknown."""
+        if on_gpu or self.gpu is None:
+            return self.memory_bytes
+        return self.main_memory_bytes
 
 
 class MachineNeed(NamedTuple):
@@ -39,7 +47,7 @@ class MachineNeed(NamedTuple):
     training: str
     has_gpu: bool
     memory_bytes: int | None
-    """Of the GPU, or of a machine without one; None for a base of unknown size."""
+    """Of the GPU, or of the machine where it trains on processors; None for a base of unknown size."""
     sharing_count: int = 1
     """Trainings that share a GPU, whose memory is meant."""
 
@@ -68,21 +76,23 @@ class MachineNeed(NamedTuple):
             return not self.has_gpu
         if self.has_gpu and machine.gpu is None:
             return False
-        if self.memory_bytes is None or machine.memory_bytes is None:
+        memory = machine.memory_for(on_gpu=self.has_gpu)
+        if self.memory_bytes is None or memory is None:
             return True
-        return self.memory_bytes <= machine.memory_bytes
+        return self.memory_bytes <= memory
 
 
 def this_machine(variables: Mapping[str, str] = os.environ) -> Machine:
-    """Return this process's resources: its first GPU, or the memory."""
+    """Return this process's resources: its memory, and its first GPU."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = smallest_limit(physical, CGROUP_LIMITS)
     visible = variables.get("CUDA_VISIBLE_DEVICES")
     first = None if visible is None else visible.split(",")[0].strip()
     if first not in ("", "-1"):
         gpu = _ask_driver(first) or _named_gpu()
         if gpu is not None:
-            return gpu
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return Machine(None, smallest_limit(physical, CGROUP_LIMITS))
+            return gpu._replace(main_memory_bytes=memory)
+    return Machine(None, memory)
 
 
 def training_need(spec: TrainingSpec, gpu_count: int = 1) -> MachineNeed:
@@ -98,9 +108,10 @@ def training_need(spec: TrainingSpec, gpu_count: int = 1) -> MachineNeed:
 def held_at_once(needs: Sequence[MachineNeed], machine: Machine) -> int:
     """Return how many trainings without a GPU a machine's memory holds, one at least."""
     sizes = [need.memory_bytes for need in needs if need.memory_bytes is not None and not need.has_gpu]
-    if not sizes or machine.memory_bytes is None:
+    memory = machine.memory_for(on_gpu=False)
+    if not sizes or memory is None:
         return len(needs)
-    return max(1, machine.memory_bytes // max(sizes))
+    return max(1, memory // max(sizes))
 
 
 def lacks_of(needs: Sequence[MachineNeed], machines: Mapping[str, Machine | None]) -> str | None:

@@ -269,6 +269,16 @@ def test_vllm_needs_room_for_base_adapters_and_a_conversation(tmp_path):
     assert "of memory to serve the 3 models" in complaint(plan, machine=small, lack=None, trains_here=False)
 
 
+def test_a_server_on_processors_needs_the_memory_beside_a_gpu(tmp_path):
+    base = write_base(tmp_path, hidden_size=2304)
+    plan = resolve_plan("pretrained", Overrides(base_model=base, device="cpu", engine="cpu"))
+    little = Machine("some GPU", 80 * GIB, 4 * GIB)
+    said = complaint(plan, machine=little, lack=None, trains_here=False)
+    assert "to serve the 3 models of part main, where this machine (some GPU, 80 GiB) has 4.0 GiB for them" in said
+    enough = Machine("some GPU", 4 * GIB, 80 * GIB)
+    check_needs(plan, lambda _: None, trains_here=False, find_machine=lambda: enough)
+
+
 def test_servers_of_others_and_bases_of_unknown_size_need_no_memory_here():
     assert largest_serving_need(resolve_plan("pretrained", Overrides(base_model="nobody/unknown"))) is None
     assert largest_serving_need(make_plan()) is None

@@ -5,6 +5,7 @@ import pytest
 from carryover.tasks.sft.machine import (
     Machine,
     MachineNeed,
+    held_at_once,
     lacks_of,
     named_by,
     read_name,
@@ -58,6 +59,10 @@ def test_other_names_say_nothing(name):
         (SMALL, NO_GPU, True),
         (SMALL, Machine(None, GIB // 4), False),
         (SMALL, None, True),
+        (SMALL, Machine("Tesla T4", GIB // 4), True),  # its own memory is not asked about
+        (SMALL, Machine("Tesla T4", 15 * GIB, GIB // 4), False),
+        (SMALL, Machine("Tesla T4", GIB // 4, 15 * GIB), True),
+        (LARGE, Machine("Tesla T4", 15 * GIB, 500 * GIB), False),
         (MachineNeed("hub", has_gpu=True, memory_bytes=None), T4, True),
     ],
 )
@@ -92,9 +97,20 @@ def test_machine_without_a_driver_has_its_memory(driver):
     assert (machine.memory_bytes or 0) > GIB
 
 
+def test_trainings_on_processors_are_held_by_the_memory_beside_a_gpu():
+    needs = [SMALL, SMALL, SMALL]
+    small = SMALL.memory_bytes or 0
+    assert held_at_once(needs, Machine("Tesla T4", 15 * GIB, 2 * small)) == 2
+    assert held_at_once(needs, Machine("Tesla T4", small, 9 * small)) == 9
+    assert held_at_once(needs, Machine("Tesla T4", small)) == 3
+    assert held_at_once(needs, Machine(None, 2 * small)) == 2
+
+
 def test_machine_has_the_first_gpu_that_it_may_use(driver):
     driver("--id=1) echo 'Tesla T4, 15360' ;;", ") printf 'NVIDIA H100 80GB HBM3, 81559\\nTesla T4, 15360\\n' ;;")
-    assert this_machine({}) == Machine("NVIDIA H100 80GB HBM3", 81559 * 2**20)
-    assert this_machine({"CUDA_VISIBLE_DEVICES": "1,0"}) == Machine("Tesla T4", 15360 * 2**20)
-    assert this_machine({"CUDA_VISIBLE_DEVICES": ""}).gpu is None
+    without = this_machine({"CUDA_VISIBLE_DEVICES": ""})
+    assert without.gpu is None
+    beside = without.memory_bytes
+    assert this_machine({}) == Machine("NVIDIA H100 80GB HBM3", 81559 * 2**20, beside)
+    assert this_machine({"CUDA_VISIBLE_DEVICES": "1,0"}) == Machine("Tesla T4", 15360 * 2**20, beside)
     assert this_machine({"CUDA_VISIBLE_DEVICES": "-1"}).gpu is None

@@ -153,6 +153,22 @@ def test_trainings_share_gpus_once_each_has_one(tmp_path):
             pass
 
 
+@pytest.mark.parametrize(("first", "second"), [(1, 6), (6, 1), (2, 3)])
+def test_a_gpu_is_shared_only_by_trainings_that_count_on_the_same_number(tmp_path, first, second):
+    def give_up():
+        raise InterruptedError
+
+    with borrowed_gpus(["0", "1"], 1, tmp_path, give_up, trainings_per_gpu=first) as taken:
+        assert taken == ["0"]
+        with borrowed_gpus(["0", "1"], 1, tmp_path, give_up, trainings_per_gpu=second) as other:
+            assert other == ["1"]
+            place = borrowed_gpus(["0", "1"], 2, tmp_path, give_up, trainings_per_gpu=second)
+            with pytest.raises(InterruptedError), place:
+                pass
+    with borrowed_gpus(["0", "1"], 2, tmp_path, give_up, trainings_per_gpu=second) as both:
+        assert both == ["0", "1"]
+
+
 def test_a_training_over_two_gpus_waits_until_both_are_free(tmp_path):
     def give_up():
         raise InterruptedError
