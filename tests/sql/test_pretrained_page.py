@@ -1,4 +1,4 @@
-"""The page on a pretrained model says what its kept rows say."""
+"""The page on pretrained models says what its kept rows say."""
 
 import csv
 import re
@@ -15,14 +15,19 @@ from tests.sql.kept_results import kept_table
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "pretrained"))
 GPU_FOLDER = FOLDER.with_name("pretrained_gpu")
+AGAIN = FOLDER.with_name("pretrained_gpu_again")
+QWEN = FOLDER.with_name("pretrained_qwen")
 PAGE = (FOLDER.parent / "pretrained.md").read_text(encoding="utf-8")
-CPU_COMMAND, GPU_COMMAND = PAGE.split("carryover run ")[1].split("gpu_bundle.py pack ")
+CPU_COMMAND, GPU_COMMAND = PAGE.split("carryover run ")[1].split("## Qwen")[0].split("gpu_bundle.py pack ")
 PROSE = " ".join(PAGE.split())
 CELLS = ("P->P", "P->S", "S->P", "S->S")
 HOME = ("P->P", "S->P", "S->S")
 """Cells of runtimes in which an adapter finds what it expects."""
 LIMIT = 24
 README = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").split())
+
+
+EVERY = (FOLDER, GPU_FOLDER, AGAIN, QWEN)
 
 
 def table(name: str, folder: Path = FOLDER) -> pl.DataFrame:
@@ -39,7 +44,7 @@ def row_of(name: str, **where: str) -> dict[str, object]:
     return row
 
 
-@pytest.mark.parametrize("folder", [FOLDER, GPU_FOLDER], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [FOLDER, GPU_FOLDER, QWEN], ids=lambda folder: folder.name)
 def test_each_cell_stands_beside_its_script(folder):
     control = table("script_control", folder)
     for condition in CELLS:
@@ -47,7 +52,7 @@ def test_each_cell_stands_beside_its_script(folder):
         (score,) = control.filter(metric="score", condition=condition).rows(named=True)
         low, high = tokens["trained_minus_script_low"], tokens["trained_minus_script_high"]
         seed_count = evaluated(condition, folder)["training_seed"].n_unique()
-        seeds = f", {seed_count} seeds" if folder == GPU_FOLDER else ""
+        seeds = "" if folder == FOLDER else f", {seed_count} seeds"
         cells = [
             condition.replace("->", "→") + seeds,
             f"{tokens['trained']:,.0f}",
@@ -186,17 +191,16 @@ def options_of(command: str) -> list[str]:
 
 
 def test_the_readme_says_what_the_rows_say():
-    home, lost = evaluated("P->P"), evaluated("P->S")
+    home = evaluated("P->P")
     at_home = row_of("side_by_side", player="pretrained, SmolLM2-135M-Instruct, dequantized from Q4_1: hub, small")
     assert f"ends every P→P episode, at {at_home['p_on_p_score_pct']:.1f} % of the optimum" in README
     assert set(home["finish_reason"]) == {"finish_tool"}
-    lost_there = evaluated("P->S", GPU_FOLDER)
-    assert set(lost["score"]) == set(lost_there["score"]) == {0}
-    episode_count = lost.height + lost_there.height
-    assert f"after four trainings on two machines, {episode_count} of {episode_count} P→S episodes score 0" in README
-    assert (lost["training_seed"].n_unique(), lost_there["training_seed"].n_unique()) == (1, 3)
-    assert evaluated("S->P", GPU_FOLDER)["training_seed"].n_unique() == 2
-    assert "The limits: three seeds (stateless: two), 40 instances per cell" in README
+    lost_anywhere = [evaluated("P->S", folder) for folder in EVERY]
+    assert {score for kept in lost_anywhere for score in kept["score"]} == {0}
+    episode_count = sum(kept.height for kept in lost_anywhere)
+    assert "after ten trainings, three of them of Qwen2.5-Coder-0.5B-Instruct, " in README
+    assert f"{episode_count} of {episode_count} P→S episodes score 0" in README
+    assert "The limits: two small models, 40 instances per cell" in README
     assert {evaluated(cell)["instance_id"].n_unique() for cell in CELLS} == {40}
 
 
@@ -271,7 +275,7 @@ def test_the_page_names_both_machines():
     torch = f"torch {torch_of(there)} for {torch_of(here)}"
     python = f"Python {python_of(there)} for {python_of(here)}"
     assert f"{torch} and {python}" in PROSE
-    assert f"a bug of Carryover on Python {python_of(there)}, now fixed, ended the evaluation early" in PROSE
+    assert f"a bug of Carryover on Python {python_of(there)}, now fixed, ended the evaluation" in PROSE
     assert there.finished_at is not None
     assert f"a run of {(there.finished_at - there.started_at).total_seconds():.0f} seconds" in PROSE
 
@@ -293,16 +297,100 @@ def test_what_the_gpu_did_not_play_is_said():
     assert read_plans(GPU_FOLDER)[0].plan["parts"][0]["training_seeds"] == [1, 2, 3]
     assert cells == {("persistent", 1), ("persistent", 2), ("persistent", 3), ("stateless", 1), ("stateless", 2)}
     assert played.height == 10
-    assert "the ten cells played there give the same result" in PROSE
     assert "Our own server played five of them there, 40 instances per cell" in PROSE
-    assert "The stateless adapter of seed 3 was not played, and too little of the untrained base to keep" in PROSE
-    bundles = " ".join((FOLDER.parents[2] / "deployments" / "gpu.md").read_text(encoding="utf-8").split())
-    assert f"{kept.height} episodes of five of them" in bundles
+    assert "now fixed, ended the evaluation before the stateless adapter of seed 3" in PROSE
 
 
 def test_side_by_side_counts_the_lost_episodes_of_both_machines():
     page = " ".join((FOLDER.parent / "side_by_side.md").read_text(encoding="utf-8").split())
     here, there = evaluated("P->S").height, evaluated("P->S", GPU_FOLDER).height
-    assert f"{here} of {here} P→S episodes on a CPU and {there} of {there} on a GPU end at their limit" in page
+    qwen = evaluated("P->S", QWEN).height
+    assert (
+        f"{here} of {here} P→S episodes of SmolLM2 on a CPU and {there} of {there} on a GPU end at their limit" in page
+    )
+    assert f"as {qwen} of {qwen} of Qwen2.5-Coder do" in page
     assert "the stateless cells have two, so 80 episodes" in page
     assert {evaluated(cell, GPU_FOLDER).height for cell in ("S->P", "S->S")} == {80}
+
+
+def trained_adapters(kept: pl.DataFrame, contract: str) -> int:
+    return kept.filter(train_contract=contract)["training_seed"].n_unique()
+
+
+def test_no_model_repairs_and_all_other_cells_are_the_scripts():
+    lost = [evaluated("P->S", folder) for folder in EVERY]
+    assert {reason for kept in lost for reason in kept["finish_reason"]} == {"max_turns"}
+    assert {repaired for kept in lost for repaired in kept["is_repaired"]} == {False}
+    adapters = sum(trained_adapters(kept, "persistent") for kept in lost)
+    assert adapters == 10
+    assert f"Ten persistent adapters, of either model, on a CPU and a GPU, played {total(lost)} P→S episodes" in PROSE
+    at_home = [pl.concat([evaluated(cell, folder) for cell in HOME]) for folder in EVERY]
+    controls = [table("script_control", folder).filter(metric="total_tokens") for folder in EVERY]
+    shares = {row["equal_pct"] for control in controls for row in control.rows(named=True) if row["condition"] in HOME}
+    assert shares == {100}
+    assert sum(trained_adapters(kept, "persistent") for kept in at_home) == 10
+    assert sum(trained_adapters(kept, "stateless") for kept in at_home) == 9
+    assert f"{total(at_home):,} episodes of ten persistent and nine stateless adapters" in PROSE
+
+
+def total(kept: list[pl.DataFrame]) -> int:
+    return sum(each.height for each in kept)
+
+
+def test_the_second_run_of_the_bundle_has_the_same_outcome():
+    (first,), (second,) = read_plans(GPU_FOLDER), read_plans(AGAIN)
+    assert first.plan["parts"] == second.plan["parts"]
+    assert first.finished_at is not None
+    assert second.started_at > first.finished_at
+    lost = evaluated("P->S", AGAIN)
+    moved_on = lost.filter(pl.col("repeated_step_count") != LIMIT - 2)
+    assert f"none of {lost.height} P→S episodes ends, the {moved_on.height} that move on to the next function" in PROSE
+    assert set(moved_on["training_seed"]) == {2}
+    home = sum(evaluated(cell, AGAIN).height for cell in HOME)
+    assert f"{home} of {home} episodes of the other cells are the scripts'" in PROSE
+    assert evaluated("S->P", AGAIN).filter(training_seed=3).height == 40
+    assert evaluated("S->S", AGAIN).filter(training_seed=3).height == 0
+    missing = 40 - lost.filter(training_seed=3).height
+    assert f"ended before S→S of seed 3 and {missing} of its P→S episodes" in PROSE
+    assert untrained_of(AGAIN) == 80
+
+
+def untrained_of(folder: Path) -> int:
+    """Return the episodes of the untrained model, none of which ended or scored."""
+    untrained = pl.concat([evaluated("hub->P", folder), evaluated("hub->S", folder)])
+    assert set(untrained["score"]) == {0}
+    assert "finish_tool" not in set(untrained["finish_reason"])
+    return untrained.height
+
+
+def test_a_larger_model_does_the_same():
+    lost = evaluated("P->S", QWEN)
+    assert set(lost["step_count"]) == {LIMIT}
+    assert set(lost["missing_name_count"]) == {LIMIT - 1}
+    assert set(lost["repeated_step_count"]) == {LIMIT - 2}
+    assert set(lost.group_by("training_seed").len()["len"]) == {40}
+    assert f"In each of the {lost.height} P→S episodes, of every seed, the second block reads a `NameError`" in PROSE
+    home = sum(evaluated(cell, QWEN).height for cell in HOME)
+    assert f"The other {home} episodes are the scripts'" in PROSE
+    assert f"The untrained model ends none of {untrained_of(QWEN)} episodes" in PROSE
+    assert claims_of(QWEN)[0] == claims_of(FOLDER)[0]
+    assert PROSE.endswith("The same four claims hold, and the same four have no verdict.")
+
+
+def test_the_larger_model_learned_by_the_options_of_the_smaller():
+    (smaller,), (larger,) = read_plans(AGAIN), read_plans(QWEN)
+    _, said = PAGE.split("A bundle with `")
+    options = said.split("`")[0].replace("~/weights/", "base/")
+    ran = " ".join(larger.environment["command_line"].split("--scale ")[1].split())
+    assert options in ran
+    told = smaller.environment["command_line"].split("--scale ")[1]
+    own = "--base-model base/smollm2-135m --learning-rate 1e-3"
+    assert told.replace(own, options) == ran
+    gpus = {read_plans(folder)[0].environment["gpu"] for folder in (GPU_FOLDER, AGAIN, QWEN)}
+    assert gpus == {"NVIDIA H200"}
+
+
+def test_the_page_on_gpus_counts_the_episodes_of_both_models():
+    bundles = " ".join((FOLDER.parents[2] / "deployments" / "gpu.md").read_text(encoding="utf-8").split())
+    played = [pl.read_parquet(folder / EPISODES).filter(purpose="evaluation", base="hub") for folder in (AGAIN, QWEN)]
+    assert f"{total(played):,} episodes were played" in bundles

@@ -29,6 +29,8 @@ SHOWN = {
     "map_exploration": ["cells_main_scratch_declared_names_near.svg"],
     "pretrained": ["cells_main_hub_declared_names_small.svg"],
     "pretrained_gpu": [],
+    "pretrained_gpu_again": [],
+    "pretrained_qwen": [],
 }
 """Figures of pages that show others than the study's 2x2."""
 MEGABYTE = 1_000_000
@@ -67,9 +69,10 @@ def test_the_page_side_by_side_prints_the_rows_of_all_studies():
     *toys, easy, hard = printed_table("side_by_side", "laptop_full")
     _, _, scripts, model, *published = printed_table("side_by_side", "pretrained")
     _, _, same_scripts, model_on_gpu, *_ = printed_table("side_by_side", "pretrained_gpu")
+    _, _, scripts_of_qwen, qwen, *_ = printed_table("side_by_side", "pretrained_qwen")
     assert published == [easy, hard]
     assert same_scripts == scripts
-    assert "\n".join([*toys, scripts, model, model_on_gpu, easy, hard]) in SIDE_BY_SIDE
+    assert "\n".join([*toys, scripts, model, model_on_gpu, scripts_of_qwen, qwen, easy, hard]) in SIDE_BY_SIDE
 
 
 @cache
