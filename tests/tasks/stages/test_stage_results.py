@@ -2,6 +2,7 @@
 
 import pytest
 
+from carryover.storage.zone.bundles import Manifest
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.resolve import resolve_plan
@@ -46,6 +47,16 @@ def test_the_last_noted_result_of_stage_and_name_counts(run):
     landed = len(zone.manifests().bundles)
     note_stage(run, Stage.TRAINING, "m", "four", TrainedFolder(path=folder, files={}, digest="four"))
     assert len(zone.manifests().bundles) == landed
+
+
+def test_many_stages_read_each_manifest_once(run, monkeypatch):
+    read = []
+    from_json = Manifest.from_json
+    monkeypatch.setattr(Manifest, "from_json", lambda content: read.append(content) or from_json(content))
+    for name in "abcd":
+        note_stage(run, Stage.TRAINING, name, name, TrainedFolder(path=run.home, files={}, digest=name))
+        assert f'"digest":"{name}"' in (stage_result(run, Stage.TRAINING, name) or "")
+    assert len(read) == len(set(read)) >= 4
 
 
 @pytest.mark.parametrize(
