@@ -61,7 +61,9 @@ def train_in_process(
 
     def tell() -> None:
         nonlocal last_step
-        for metric in read_log(job.output / LOG_NAME) if on_log else ():
+        if on_log is None:
+            return
+        for metric in read_log(job.output / LOG_NAME):
             if metric.optimizer_step > last_step:
                 last_step = metric.optimizer_step
                 on_log(metric)
