@@ -1,14 +1,14 @@
 """Take a study to a GPU machine without network, and its rows back.
 
 usage: python deployments/gpu_bundle.py pack BUNDLE.tar [--python 3.12] [--wheels all | NAME ...]
-           -- --base-model FOLDER OPTION ...           # one line
+           -- --base-model FOLDER OPTION ...           # one line; or --scale NAME --device gpu
        tar xf BUNDLE.tar && sh bundle/run.sh                  # there; it resumes
        python deployments/gpu_bundle.py merge rows.tar        # here
 
-`pack` collects the teacher traces and prepares the training data of a plan `pretrained`; the options after `--` are
-those of `carryover run`. The bundle holds them with the base, this checkout as a wheel, and the wheels that the image
-there lacks. `run.sh` trains the adapters, plays every cell, computes the statistics and packs the landed rows, which
-`merge` takes into the data folder.
+`pack` collects the teacher traces and prepares the training data of a plan: `pretrained`, unless `--scale` names
+another. The options after `--` are those of `carryover run`. The bundle holds them with the base, if the plan adapts
+one, this checkout as a wheel, and the wheels that the image there lacks. `run.sh` trains the models, plays every cell,
+computes the statistics and packs the landed rows, which `merge` takes into the data folder.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from pathlib import Path
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.bundles import MANIFEST_FOLDER
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import open_folders
 from carryover.tasks.services.hub import expanded
@@ -42,6 +43,7 @@ PLATFORMS = (*(f"manylinux_2_{minor}_x86_64" for minor in range(28, 16, -1)), "m
 SOURCE = ("flows", "tasks", "storage", "sql", "pyproject.toml", "README.md", "LICENSE")
 """Parts of the checkout that its wheel is built from."""
 BASE_MODEL = "--base-model"
+SCALE = "--scale"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -71,16 +73,21 @@ def main(arguments: Sequence[str]) -> None:
 def pack_bundle(bundle: Path, options: Sequence[str], wheels: Sequence[str] = (), python: str | None = None) -> None:
     """Write a bundle, with wheels for `python` on Linux or for this interpreter.
 
-    Raise `UserError` without a local base, for a `python` that no wheels are for, or where a stage or a download fails.
+    Raise `UserError` for a base that is not here, a `python` that no wheels are for, or a stage or download that fails.
     """
     if python is not None and not wheels:
         raise UserError(f"--python {python} chooses wheels, and none are asked for; name some with --wheels, or all")
     base = _base_of(options)
     with tempfile.TemporaryDirectory(prefix="carryover-bundle-") as made:
         folder = Path(made) / "bundle"
-        shutil.copytree(base, folder / "base" / base.name)
+        folder.mkdir()
+        told = list(options)
+        if base is not None:
+            shutil.copytree(base, folder / "base" / base.name)
+            told[told.index(BASE_MODEL) + 1] = f"base/{base.name}"
+        if SCALE not in told:
+            told = [SCALE, "pretrained", *told]
         shutil.copy(ROOT / "deployments" / "gpu_bundle.sh", folder / "run.sh")
-        told = ["--scale", "pretrained", *_with_base(options, f"base/{base.name}")]
         (folder / "options.txt").write_text(shlex.join(told) + "\n", encoding="utf-8")
         _collect_wheels(folder / "wheels", wheels, python)
         _play_stages(folder, told)
@@ -125,10 +132,12 @@ def _python_version(text: str) -> str:
     return text
 
 
-def _base_of(options: Sequence[str]) -> Path:
-    """Return the folder of the base that the options name."""
+def _base_of(options: Sequence[str]) -> Path | None:
+    """Return the folder of the base that the options name; None for a plan that trains models of its own."""
     if BASE_MODEL not in options[:-1]:
-        raise UserError(f"a bundle needs {BASE_MODEL} FOLDER after --")
+        if SCALE in options[:-1] and not _adapts_a_base(options[options.index(SCALE) + 1]):
+            return None
+        raise UserError(f"a bundle needs {BASE_MODEL} FOLDER after --, or {SCALE} of a plan that trains its own models")
     named = options[options.index(BASE_MODEL) + 1]
     folder = Path(expanded(named)).resolve()
     if not folder.is_dir():
@@ -136,11 +145,9 @@ def _base_of(options: Sequence[str]) -> Path:
     return folder
 
 
-def _with_base(options: Sequence[str], base: str) -> list[str]:
-    """Return the options with another base."""
-    changed = list(options)
-    changed[changed.index(BASE_MODEL) + 1] = base
-    return changed
+def _adapts_a_base(scale: str) -> bool:
+    """Tell whether a plan adapts a pretrained model; a name of no plan is said by the first stage."""
+    return scale in PLANS and any(part.training.base == "hub" for part in PLANS[scale]("").parts)
 
 
 def _collect_wheels(folder: Path, names: Sequence[str], python: str | None) -> None:

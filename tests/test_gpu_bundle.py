@@ -90,6 +90,7 @@ def test_a_file_cut_off_is_named_with_the_way_out(script, tmp_path):
     ("options", "message"),
     [
         ((), "a bundle needs --base-model FOLDER after --"),
+        (("--scale", "paper"), "a bundle needs --base-model FOLDER after --, or --scale of a plan that trains its own"),
         (("--base-model", "Qwen/Qwen3-1.7B"), "base model Qwen/Qwen3-1.7B is not a folder here"),
     ],
 )
@@ -97,6 +98,29 @@ def test_a_bundle_takes_a_local_base_along(script, tmp_path, options, message):
     with pytest.raises(SystemExit, match=message):
         script.main(["pack", str(tmp_path / "bundle.tar"), "--", *options])
     assert not (tmp_path / "bundle.tar").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--scale", "laptop_mixture", "--device", "gpu"), "--scale laptop_mixture --device gpu"),
+        (("--device", "gpu", "--base-model", "BASE"), "--scale pretrained --device gpu --base-model base/tiny"),
+        (("--scale", "paper", "--base-model", "BASE"), "--scale paper --base-model base/tiny"),
+    ],
+)
+def test_a_bundle_is_of_any_plan(script, tmp_path, monkeypatch, options, told):
+    base = tmp_path / "tiny"
+    base.mkdir()
+    (base / "config.json").write_text("{}")
+    monkeypatch.setattr(script, "_collect_wheels", lambda *_: None)
+    monkeypatch.setattr(script, "_play_stages", lambda *_: None)
+    given = [str(base) if option == "BASE" else option for option in options]
+    script.main(["pack", str(tmp_path / "bundle.tar"), "--", *given])
+    with tarfile.open(tmp_path / "bundle.tar") as tar:
+        packed = tar.extractfile("bundle/options.txt")
+        assert packed is not None
+        assert packed.read().decode() == f"{told}\n"
+        assert ("bundle/base/tiny/config.json" in tar.getnames()) == ("BASE" in options)
 
 
 def asked_of_pip(script, tmp_path, monkeypatch, *options):
