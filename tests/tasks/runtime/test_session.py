@@ -17,10 +17,13 @@ def search(item: str) -> int:
 
 
 def test_three_lines_run_a_block_with_a_tool():
-    with session("persistent", tools=[search]) as opened:
+    with session("persistent", tools=[search], tool_call_cap=1) as opened:
         opened.run("price = search('tea')")
         result = opened.run("price * 2")
+        capped = opened.run("search('tea') + search('tea')")
     assert (result.result, result.error) == ("6", None)
+    assert capped.error is not None
+    assert capped.error.type == "ToolCallLimitError"
 
 
 def test_an_unknown_contract_names_the_choices():

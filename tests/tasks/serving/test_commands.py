@@ -194,6 +194,12 @@ def test_every_setting_of_our_server_is_on_its_command_line(tmp_path):
     )
 
 
+def test_our_server_loads_checkpoints_and_adapters_by_name():
+    models = ServedModels(base="b", checkpoints={"c": Path("/models/c")})
+    assert own_command(ServingSpec(), models, host="h", port=1)[-2:] == ["--checkpoints", "c=/models/c"]
+    assert "--checkpoints" not in own_command(ServingSpec(), PAPER, host="h", port=1)
+
+
 def test_our_server_on_a_gpu_shares_its_memory_in_place_of_threads():
     spec = ServingSpec(engine="gpu", context_tokens=9, gpu_memory_share=0.5)
     command = own_command(spec, ServedModels(base="m"), host="h", port=1)

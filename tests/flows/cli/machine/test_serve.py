@@ -125,10 +125,14 @@ def test_the_server_takes_over_after_a_line_on_its_address(tmp_path, engine, com
     folders = [tmp_path / name for name in ("base", "adapter")]
     for folder in folders:
         folder.mkdir()
-    command = [sys.executable, "-c", STARTING, "/bin/echo", engine, *map(str, folders)]
+    program = tmp_path / "echo"
+    program.write_text('#!/bin/sh\necho "$@" "[$VLLM_BATCH_INVARIANT]"\n')
+    program.chmod(0o755)
+    command = [sys.executable, "-c", STARTING, str(program), engine, *map(str, folders)]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     told, started = subprocess.check_output(command, text=True, env=buffered).splitlines()
     assert told == "serving mine, a at http://127.0.0.2:8123/v1"
     assert started.startswith(f"-m carryover.tasks.serving.cpu_server --model {folders[0]} ")
     for words in ("mine", "127.0.0.2", "8123", "512", "3", f"a={folders[1]}", computes):
         assert f" {words} " in f"{started} ", words
+    assert started.endswith(" []"), "vLLM's variables are vLLM's alone"

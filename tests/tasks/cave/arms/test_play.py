@@ -140,7 +140,7 @@ def test_state_carries_on_after_a_failed_turn(run):
     replies = ["I will not.", "```python\nlog.append(total)\n```", "Done.", "```python\ntotal = 6\n```", "Done."]
     turns = run(COUNTER, "persistent_code", Oracle(replies)).turns
     assert [json.loads(turn.wrong_json) for turn in turns] == [["total"], ["log", "total"], ["log"]]
-    assert [turn.reward for turn in turns] == [0, 0, 0]
+    assert [(turn.reward, turn.is_state_right, turn.has_required_calls) for turn in turns] == [(0, False, True)] * 3
 
 
 def test_stateless_blocks_find_injected_objects_in_their_first_state(run):

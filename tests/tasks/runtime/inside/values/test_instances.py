@@ -1,3 +1,6 @@
+from typing import ClassVar
+
+from carryover.tasks.runtime.inside.values import plain
 from carryover.tasks.runtime.inside.values.instances import state_of
 
 
@@ -16,3 +19,18 @@ def test_a_state_holds_slots_that_are_set_and_attributes():
     assert state_of(value) == {"b": 1, "d": 2}
     value.c = value.a = 3
     assert state_of(value) == {"a": 3, "b": 1, "c": 3, "d": 2}
+
+
+class Model:
+    """Made by Pydantic, as far as its marks tell."""
+
+    __pydantic_fields__: ClassVar = {"count": int, "root": int}
+    root = None
+
+
+def test_a_model_s_none_is_set_unless_its_class_holds_it():
+    *_, fill = plain.CODECS["class.record"]
+    target = object.__new__(Model)
+    assert callable(fill)
+    fill(target, ["Model", "count", None, "root", None])
+    assert vars(target) == {"count": None}
