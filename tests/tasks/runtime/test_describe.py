@@ -67,3 +67,16 @@ def test_an_enumeration_is_told_by_its_members():
     lines = describe("Side", Side, "").text.splitlines()
     assert lines[0] == "class Side"
     assert lines[-3:] == ["    LEFT", "    RIGHT", "    other: Side"]
+
+
+class Adder:
+    """Adds."""
+
+    def __call__(self, number: int) -> int:
+        return number + 1
+
+
+def test_a_callable_object_may_be_data():
+    assert describe("add", Adder(), "").kind == "function"
+    as_data = describe("add", Adder(), "", is_data=True)
+    assert (as_data.kind, "def " in as_data.text) == ("variable", False)

@@ -230,6 +230,8 @@ def test_command_of_ipython_is_told_to_be_none(open_one, contract, code):
 def test_percent_sign_in_python_is_no_command(open_one):
     interpreter = open_one("persistent")
     assert interpreter.run_block("total = (7\n%4)\ntotal").result == "3"
+    broken = interpreter.run_block("total = (7")
+    assert (broken.error.type, broken.notices) == ("SyntaxError", ())
     assert interpreter.run_block("x = 7 % 4 +").notices == ()
 
 

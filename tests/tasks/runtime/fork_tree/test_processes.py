@@ -1,13 +1,20 @@
 """Which process is forked, asked and ended for the next block, with stand-ins for processes."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from carryover.tasks.runtime.fork_tree import processes
-from carryover.tasks.runtime.fork_tree.processes import FreshProcesses, FrozenProcess, LiveProcesses, _worth_of_copy
-from carryover.tasks.runtime.process.node import Canaries, ForkState, NodeGoneError
+from carryover.tasks.runtime.fork_tree.processes import (
+    Fork,
+    FreshProcesses,
+    FrozenProcess,
+    LiveProcesses,
+    _worth_of_copy,
+)
+from carryover.tasks.runtime.process.node import Canaries, ForkState, NodeGoneError, open_connection
 
 
 class Node:
@@ -252,3 +259,26 @@ def test_shared_pipes_files_and_memory_are_told(tree, monkeypatch):
 def test_a_malformed_answer_about_what_is_shared_is_none(tree, monkeypatch, answer):
     with pytest.raises(NodeGoneError, match=r"^not an answer about what is shared: \{'pipes': "):
         notices(tree, monkeypatch, is_branch=True, **answer)
+
+
+def open_descriptors() -> set[str]:
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+
+
+def test_a_fork_that_is_not_to_be_had_leaves_no_descriptor_open():
+    def refuse(*_: object) -> None:
+        raise NodeGoneError("gone")
+
+    ours, theirs = open_connection()
+    theirs.close()
+    before = open_descriptors()
+    parent: Any = SimpleNamespace(send=refuse, channel=ours, resume=lambda: None)
+    with pytest.raises(NodeGoneError) as unsent:
+        Fork(parent)
+    assert (open_descriptors(), unsent.type) == (before, NodeGoneError)
+    parent.send = lambda *_: None
+    fork = Fork(parent)
+    with pytest.raises(NodeGoneError):
+        fork.take()
+    assert open_descriptors() == before
+    ours.close()
