@@ -64,6 +64,15 @@ def test_a_metric_without_values_says_so():
     assert (missing.instance_count, missing.p_value, missing.note) == (0, None, "no instance has a value in both runs")
 
 
+def test_a_test_without_an_interval_says_why():
+    tokens = {"tokens": [1] * 3}
+    score, *_ = paired(run_of([1.0] * 3, **tokens), run_of([0.5] * 3, **tokens))
+    assert score.p_value is not None
+    assert score.note == "no variation between instances"
+    untested, *_ = paired(run_of([1.0, 0.5], tokens=[1, 1]), run_of([0.5, 0.5], tokens=[1, 1]))
+    assert untested.note == "no test: 1 of 2 differences are not zero, 2 are needed"
+
+
 def test_runs_without_a_shared_instance_are_refused():
     other = run_of(B, instance_id=pl.lit("x"))
     with pytest.raises(UserError, match="no instance is in both runs: one has '0', the other 'x'"):

@@ -142,3 +142,11 @@ def test_replay_tells_of_a_released_value(open_with, tmp_path):
     interpreter.save(tmp_path / "journal")
     assert {difference.step for difference in interpreter.reload(tmp_path / "journal")} == {1, 2, 3, 4}
     assert interpreter.run_block("seen_3, int(x[-1])").result == "(3, 3)"
+
+
+def test_a_value_in_the_place_of_a_function_is_a_variable(open_one):
+    interpreter = open_one("persistent")
+    interpreter.inject("given", len)
+    assert interpreter.variables() == {}
+    interpreter.inject("given", 3)
+    assert interpreter.variables() == {"given": "int"}
