@@ -3,7 +3,7 @@ from dataclasses import asdict
 
 import pytest
 
-from carryover.tasks.lint.probed import losses_of_report, read_losses
+from carryover.tasks.lint.probed import PROBED, losses_of_report, read_losses
 from carryover.tasks.probe.probing import FAILED_BLOCK, ProbeReport
 from carryover.tasks.services.errors import UserError
 
@@ -23,6 +23,14 @@ def test_a_report_shows_what_its_runtime_loses():
     assert losses.error == {"environment", "names"}
     assert losses.failed_block == {"names"}
     assert losses.unknown == {"directory", "figures", "packages", "processes"}
+
+
+@pytest.mark.parametrize(("channel", "kinds"), PROBED.items())
+def test_every_probed_channel_of_a_kind_counts(channel, kinds):
+    for lost in kinds:
+        fates = {kind: {"block": "lost" if kind == lost else "kept"} for kind in kinds}
+        assert losses_of_report(ProbeReport("made", {**CHANNELS, **fates})).block >= {channel}
+    assert PROBED["names"] == ("global", "import", "function", "class")
 
 
 def test_a_report_is_read_from_its_file(tmp_path):

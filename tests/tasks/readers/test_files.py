@@ -247,6 +247,11 @@ def test_strings_may_hold_control_characters(tmp_path, line_count):
     assert read(tmp_path) == (["a"] * line_count, {})
 
 
+def test_blank_lines_are_passed_over(tmp_path):
+    (tmp_path / "chat.jsonl").write_text(f"{LINE}\n\n  \n{LINE}\n\t\n")
+    assert read(tmp_path) == (["a", "a"], {})
+
+
 def test_a_bad_line_leaves_the_others(tmp_path):
     path = tmp_path / "chat.jsonl"
     path.write_text(f'{LINE}\nnot JSON\n{{"prompt": "x"}}\n{LINE}')

@@ -18,6 +18,7 @@ from carryover.tasks.cave.arms.dialogue import Speakers, missing_actions
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
 from carryover.tasks.cave.importers.tau2 import DOMAINS, Desk, tau2_cases
+from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import Call
 from carryover.tasks.services.errors import UserError
 
@@ -167,6 +168,13 @@ def test_database_and_what_was_told_decide(download, run, replies, is_right, wro
     found = [text for text in json.loads(turn.wrong_json) if "(" not in text]  # calls are compared, and decide nothing
     assert found == wrong
     assert (turn.has_required_calls, turn.are_calls_reference) == (False, False)
+
+
+def test_calls_beside_the_reference_s_are_told(download, run):
+    case = tau2_cases(str(download))[0]
+    first, *others = script(case, ARMS["persistent_code"])
+    turn, _ = run(case, "persistent_code", Oracle([block("look('b')"), first, *others]))
+    assert (turn.is_passed, turn.has_required_calls, turn.are_calls_reference) == (True, True, False)
 
 
 def test_reference_actions_may_have_company():
