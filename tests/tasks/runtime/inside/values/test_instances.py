@@ -1,4 +1,4 @@
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from carryover.tasks.runtime.inside.values import plain
 from carryover.tasks.runtime.inside.values.instances import state_of
@@ -13,7 +13,7 @@ class Both(Slotted):
 
 
 def test_a_state_holds_slots_that_are_set_and_attributes():
-    value = Both()
+    value: Any = Both()
     value.b = 1
     value.d = 2
     assert state_of(value) == {"b": 1, "d": 2}
