@@ -42,6 +42,7 @@ def test_the_template_is_sound_for_a_hundred_seeds(tmp_path):
         ("self.peek, self.choose)", "self.peek, self.choose, lambda: 1)", "has no name to call it by"),
         ('buckets = ("few", "many")', 'buckets = "few"', "buckets is the text 'few'; write a tuple of names"),
         ("taught = ()", 'taught = "persistent"', "taught is the text 'persistent'"),
+        ('return {"chosen_coins": self._coins', 'return {"a": float("nan"), "c": self._coins', "is no finite number"),
         (SCORE, "return 1", "doing nothing scores 1, not 0"),
         ('return {f"box_{number}"', "return {(number, 1)", "sample() must return JSON values"),
         ('return f"Choose', 'return None and f"Choose', "goal() must return a text"),
