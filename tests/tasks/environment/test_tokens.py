@@ -70,6 +70,14 @@ def test_a_bridge_writes_the_end_of_a_turn_once(tokenizer):
     assert bridge_ids(tokenizer, "seen", last_id=tokenizer.eos_token_id) == whole[1:]
 
 
+def test_a_bridge_that_begins_as_a_reply_ends_is_whole(tokenizer, monkeypatch):
+    """Only the end of a turn is written once: a reply may end with a line break of its own."""
+    monkeypatch.setattr(tokenizer, "chat_template", "{% for one in messages %}{{ one.content }}\n{% endfor %}")
+    whole = bridge_ids(tokenizer, "seen", last_id=None)
+    assert tokenizer.decode(whole) == "\nseen\n"
+    assert bridge_ids(tokenizer, "seen", last_id=whole[0]) == whole
+
+
 def test_a_prompt_ends_where_a_reply_begins(tokenizer):
     ids = prompt_ids(tokenizer, [{"role": "user", "content": "Go."}])
     assert tokenizer.decode(ids).endswith("<|im_start|>assistant\n")

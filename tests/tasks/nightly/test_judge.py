@@ -291,14 +291,17 @@ def test_episodes_that_failed_leave_a_cell_incomplete():
     assert (row.verdict, row.pair_count, row.mean_score) == ("incomplete", 0, None)
 
 
-def test_a_note_lists_five_differences_and_counts_the_others():
+@pytest.mark.parametrize(
+    ("count", "ending"), [(5, "package_4: '1' in the first, '2' in the second"), (6, "; 1 more"), (7, "; 2 more")]
+)
+def test_a_note_lists_five_differences_and_counts_the_others(count, ending):
     def ran_on(version):
-        packages = {f"package_{number}": version for number in range(7)}
+        packages = {f"package_{number}": version for number in range(count)}
         return FACTS._replace(environment=ENVIRONMENT | {"packages": packages})
 
     (row,) = judge(play("study"), play("night-1"), facts={"study": ran_on("1"), "night-1": ran_on("2")})
     assert row.note.count("package_") == 5
-    assert row.note.endswith("; 2 more")
+    assert row.note.endswith(ending)
 
 
 NIGHTS: dict[str, list[list[dict[str, Any]]]] = {

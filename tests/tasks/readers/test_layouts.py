@@ -229,6 +229,13 @@ def test_a_notebook_of_python_has_blocks(tmp_path, language):
     assert [block.code for block in trace.blocks] == ["x = 1"]
 
 
+@pytest.mark.parametrize("action", ["submit", "submit\nnow", "edit 1:2\nx = 1"])
+def test_tools_of_swe_agent_run_no_code(tmp_path, action):
+    step = {"action": action, "observation": "ok", "response": "Next."}
+    (trace,), tally = read(tmp_path, json.dumps({"trajectory": [step]}).encode())
+    assert (trace.blocks, [*tally.other_calls]) == ((), [action.split()[0]])
+
+
 def test_a_notebook_without_a_kernel_is_python(tmp_path):
     cell = {"cell_type": "code", "source": "x = 1", "outputs": []}
     for metadata in (None, {"kernelspec": None}, {"kernelspec": None, "language_info": None}):

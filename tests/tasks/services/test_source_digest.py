@@ -28,6 +28,15 @@ def test_comments_docstrings_and_layout_do_not_count(project):
     assert source_digest(["carryover.tasks.upper"]) == before
 
 
+@pytest.mark.parametrize("head", ["class Rule:", "def rule():", "async def rule():"])
+def test_a_docstring_of_anything_does_not_count(project, head):
+    file, digests = project / "tasks" / "lower" / "rule.py", set()
+    for docstring in ("", '"""A rule."""'):
+        file.write_text(f"{head}\n    {docstring}\n    x = 1\n")
+        digests.add(source_digest(["carryover.tasks.lower"]))
+    assert len(digests) == 1
+
+
 def test_every_python_digests_the_same_source_alike(project):
     """The digest is that of 3.11; later trees hold type parameters, or show no empty lists."""
     text = 'class Rule:\n    def word(self, width):\n        return f"{self:>{width}}"\n'

@@ -12,6 +12,8 @@ ROWS = pl.DataFrame(
         ("data_sizes", "all", 0, 5200, "persistent_code", "oracle", 1000.0),
         ("bfcl", "parallel", 0, 0, "json", "oracle", 500.0),
         ("bfcl", "parallel", 0, 0, "persistent_code", "oracle", 750.0),
+        ("bfcl", "simple", 0, 0, "json", "oracle", 300.0),
+        ("bfcl", "simple", 0, 0, "persistent_code", "oracle", 300.0),
         *(("long_horizon", "all", turn, 0, "persistent_code", "oracle", 100.0 * turn) for turn in range(1, 21)),
     ],
     schema=["suite", "category", "turn", "data_row_count", "arm", "model_name", "mean_total_tokens"],
@@ -30,7 +32,8 @@ def test_the_page_lists_tokens_by_arm():
 def test_the_page_says_where_injected_objects_cost_more():
     page = cost_page(ROWS)
     assert "## Tokens of a BFCL task by category\n" in page
-    assert "| parallel | 750 | 500 |\n\nHere `persistent_code` costs 1.50 times `json` in 1 of 1 lines." in page
+    assert "| parallel | 750 | 500 |\n| simple | 300 | 300 |\n\n" in page
+    assert "\n\nHere `persistent_code` costs 1.50 times `json` in 1 of 2 lines." in page
     assert page.count("Here `persistent_code`") == 1
 
 
