@@ -135,7 +135,7 @@ def _python_version(text: str) -> str:
 def _base_of(options: Sequence[str]) -> Path | None:
     """Return the folder of the base that the options name; None for a plan that trains models of its own."""
     if BASE_MODEL not in options[:-1]:
-        if SCALE in options[:-1] and not _adapts_a_base(options[options.index(SCALE) + 1]):
+        if SCALE in options[:-1] and _trains_its_own(options[options.index(SCALE) + 1]):
             return None
         raise UserError(f"a bundle needs {BASE_MODEL} FOLDER after --, or {SCALE} of a plan that trains its own models")
     named = options[options.index(BASE_MODEL) + 1]
@@ -145,9 +145,15 @@ def _base_of(options: Sequence[str]) -> Path | None:
     return folder
 
 
-def _adapts_a_base(scale: str) -> bool:
-    """Tell whether a plan adapts a pretrained model; a name of no plan is said by the first stage."""
-    return scale in PLANS and any(part.training.base == "hub" for part in PLANS[scale]("").parts)
+def _trains_its_own(scale: str) -> bool:
+    """Tell whether a plan trains its models from scratch; the first stage refuses an unknown plan.
+
+    Raise `UserError` for one that reinforces them.
+    """
+    parts = PLANS[scale]("").parts if scale in PLANS else ()
+    if any(part.reinforcement is not None for part in parts):
+        raise UserError(f"plan {scale} reinforces its models, which needs no GPU; play it with `carryover run`")
+    return all(part.training.base != "hub" for part in parts)
 
 
 def _collect_wheels(folder: Path, names: Sequence[str], python: str | None) -> None:

@@ -42,6 +42,7 @@ def _planned_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[P
     return [plan_training(run, part, contract, seed, tokenizer) for seed, contract in arms]
 
 
-def _train(run: Run, trainings: Sequence[PlannedTraining]) -> None:
+def _train(run: Run, planned: Sequence[PlannedTraining]) -> None:
+    trainings = list({each.job.output: each for each in planned}.values())  # parts share bases and models
     at_once = trainings_at_once(run, trainings, this_machine())
     play_side_by_side(run, trainings, at_once, submit_training, note_training)

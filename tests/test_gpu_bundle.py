@@ -91,6 +91,7 @@ def test_a_file_cut_off_is_named_with_the_way_out(script, tmp_path):
     [
         ((), "a bundle needs --base-model FOLDER after --"),
         (("--scale", "paper"), "a bundle needs --base-model FOLDER after --, or --scale of a plan that trains its own"),
+        (("--scale", "laptop_rl", "--device", "gpu"), "plan laptop_rl reinforces its models, which needs no GPU"),
         (("--base-model", "Qwen/Qwen3-1.7B"), "base model Qwen/Qwen3-1.7B is not a folder here"),
     ],
 )

@@ -232,19 +232,20 @@ def _changed_training(training: TrainingSpec, overrides: Overrides) -> TrainingS
         )
     if overrides.base_model is not None:
         training = training.model_copy(update={"base_revision": None})
-    if overrides.device is not None:
-        training = on_gpu(training) if overrides.device == "gpu" else on_cpu(training)
+    if overrides.device == "cpu":
+        training = on_cpu(training)
     if overrides.lora_rank is not None:
         assert training.lora is not None  # a hub base is adapted
         lora = _with(training.lora, rank=overrides.lora_rank, alpha=2 * overrides.lora_rank)
         training = _with(training, lora=lora)
     named = overrides.model_dump(include=_OF_A_TRAINING, exclude_none=True)
-    return _with(
+    changed = _with(
         training,
         **named,
         optimizer=_with(training.optimizer, learning_rate=overrides.learning_rate),
         batch=_changed_batch(training.batch, overrides),
     )
+    return on_gpu(changed) if overrides.device == "gpu" else changed
 
 
 def _changed_base(base: OwnBaseSpec | None, overrides: Overrides) -> OwnBaseSpec | None:

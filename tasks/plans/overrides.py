@@ -106,8 +106,8 @@ class Overrides(FrozenModel):
     max_completion_tokens: int | None = Field(default=None, ge=1, description="Most tokens of a model's reply.")
     device: Device | None = Field(
         default=None,
-        description="Where models train: gpu or cpu. A pretrained one is served there, too: gpu with QLoRA and vLLM, "
-        "cpu with LoRA.",
+        description="Where models train: gpu or cpu (reinforcement: cpu). A pretrained one is served there, too: gpu "
+        "with QLoRA and vLLM, cpu with LoRA.",
     )
     engine: OwnEngine | None = Field(
         default=None,

@@ -3,13 +3,15 @@
 import json
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from urllib.parse import quote
 
 from carryover.tasks.agent.credentials import find_key, place_of_key
 from carryover.tasks.plans.estimate import estimate_study
+from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
@@ -52,8 +54,8 @@ def check_needs(
     what the work pool `gpu` lacks of the trainings' needs under the `limits`. A model that is not here is looked for
     at `hub_url`, by default where HF_ENDPOINT or the library says.
     """
-    for part in plan.parts:
-        check_shares(part.training, limits.gpus_per_training if part.training.is_for_gpu else 1)
+    for spec in plan.trainings:
+        check_shares(spec, limits.gpus_per_training if spec.is_for_gpu else 1)
     here = find_machine()
     lacks = [
         _lack_of_trainings(training_needs(plan, limits), gpu_pool_lacks, here if trains_here else None),
@@ -123,12 +125,13 @@ def _lack_of_room(plan: StudyPlan, home: Path, find_free: Callable[[Path], int])
 
 def training_needs(plan: StudyPlan, limits: Limits) -> list[MachineNeed]:
     """Return what a plan's trainings need, the most memory first."""
-    needs = set()
+    names: defaultdict[TrainingSpec, set[str]] = defaultdict(set)
     for part in plan.parts:
-        training_count = len(part.teacher.contracts) * len(part.training_seeds)
-        needs.add(_need_at_once(part.training, training_count, limits))
+        arms = product(part.teacher.contracts, part.training_seeds)
+        names[part.training] |= {training_name(part, contract, seed) for contract, seed in arms}
         if part.own_base is not None:
-            needs.add(_need_at_once(part.own_base.training, 1, limits))
+            names[part.own_base.training].add(training_name(part, None, part.own_base.seed))
+    needs = {_need_at_once(spec, len(trainings), limits) for spec, trainings in names.items()}
     return sorted(needs, key=lambda need: (need.has_gpu, need.memory_bytes or 0, need.training), reverse=True)
 
 

@@ -88,7 +88,7 @@ def with_episodes(
 def on_gpu(training: TrainingSpec) -> TrainingSpec:
     """Return a training for a GPU.
 
-    Of sequences that are not packed, `flex_attention` skips nothing that would pay for compiling it.
+    Without packing, `flex_attention` costs its compilation and saves nothing.
     """
     changes: dict[str, str] = {"device": "gpu"}
     if training.attention == "auto" and not training.batch.packing:

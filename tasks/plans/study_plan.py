@@ -262,6 +262,12 @@ class StudyPlan(FrozenModel):
         return self
 
     @property
+    def trainings(self) -> list[TrainingSpec]:
+        """Settings of the trainings, those of own bases included, each once."""
+        bases = [part.own_base.training for part in self.parts if part.own_base is not None]
+        return list(dict.fromkeys([*(part.training for part in self.parts), *bases]))
+
+    @property
     def digest(self) -> str:
         """Digest of every field but those of pace, source included."""
         return hashlib.sha256(canonical_json(self.model_dump(mode="json", exclude=_PACE)).encode()).hexdigest()[:16]

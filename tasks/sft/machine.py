@@ -32,7 +32,10 @@ class Machine(NamedTuple):
         gpu = self.gpu or _NO_GPU
         if self.memory_bytes is None:
             return gpu
-        return f"{gpu}, {self.memory_bytes // GIB} GiB"
+        said = f"{gpu}, {self.memory_bytes // GIB} GiB"
+        if self.main_memory_bytes is None:
+            return said
+        return f"{said}, beside {self.main_memory_bytes // GIB} GiB"
 
     def memory_for(self, *, on_gpu: bool) -> int | None:
         """Return the bytes that work on the GPU, or on the processors, may take; None if unknown."""
@@ -129,7 +132,7 @@ def lacks_of(needs: Sequence[MachineNeed], machines: Mapping[str, Machine | None
 
 def named_by(label: str, machine: Machine) -> str:
     """Return a machine's name, for `read_name` to read."""
-    said = str(machine).replace("(", "").replace(")", "").replace("/", "-")
+    said = str(machine._replace(main_memory_bytes=None)).replace("(", "").replace(")", "").replace("/", "-")
     return f"{label} ({said})"
 
 

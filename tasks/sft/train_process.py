@@ -113,7 +113,7 @@ def borrowed_gpus(
 
 
 def _take_places(gpus: Sequence[str], count: int, folder: Path, trainings_per_gpu: int, locks: ExitStack) -> list[str]:
-    """Return up to `count` GPUs, a place on each locked; those with the fewest trainings first."""
+    """Return up to `count` GPUs, a place on each locked."""
     borrowed: list[str] = []
     ours = [gpu for gpu in gpus if not _is_shared_otherwise(gpu, folder, trainings_per_gpu)]
     for place, gpu in product(range(trainings_per_gpu), ours):
@@ -126,7 +126,7 @@ def _take_places(gpus: Sequence[str], count: int, folder: Path, trainings_per_gp
 
 
 def _is_shared_otherwise(gpu: str, folder: Path, trainings_per_gpu: int) -> bool:
-    """Tell whether a training is on a GPU that counts on more of it, or on less."""
+    """Tell whether a GPU has a training with another number of trainings per GPU."""
     places = folder.glob(f"carryover-gpu-{glob.escape(gpu)}-*-of-*.lock")
     return any(_is_held(each) for each in places if not each.name.endswith(f"-of-{trainings_per_gpu}.lock"))
 

@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+
 import pytest
 
 from carryover.flows import train_models as flow_module
 from carryover.flows.train_models import train_models
+from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
@@ -17,6 +20,11 @@ def test_missing_data_are_said_before_anything_is_trained(tmp_path, monkeypatch)
     assert not (tmp_path / "models").exists()
 
 
+def planned(run, part, contract, seed, tokenizer):
+    assert tokenizer == f"tokenizer of {part.variant}"
+    return SimpleNamespace(job=SimpleNamespace(output=training_name(part, contract, seed)))
+
+
 def test_a_base_is_trained_before_the_models_on_it(steps, own_home):
     calls = steps(
         flow_module,
@@ -25,7 +33,7 @@ def test_a_base_is_trained_before_the_models_on_it(steps, own_home):
         unknown_sizes=["a base of unknown size"],
         say=None,
         open_tokenizer=lambda run, part: f"tokenizer of {part.variant}",
-        plan_training=lambda run, part, contract, seed, tokenizer: (part.base, contract, seed, tokenizer),
+        plan_training=planned,
         trainings_at_once=3,
         this_machine="this machine",
         play_side_by_side=None,
@@ -39,16 +47,17 @@ def test_a_base_is_trained_before_the_models_on_it(steps, own_home):
     assert [part for _, _, part in before[1:-2]] == list(plan.parts)
     assert before[-2:] == [("unknown_sizes", plan.parts), ("say", "a base of unknown size")]
 
-    bases = []
-    models = []
+    bases = {}
+    models = {}
     for part in plan.parts:
-        tokenizer = f"tokenizer of {part.variant}"
         if part.own_base is not None:
-            bases.append((part.base, None, part.own_base.seed, tokenizer))
+            bases[training_name(part, None, part.own_base.seed)] = None
         for seed in part.training_seeds:
-            models += [(part.base, contract, seed, tokenizer) for contract in part.teacher.contracts]
+            models |= dict.fromkeys(training_name(part, contract, seed) for contract in part.teacher.contracts)
+    assert (len(bases), len(models)) == (4, 68)  # each once, where 47 parts have 11 bases and 72 models
     played = [call for call in calls if call[0] == "play_side_by_side"]
-    assert [call[2] for call in played] == [bases, models]  # the models of all parts side by side
+    submitted = [[training.job.output for training in call[2]] for call in played]
+    assert submitted == [list(bases), list(models)]  # the models of all parts side by side
     assert {call[3:] for call in played} == {(3, flow_module.submit_training, flow_module.note_training)}
     (machine,) = {call[3] for call in calls if call[0] == "trainings_at_once"}
     assert machine == "this machine"

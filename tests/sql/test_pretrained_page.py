@@ -198,7 +198,12 @@ def test_the_readme_says_what_the_rows_say():
     lost_anywhere = [evaluated("P->S", folder) for folder in EVERY]
     assert {score for kept in lost_anywhere for score in kept["score"]} == {0}
     episode_count = sum(kept.height for kept in lost_anywhere)
-    assert "after ten trainings, three of them of Qwen2.5-Coder-0.5B-Instruct, " in README
+    trainings = {folder: kept["training_seed"].n_unique() for folder, kept in zip(EVERY, lost_anywhere, strict=True)}
+    words = {3: "three", 10: "ten"}
+    ten, three = words[sum(trainings.values())], words[trainings[QWEN]]
+    assert f"after {ten} such trainings, {three} of Qwen2.5-Coder-0.5B-Instruct, {episode_count} of" in README
+    (qwen,) = [row for row in table("side_by_side", QWEN).rows(named=True) if row["player"].endswith(": hub, small")]
+    assert f"(Qwen: {qwen['s_on_s_token_ratio']:.2f}, {qwen['s_on_p_token_ratio']:.2f})" in README
     assert f"{episode_count} of {episode_count} P→S episodes score 0" in README
     assert "The limits: two small models, 40 instances per cell" in README
     assert {evaluated(cell)["instance_id"].n_unique() for cell in CELLS} == {40}
@@ -298,7 +303,7 @@ def test_what_the_gpu_did_not_play_is_said():
     assert cells == {("persistent", 1), ("persistent", 2), ("persistent", 3), ("stateless", 1), ("stateless", 2)}
     assert played.height == 10
     assert "Our own server played five of them there, 40 instances per cell" in PROSE
-    assert "now fixed, ended the evaluation before the stateless adapter of seed 3" in PROSE
+    assert "now fixed, ended the evaluation before the stateless adapter of seed 3, and left too little" in PROSE
 
 
 def test_side_by_side_counts_the_lost_episodes_of_both_machines():
@@ -309,7 +314,8 @@ def test_side_by_side_counts_the_lost_episodes_of_both_machines():
         f"{here} of {here} P→S episodes of SmolLM2 on a CPU and {there} of {there} on a GPU end at their limit" in page
     )
     assert f"as {qwen} of {qwen} of Qwen2.5-Coder do" in page
-    assert "the stateless cells have two, so 80 episodes" in page
+    assert f"({evaluated('P->S', AGAIN).height} more of a second SmolLM2 bundle do, too)" in page
+    assert "three on a GPU (its stateless cells: two, so 80 episodes)" in page
     assert {evaluated(cell, GPU_FOLDER).height for cell in ("S->P", "S->S")} == {80}
 
 
@@ -323,7 +329,7 @@ def test_no_model_repairs_and_all_other_cells_are_the_scripts():
     assert {repaired for kept in lost for repaired in kept["is_repaired"]} == {False}
     adapters = sum(trained_adapters(kept, "persistent") for kept in lost)
     assert adapters == 10
-    assert f"Ten persistent adapters, of either model, on a CPU and a GPU, played {total(lost)} P→S episodes" in PROSE
+    assert f"Ten persistent adapters, of both models, on a CPU and a GPU, played {total(lost)} P→S episodes" in PROSE
     at_home = [pl.concat([evaluated(cell, folder) for cell in HOME]) for folder in EVERY]
     controls = [table("script_control", folder).filter(metric="total_tokens") for folder in EVERY]
     shares = {row["equal_pct"] for control in controls for row in control.rows(named=True) if row["condition"] in HOME}
@@ -337,7 +343,7 @@ def total(kept: list[pl.DataFrame]) -> int:
     return sum(each.height for each in kept)
 
 
-def test_the_second_run_of_the_bundle_has_the_same_outcome():
+def test_a_second_bundle_has_the_same_outcome():
     (first,), (second,) = read_plans(GPU_FOLDER), read_plans(AGAIN)
     assert first.plan["parts"] == second.plan["parts"]
     assert first.finished_at is not None
@@ -352,7 +358,7 @@ def test_the_second_run_of_the_bundle_has_the_same_outcome():
     assert evaluated("S->S", AGAIN).filter(training_seed=3).height == 0
     missing = 40 - lost.filter(training_seed=3).height
     assert f"ended before S→S of seed 3 and {missing} of its P→S episodes" in PROSE
-    assert untrained_of(AGAIN) == 80
+    assert f"Its untrained model ends none of {untrained_of(AGAIN)} episodes" in PROSE
 
 
 def untrained_of(folder: Path) -> int:
@@ -372,7 +378,7 @@ def test_a_larger_model_does_the_same():
     assert f"In each of the {lost.height} P→S episodes, of every seed, the second block reads a `NameError`" in PROSE
     home = sum(evaluated(cell, QWEN).height for cell in HOME)
     assert f"The other {home} episodes are the scripts'" in PROSE
-    assert f"The untrained model ends none of {untrained_of(QWEN)} episodes" in PROSE
+    assert f"Untrained it ends none of {untrained_of(QWEN)} episodes" in PROSE.replace("**", "")
     assert claims_of(QWEN)[0] == claims_of(FOLDER)[0]
     assert PROSE.endswith("The same four claims hold, and the same four have no verdict.")
 
@@ -394,3 +400,6 @@ def test_the_page_on_gpus_counts_the_episodes_of_both_models():
     bundles = " ".join((FOLDER.parents[2] / "deployments" / "gpu.md").read_text(encoding="utf-8").split())
     played = [pl.read_parquet(folder / EPISODES).filter(purpose="evaluation", base="hub") for folder in (AGAIN, QWEN)]
     assert f"{total(played):,} episodes were played" in bundles
+    planned = (6 * 2 + 2) * 40
+    assert played[1].height == planned
+    assert f"all of Qwen's and all but {planned - played[0].height} of SmolLM2's" in bundles

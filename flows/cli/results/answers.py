@@ -35,8 +35,8 @@ def print_estimate(plan: StudyPlan, limits: Limits) -> None:
 
     Raise `UserError` for a setting that cannot work.
     """
-    for part in plan.parts:
-        check_shares(part.training, limits.gpus_per_training if part.training.is_for_gpu else 1)
+    for spec in plan.trainings:
+        check_shares(spec, limits.gpus_per_training if spec.is_for_gpu else 1)
     rows = estimate_study(plan, limits.prices, plan.serving.max_concurrent)
     sums = [sum(row[place] for row in rows) for place in range(2, 8)]  # pyright: ignore[reportCallIssue]
     lines = [_cells(row) for row in [*rows, StageEstimate("all, one after the other", "", *sums)]]
@@ -133,7 +133,7 @@ def _hours_notes(plan: StudyPlan, hours: Sequence[float], sizes: Sequence[float]
 
 def _shared_counts(plan: StudyPlan) -> list[int]:
     """Return numbers of GPUs that each training of a plan for GPUs can be split over."""
-    trained = [part.training for part in plan.parts if part.training.is_for_gpu]
+    trained = [spec for spec in plan.trainings if spec.is_for_gpu]
     return [count for count in GPU_COUNTS[1:] if all(can_share(spec, count) for spec in trained)]
 
 

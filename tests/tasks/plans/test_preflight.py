@@ -274,7 +274,7 @@ def test_a_server_on_processors_needs_the_memory_beside_a_gpu(tmp_path):
     plan = resolve_plan("pretrained", Overrides(base_model=base, device="cpu", engine="cpu"))
     little = Machine("some GPU", 80 * GIB, 4 * GIB)
     said = complaint(plan, machine=little, lack=None, trains_here=False)
-    assert "to serve the 3 models of part main, where this machine (some GPU, 80 GiB) has 4.0 GiB for them" in said
+    assert "to serve the 3 models of part main, where this machine (some GPU, 80 GiB, beside 4 GiB) has" in said
     enough = Machine("some GPU", 4 * GIB, 80 * GIB)
     check_needs(plan, lambda _: None, trains_here=False, find_machine=lambda: enough)
 

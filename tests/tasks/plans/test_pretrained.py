@@ -185,15 +185,17 @@ def test_settings_of_a_pretrained_base_are_refused_without_one(override):
 
 
 def test_models_from_scratch_train_on_a_gpu_and_are_served_as_before():
-    for scale, count in (("smoke", 1), ("laptop_full", 4)):
+    for scale, count in (("smoke", 1), ("laptop_full", 47)):
         plain = resolve_plan(scale)
         on_gpu = resolve_plan(scale, Overrides(device="gpu"))
         assert on_gpu.serving == plain.serving
         assert on_gpu.digest != plain.digest
         trainings = [part.training for part in on_gpu.parts]
         trainings += [part.own_base.training for part in on_gpu.parts if part.own_base is not None]
-        assert len(trainings) >= count
+        assert len(trainings) == count
         assert {(each.device, each.attention) for each in trainings} == {("gpu", "sdpa")}
+    packed = resolve_plan("smoke", Overrides(device="gpu", packing=True))
+    assert [part.training.attention for part in packed.parts] == ["auto"]
     with_kernels = resolve_plan("smoke", Overrides(device="gpu", attention="flex_attention"))
     assert [part.training.attention for part in with_kernels.parts] == ["flex_attention"]
 

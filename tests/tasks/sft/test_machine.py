@@ -97,6 +97,16 @@ def test_machine_without_a_driver_has_its_memory(driver):
     assert (machine.memory_bytes or 0) > GIB
 
 
+def test_a_complaint_names_the_memory_beside_a_gpu():
+    small = Machine("Tesla T4", 15 * GIB, GIB // 4)
+    assert str(small) == "Tesla T4, 15 GiB, beside 0 GiB"
+    said = lacks_of([SMALL], {f"this machine ({small})": small})
+    assert said == (
+        "0.5 GiB of memory for the training smoke, found only this machine (Tesla T4, 15 GiB, beside 0 GiB)"
+    )
+    assert named_by("worker", small) == "worker (Tesla T4, 15 GiB)"
+
+
 def test_trainings_on_processors_are_held_by_the_memory_beside_a_gpu():
     needs = [SMALL, SMALL, SMALL]
     small = SMALL.memory_bytes or 0

@@ -48,7 +48,18 @@ def test_trainings_share_a_machine_that_holds_them(monkeypatch, memory, limits, 
     assert trainings_at_once(_run(**limits), trainings, Machine(None, memory)) == at_once
 
 
-@pytest.mark.parametrize(("limits", "at_once"), [({}, 3), ({"trainings_at_once": 2}, 2)])
-def test_trainings_for_a_gpu_wait_for_one_by_themselves(limits, at_once):
+@pytest.mark.parametrize(
+    ("gpus", "limits", "at_once"),
+    [
+        ([], {}, 3),  # seen by the trainings alone
+        ([], {"trainings_at_once": 2}, 2),
+        (["0", "1"], {}, 2),
+        (["0", "1"], {"gpus_per_training": 2}, 1),
+        (["0"], {"trainings_per_gpu": 2}, 2),
+        (["0"], {"trainings_per_gpu": 6}, 3),
+    ],
+)
+def test_as_many_trainings_as_gpus_have_places_for(monkeypatch, gpus, limits, at_once):
+    monkeypatch.setattr("carryover.tasks.stages.side_by_side.visible_gpus", lambda _: gpus)
     trainings = [_training(contract, "paper") for contract in ("persistent", "stateless", "recent-2")]
     assert trainings_at_once(_run(**limits), trainings, Machine("some GPU", NEED)) == at_once
