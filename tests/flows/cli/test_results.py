@@ -22,6 +22,7 @@ FINDINGS = "\n".join((RESULTS / name).read_text(encoding="utf-8") for name in ("
 FOUR_CONTRACTS = (RESULTS / "four_contracts.md").read_text(encoding="utf-8")
 SIDE_BY_SIDE = (RESULTS / "side_by_side.md").read_text(encoding="utf-8")
 SHOWN = {
+    "batches": ["batches.svg"],
     "laptop_injected": [],
     "laptop_rl": [],
     "lifetimes": ["lifetimes_as_trained.svg", "lifetimes_declared.svg"],
@@ -153,6 +154,7 @@ def test_results_that_are_not_there_are_named_with_the_choices():
     [
         ("map_exploration", ("cells", "family_metrics"), "families.md"),
         ("log_triage", ("cells", "family_metrics"), "families.md"),
+        ("batches", ("batches",), "batches.md"),
         ("lifetimes", ("lifetimes",), "lifetimes.md"),
         ("laptop_rl", ("reinforcement", "cells"), "reinforcement.md"),
     ],

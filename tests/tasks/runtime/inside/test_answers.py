@@ -13,7 +13,7 @@ class Posing(type):
     """Bends the name of its classes."""
 
     @property
-    def __name__(cls) -> str:
+    def __name__(cls) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] - which is what it bends
         return "Posed"
 
 
