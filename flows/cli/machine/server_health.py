@@ -65,7 +65,7 @@ class RunLine(NamedTuple):
 
 
 def server_lines(width: int) -> list[str]:
-    """Return lines on the configured server, each at most `width` wide.
+    """Return lines on the configured server, those of its state at most `width` wide.
 
     None without a server.
     """
