@@ -73,7 +73,10 @@ class Reinforcement(FrozenModel):
 
 
 def reinforcement_need(training: TrainingSpec) -> MachineNeed:
-    """Return a reinforcement's need of a machine: its training's on a CPU, and the cache of its episodes."""
+    """Return a reinforcement's need of a machine.
+
+    It is its training's on a CPU, and the cache of its episodes.
+    """
     need = training_need(training.model_copy(update={"device": "cpu"}))
     if need.memory_bytes is None:
         return need

@@ -38,7 +38,7 @@ class Machine(NamedTuple):
         return f"{said}, beside {self.main_memory_bytes // GIB} GiB"
 
     def memory_for(self, *, on_gpu: bool) -> int | None:
-        """Return the bytes that work on the GPU, or on the processors, may take; None if unknown."""
+        """Return the bytes for work on the GPU or on processors; None if unknown."""
         if on_gpu or self.gpu is None:
             return self.memory_bytes
         return self.main_memory_bytes

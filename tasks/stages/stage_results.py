@@ -33,7 +33,10 @@ class NotedStage(NamedTuple):
 
 
 def zone_of(run: Run) -> LandingZone:
-    """Return the landing zone of a run, one per process: a plan of many parts reads each manifest once."""
+    """Return a run's landing zone, one per process.
+
+    So a plan of many parts reads each manifest once.
+    """
     return _opened(run.landing, run.generation)
 
 
