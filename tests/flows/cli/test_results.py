@@ -144,7 +144,7 @@ def test_report_of_kept_results_needs_no_data_folder(tmp_path, monkeypatch):
 
 def test_results_that_are_not_there_are_named_with_the_choices():
     with pytest.raises(
-        UserError, match=r"no results 'paper'; give a folder that `carryover keep` wrote, or one of laptop, laptop_full"
+        UserError, match=r"no results 'paper'; give a folder that `carryover keep` wrote, or one of batches, laptop"
     ):
         find_results("paper")
 
