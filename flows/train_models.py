@@ -43,6 +43,8 @@ def _planned_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[P
 
 
 def _train(run: Run, planned: Sequence[PlannedTraining]) -> None:
+    if not planned:
+        return
     trainings = list({each.job.output: each for each in planned}.values())  # parts share bases and models
     at_once = trainings_at_once(run, trainings, this_machine())
     play_side_by_side(run, trainings, at_once, submit_training, note_training)

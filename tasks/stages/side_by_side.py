@@ -6,8 +6,8 @@ from typing import Protocol
 
 from carryover.tasks.plans.run import Run
 from carryover.tasks.services.environment import processor_count
+from carryover.tasks.sft.gpu_places import visible_gpus
 from carryover.tasks.sft.machine import Machine, MachineNeed, held_at_once
-from carryover.tasks.sft.train_process import visible_gpus
 
 AT_ONCE = max(2, processor_count() // 2)
 """Tasks of a flow at a time: each keeps a processor busy, and what it starts another one."""

@@ -61,3 +61,25 @@ def test_a_base_is_trained_before_the_models_on_it(steps, own_home):
     assert {call[3:] for call in played} == {(3, flow_module.submit_training, flow_module.note_training)}
     (machine,) = {call[3] for call in calls if call[0] == "trainings_at_once"}
     assert machine == "this machine"
+
+
+def test_without_a_base_of_its_own_no_gpu_is_looked_for(steps, own_home):
+    calls = steps(
+        flow_module,
+        check_machine=None,
+        read_training_data=None,
+        unknown_sizes=[],
+        open_tokenizer=lambda run, part: f"tokenizer of {part.variant}",
+        plan_training=planned,
+        trainings_at_once=1,
+        this_machine="this machine",
+        play_side_by_side=None,
+    )
+    train_models.fn("smoke")
+    assert [call[0] for call in calls][-4:] == [
+        "plan_training",
+        "this_machine",
+        "trainings_at_once",
+        "play_side_by_side",
+    ]
+    assert [call[0] for call in calls].count("this_machine") == 1

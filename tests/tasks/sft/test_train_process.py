@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,7 @@ from carryover.tasks.sft.child_process import Child, KilledTrainingError
 from carryover.tasks.sft.folder import CHECKPOINTS
 from carryover.tasks.sft.train import TrainingJob, train
 from carryover.tasks.sft.train_process import (
-    borrowed_gpus,
     train_in_process,
-    visible_gpus,
 )
 from carryover.tasks.sft.training_log import read_log
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, TokenizerSpec
@@ -115,75 +112,6 @@ def test_a_killed_training_resumes_to_the_unbroken_weights(job):
     curve = [(metric.optimizer_step, metric.loss, metric.learning_rate) for metric in unbroken.metrics]
     assert [(metric.optimizer_step, metric.loss, metric.learning_rate) for metric in resumed.metrics] == curve
     assert [metric.optimizer_step for metric in told] == [metric.optimizer_step for metric in resumed.metrics]
-
-
-@pytest.mark.parametrize(("visible", "gpus"), [("2,3", ["2", "3"]), ("GPU-a", ["GPU-a"]), ("", [])])
-def test_a_training_may_take_the_gpus_that_its_starter_sees(visible, gpus):
-    assert visible_gpus({"CUDA_VISIBLE_DEVICES": visible}) == gpus
-
-
-def test_trainings_take_one_gpu_each_and_the_third_waits(tmp_path):
-    waited = []
-
-    def give_up():
-        waited.append(True)
-        if len(waited) == 2:
-            raise InterruptedError
-
-    with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as first:
-        with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as second:
-            assert [first, second] == [["0"], ["1"]]
-            with pytest.raises(InterruptedError), borrowed_gpus(["0", "1"], 1, tmp_path, give_up):
-                pass
-        with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as again:
-            assert again == ["1"]
-
-
-def test_trainings_share_gpus_once_each_has_one(tmp_path):
-    def give_up():
-        raise InterruptedError
-
-    with ExitStack() as stack:
-        taken = []
-        for _ in range(4):
-            place = borrowed_gpus(["0", "1"], 1, tmp_path, give_up, trainings_per_gpu=2)
-            taken += stack.enter_context(place)
-        assert taken == ["0", "1", "0", "1"]
-        with pytest.raises(InterruptedError), borrowed_gpus(["0", "1"], 1, tmp_path, give_up, trainings_per_gpu=2):
-            pass
-
-
-@pytest.mark.parametrize(("first", "second"), [(1, 6), (6, 1), (2, 3)])
-def test_a_gpu_is_shared_only_by_trainings_that_count_on_the_same_number(tmp_path, first, second):
-    def give_up():
-        raise InterruptedError
-
-    with borrowed_gpus(["0", "1"], 1, tmp_path, give_up, trainings_per_gpu=first) as taken:
-        assert taken == ["0"]
-        with borrowed_gpus(["0", "1"], 1, tmp_path, give_up, trainings_per_gpu=second) as other:
-            assert other == ["1"]
-            place = borrowed_gpus(["0", "1"], 2, tmp_path, give_up, trainings_per_gpu=second)
-            with pytest.raises(InterruptedError), place:
-                pass
-    with borrowed_gpus(["0", "1"], 2, tmp_path, give_up, trainings_per_gpu=second) as both:
-        assert both == ["0", "1"]
-
-
-def test_a_training_over_two_gpus_waits_until_both_are_free(tmp_path):
-    def give_up():
-        raise InterruptedError
-
-    with borrowed_gpus(["0", "1", "2"], 2, tmp_path, give_up) as both:
-        assert both == ["0", "1"]
-        with pytest.raises(InterruptedError), borrowed_gpus(["0", "1", "2"], 2, tmp_path, give_up):
-            pass
-        with borrowed_gpus(["0", "1", "2"], 1, tmp_path, give_up) as third:  # it keeps none while it waits
-            assert third == ["2"]
-    with (
-        pytest.raises(UserError, match="--gpus-per-training is 3 and this machine has 2 GPUs"),
-        borrowed_gpus(["0", "1"], 3, tmp_path, give_up),
-    ):
-        pass
 
 
 def test_a_user_error_is_its_own_line(job, tmp_path):
