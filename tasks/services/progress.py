@@ -198,4 +198,4 @@ def _plain_lines(label: str, total: int, unit: str) -> Iterator[Advance]:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(line, file=sys.stderr)

@@ -3,6 +3,7 @@ import os
 import platform
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +87,17 @@ def test_a_gpu_is_named_as_its_driver_names_it(tmp_path):
     card.mkdir()
     (card / "information").write_text("Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 33\n")
     assert gpu_name(tmp_path) == "NVIDIA H100 80GB HBM3"
+
+
+def test_the_first_of_several_gpus_is_named(tmp_path, monkeypatch):
+    for number, model in enumerate(("A", "B")):
+        card = tmp_path / f"0000:0{number}:00.0"
+        card.mkdir()
+        (card / "information").write_text(f"Model: \t {model}\n")
+    listed = Path.glob
+    for order in (list, reversed):
+        monkeypatch.setattr(Path, "glob", lambda *asked, order=order: order(sorted(listed(*asked))))
+        assert gpu_name(tmp_path) == "A"
 
 
 def test_without_a_driver_there_is_no_gpu(tmp_path):

@@ -1,4 +1,6 @@
+import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from carryover.tasks.services.folders import (
     LANDING_VARIABLE,
     name_folders,
     open_folders,
+    use_home,
 )
 
 
@@ -48,6 +51,14 @@ def test_without_a_name_it_is_data_in_the_working_directory(tmp_path, monkeypatc
 def test_the_landing_zone_may_be_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setenv(LANDING_VARIABLE, "s3://bucket/landing")
     assert open_folders(tmp_path).landing == "s3://bucket/landing"
+
+
+def test_a_used_home_is_that_of_this_process(tmp_path, monkeypatch):
+    monkeypatch.setenv(HOME_VARIABLE, "elsewhere")
+    monkeypatch.chdir(tmp_path)
+    use_home(Path("own"))
+    assert os.environ[HOME_VARIABLE] == str(tmp_path / "own")
+    assert name_folders().home == tmp_path / "own"
 
 
 def test_opening_leaves_nothing_behind(tmp_path):

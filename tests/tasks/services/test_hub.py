@@ -17,12 +17,15 @@ from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import (
     DOWNLOADED_FILES,
+    SOURCE_NAME,
     expanded,
     explained,
     fetch_tokenizer,
+    find_file,
     import_bitsandbytes,
     is_local,
     load_tokenizer,
+    source_title,
 )
 from carryover.tasks.sft.load import load_start_model, load_start_tokenizer, save_untrained
 from carryover.tasks.sft.resources import find_shape
@@ -48,7 +51,7 @@ def _explain(source, error):
 
 def test_a_folder_is_told_from_a_hub_id(tmp_path):
     assert is_local(str(tmp_path))
-    assert is_local("./base")
+    assert all(is_local(path) for path in ("./base", "~/base", "/nowhere/base"))
     assert not is_local("Qwen/Qwen3-8B")
 
 
@@ -73,6 +76,22 @@ def downloaded(tmp_path, monkeypatch):
     keep_as_downloaded(tmp_path / "cache", "tiny/base", commits, newest=NEW_COMMIT)
     read_offline(monkeypatch, tmp_path / "cache")
     return commits
+
+
+def test_the_card_of_fetched_weights_names_them(tmp_path):
+    assert source_title(str(tmp_path)) is None
+    assert source_title("Qwen/Qwen3-8B") is None
+    (tmp_path / SOURCE_NAME).write_text('{"title": "Small"}')
+    assert source_title(str(tmp_path)) == "Small"
+
+
+def test_a_models_file_is_found_in_its_folder_or_the_cache(downloaded, tmp_path):
+    assert find_file(str(tmp_path / "model"), "config.json", None) == tmp_path / "model" / "config.json"
+    snapshots = tmp_path / "cache" / "models--tiny--base" / "snapshots"
+    assert find_file("tiny/base", "config.json", OLD_COMMIT) == snapshots / OLD_COMMIT / "config.json"
+    assert find_file("tiny/base", "config.json", None) == snapshots / NEW_COMMIT / "config.json"
+    with pytest.raises(OSError, match="cannot find the requested files in the local cache"):
+        find_file("tiny/base", "absent.json", None)
 
 
 def _first_weights(model):

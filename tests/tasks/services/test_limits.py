@@ -17,6 +17,20 @@ def test_cost_prices_fresh_cached_and_completion_tokens_apart():
     assert prices.cost(spent) == 2.0 + 0.25 + 1.0
 
 
+@pytest.mark.parametrize(
+    ("prices", "is_free"),
+    [
+        (Prices(), True),
+        (Prices(cached_prompt=0.0), True),
+        (Prices(prompt=1.0), False),
+        (Prices(cached_prompt=1.0), False),
+        (Prices(completion=1.0), False),
+    ],
+)
+def test_prices_are_free_if_nothing_has_one(prices, is_free):
+    assert prices.is_free == is_free
+
+
 @pytest.mark.parametrize(("cached_prompt", "cost"), [(None, 0.5), (0.0, 0.05), (0.05, 0.095)])
 def test_cached_tokens_without_a_price_cost_as_fresh_ones(cached_prompt, cost):
     spent = Spent(prompt_tokens=1_000_000, cached_prompt_tokens=900_000)

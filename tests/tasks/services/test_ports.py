@@ -1,6 +1,7 @@
 """Who listens on a port, in the words that `make up` refuses with."""
 
 import os
+import pwd
 import socket
 import subprocess
 import sys
@@ -24,6 +25,27 @@ def test_owner_of_a_port_is_named_until_it_leaves(family):
         assert said.startswith(f"process {os.getpid()} of the user ")
         assert Path("/proc/self/cmdline").read_text().partition("\0")[0] in said
     assert port_owner(port) is None
+
+
+def test_owner_without_an_account_is_told_by_number(monkeypatch):
+    def refuse(user_id: int) -> None:
+        raise KeyError(user_id)
+
+    monkeypatch.setattr(pwd, "getpwuid", refuse)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        said = port_owner(listener.getsockname()[1]) or ""
+    assert f"of the user {os.getuid()} (" in said
+
+
+def test_owner_whose_process_is_hidden_is_told_by_user(monkeypatch):
+    monkeypatch.setattr(Path, "readlink", lambda path: path)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        said = port_owner(listener.getsockname()[1])
+    assert said == f"a process of the user {pwd.getpwuid(os.getuid()).pw_name}"
 
 
 def test_program_refuses_a_taken_port():

@@ -68,6 +68,19 @@ def test_few_episodes_tell_no_estimate_and_slow_ones_no_rate(done, seconds, told
     assert stage.describe(seconds) == (done, f"teacher: {told}")
 
 
+def test_a_detail_stays_until_the_next_one():
+    stage = StageProgress("training", 4, "steps")
+    for detail, told in (("loss 1", "loss 1"), ("", "loss 1"), ("loss 2", "loss 2")):
+        stage.add(1, detail)
+        assert stage.describe(1.0)[1].endswith(f"/s, {told}")
+
+
+def test_more_units_than_planned_are_all_of_them():
+    stage = StageProgress("merge", 2, "rows")
+    stage.add(3, "")
+    assert stage.describe(0.0) == (100.0, "merge: 3 of 2 rows in 0 s")
+
+
 def test_a_bar_tells_the_time_left_after_some_units():
     clock = iter(range(1000))
     progress = Progress(get_time=lambda: next(clock))
@@ -119,12 +132,15 @@ def test_bars_share_one_display_that_ends_with_the_last(monkeypatch):
         with progress_bar("second", 1, "episodes") as other:
             shown = module.display.progress
             assert shown is not None
+            assert shown.live.is_started
+            assert shown.console.stderr
             assert [task.description for task in shown.tasks] == ["first (episodes)", "second (episodes)"]
             advance(1)
             other(1)
         assert module.display.progress is shown
         assert [task.completed for task in shown.tasks] == [1, 1]
     assert module.display.progress is None
+    assert not shown.live.is_started
 
 
 def test_a_rate_is_a_dash_until_there_is_one():

@@ -52,6 +52,19 @@ def test_the_order_of_a_folder_s_listing_does_not_count(project, monkeypatch):
     assert (folder_digest("tasks/upper"), source_digest(["carryover.tasks.upper"])) == before
 
 
+def test_a_folders_digest_is_that_of_its_files_and_their_names(project):
+    folder = project / "tasks" / "upper"
+    before = folder_digest("tasks/upper")
+    (folder / "README.md").write_text("Not shipped.")
+    assert folder_digest("tasks/upper") == before
+    (folder / "rule.py").rename(folder / "renamed.py")
+    renamed = folder_digest("tasks/upper")
+    (folder / "renamed.py").write_text("LIMIT = 2\n")
+    edited = folder_digest("tasks/upper")
+    assert len({before, renamed, edited}) == 3
+    assert [len(digest) for digest in (before, renamed, edited)] == [64, 64, 64]
+
+
 def test_an_edit_in_an_imported_package_counts(project):
     before = source_digest(["carryover.tasks.upper"])
     (project / "tasks" / "lower" / "rule.py").write_text("LIMIT = 2\n")
@@ -61,19 +74,22 @@ def test_an_edit_in_an_imported_package_counts(project):
 def test_used_names_and_statements_with_effects_count_of_an_import(project):
     lower = project / "tasks" / "lower" / "rule.py"
     (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.lower.rule import limit\n")
-    text = "from math import floor, sqrt\nBASE = 1\ndef limit():\n    return sqrt(BASE)\ndef other():\n    return 2\n"
+    text = (
+        "import os, cmath as math\nfrom math import floor, sqrt\nBASE = 1\n"
+        "def limit():\n    return sqrt(BASE, math)\ndef other():\n    return 2\n"
+    )
     lower.write_text(text)
     before = source_digest(["carryover.tasks.upper"])
     edits = {
         "return 2": "return 3", "floor": "ceil", "BASE = 1": "BASE = 2", "from math": "from cmath",
-        "sqrt(BASE)": "sqrt(BASE) + 1",
+        "sqrt(BASE": "sqrt(1 + BASE", "import os": "import re", "cmath as": "numbers as",
     }  # fmt: skip
     changed = set()
     for old, new in edits.items():
         lower.write_text(text.replace(old, new))
         if source_digest(["carryover.tasks.upper"]) != before:
             changed.add(old)
-    assert changed == {"BASE = 1", "from math", "sqrt(BASE)"}
+    assert changed == {"BASE = 1", "from math", "sqrt(BASE", "cmath as"}
     lower.write_text(text + "print(limit())\n")
     assert source_digest(["carryover.tasks.upper"]) != before
 

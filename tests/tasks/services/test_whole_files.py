@@ -77,6 +77,39 @@ def test_by_default_the_first_folder_stays(tmp_path):
     assert [file.name for file in (tmp_path / "model").iterdir()] == ["first"]
 
 
+def test_a_file_and_the_names_of_its_folders_are_durable_before_it_counts(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(str(Path(f"/proc/self/fd/{number}").readlink())))
+    write_whole(tmp_path / "new" / "folder" / "a.txt", "content")
+    *folders, file, folder = synced
+    assert folders == [str(tmp_path), str(tmp_path / "new")]
+    assert file.startswith(str(tmp_path / "new" / "folder" / ".a.txt."))
+    assert folder == str(tmp_path / "new" / "folder")
+    assert not [link for link in Path("/proc/self/fd").iterdir() if os.path.realpath(link) == folder]
+
+
+def test_a_folder_that_another_writer_makes_meanwhile_is_taken(tmp_path, monkeypatch):
+    (tmp_path / "new").mkdir()
+    monkeypatch.setattr(Path, "exists", lambda path: path == tmp_path)
+    write_whole(tmp_path / "new" / "a.txt", "content")
+    monkeypatch.undo()
+    assert (tmp_path / "new" / "a.txt").read_text() == "content"
+
+
+def test_an_exchange_that_fails_names_the_folder(tmp_path, monkeypatch):
+    def refuse(_: Path, target: Path) -> None:
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(target))
+
+    def write() -> None:
+        with folder_written_whole(tmp_path / "model", replaces=True) as temporary:
+            fill(temporary, "own")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(FileNotFoundError) as caught:
+        write()
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, str(tmp_path / "model"))
+
+
 @pytest.mark.parametrize("number", [errno.ENOTEMPTY, errno.EEXIST])
 def test_filesystems_name_a_folder_in_the_way_either_way(tmp_path, monkeypatch, number):
     def refuse(_: Path, target: Path) -> None:
