@@ -2,7 +2,7 @@
 
 `%magic` and `!shell` lines become the names that they read, or `pass`; `globals()["x"]` becomes `x`; `exec("...")` its
 statements; `del x` a read of `x` and a marker; what `except NameError` or `"x" in globals()` guards, a marker
-instead of a read. Annotations that are never evaluated vanish.
+instead of a read.
 """
 
 import ast
@@ -37,7 +37,7 @@ _NAME_ERRORS = ("NameError", "UnboundLocalError")
 
 _REWRITTEN = re.compile(
     r"\b(?:globals|locals|vars|dir|exec|eval|del|NameError|UnboundLocalError|import_module|get_ipython|__import__|modules)\b"
-    r"|__main__|__future__|\b___?\b"
+    r"|__main__|\b___?\b"
 )
 """Words without which a block is plain Python already."""
 
@@ -74,24 +74,11 @@ def plain_block(code: str, shadows: Collection[str] = ()) -> PlainBlock:
     is_rewritten = bool(shadows) or bool(_REWRITTEN.search(source))
     tree = original
     if is_rewritten:
-        evaluated = _without_lazy_annotations(parse_python(source))
-        tree = ast.fix_missing_locations(rewriter.visit(evaluated))
+        tree = ast.fix_missing_locations(rewriter.visit(parse_python(source)))
     has_star_import = "*" in source and any(
         isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(original)
     )
     return PlainBlock(tree, original, source, rewriter.is_opaque, has_star_import, is_rewritten)
-
-
-def _without_lazy_annotations(tree: ast.Module) -> ast.Module:
-    """Return a block with `None` for annotations that it never evaluates (PEP 563)."""
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    if not any(alias.name == "annotations" for node in imports for alias in node.names):
-        return tree
-    for node in ast.walk(tree):
-        for field in ("annotation", "returns"):
-            if getattr(node, field, None) is not None:
-                setattr(node, field, ast.Constant(None))
-    return tree
 
 
 def _without_magics(code: str) -> str:
@@ -153,6 +140,8 @@ class _Rewriter(ast.NodeTransformer):
         self.is_opaque = False
         self._shadows = shadows
         self._guarded: tuple[frozenset[str] | None, ...] = ()
+        self._depth = 0
+        """Functions and classes around a node, which delete names of their own."""
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         is_old_result = node.id in ("__", "___") and isinstance(node.ctx, ast.Load)  # in IPython, or anything
@@ -168,7 +157,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> ast.stmt:
         node.name = self._own(node.name)
-        return self.generic_visit(node)  # type: ignore[return-value]
+        self._depth += 1
+        self.generic_visit(node)
+        self._depth -= 1
+        return node
 
     visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # noqa: N815 - the visitor's own naming
 
@@ -211,7 +203,7 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         deleted = [target.id for target in node.targets if isinstance(target, ast.Name)]
         others: list[ast.expr] = [target for target in node.targets if not isinstance(target, ast.Name)]
-        if not deleted:
+        if not deleted or self._depth > 0:
             return node
         reads: list[ast.expr] = []
         for name in deleted:
@@ -220,19 +212,22 @@ class _Rewriter(ast.NodeTransformer):
         return _together([read, ast.Delete(others)] if others else [read])
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        if _called(node.value) == "exec" and len(node.value.args) == 1:  # type: ignore[attr-defined]
-            statements = self._statements(node.value.args[0])  # type: ignore[attr-defined]
+        source = _source_run_here(node.value, "exec")
+        if source is not None:
+            statements = self._statements(source)
             if statements is not None:
                 return _together([self.visit(each) for each in statements] or [ast.Pass()])
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.is_opaque = self.is_opaque or _reaches_main(node)
-        name = _called(node)
-        if name in ("exec", "eval") and len(node.args) == 1:
-            statements = self._statements(node.args[0])
-            if name == "eval" and statements and isinstance(statements[0], ast.Expr):
+        source = _source_run_here(node, "exec", "eval")
+        if source is not None:
+            statements = self._statements(source)
+            is_evaluated = _called(node) == "eval"
+            if is_evaluated and statements and isinstance(statements[0], ast.Expr):
                 return self.visit(statements[0].value)
+            self.is_opaque = self.is_opaque or bool(statements and not is_evaluated)
         if isinstance(node.func, ast.Attribute) and _is_namespace(node.func.value):
             self.is_opaque = self.is_opaque or node.func.attr not in _READING_METHODS
         return self.generic_visit(node)  # type: ignore[return-value]
@@ -291,6 +286,15 @@ def _called(node: ast.AST) -> str | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id
     return None
+
+
+def _source_run_here(node: ast.expr, *functions: str) -> ast.expr | None:
+    """Return what a call of these functions runs among the block's own names."""
+    if not isinstance(node, ast.Call) or _called(node) not in functions or not node.args:
+        return None
+    if not all(map(_is_namespace, node.args[1:])):
+        return None
+    return node.args[0]
 
 
 def _is_main(node: ast.expr) -> bool:

@@ -84,10 +84,9 @@ def _executed(block: Block, names: LintBlock) -> Executed:
 
 def _until_error(block: Block, names: LintBlock, tools: Collection[str], shadows: frozenset[str]) -> LintBlock:
     """Return a block's names, up to the statement that raised."""
-    missing = missing_name(block.error)
     line = None if block.error is None else _line_that_raised(block)
-    if line is None and missing is not None:
-        line = line_reading(names, missing)
+    if line is None:
+        line = line_reading(names, missing_name(block.error))
     if line is None:
         return names
     return before_line(block.code, names, line, tools, shadows)

@@ -71,14 +71,11 @@ def _opens(called: Called, constants: Constants) -> Paths:
     """Return the path of `open(path, mode)` or of `path.open(mode)`."""
     if called.owner in _DATABASES:
         return _connects(called, constants)
-    is_function = called.owner in _OPENERS and not _is_method_of_path(called, constants)
-    path = argument(called.node, 0, constants) if is_function else _owner_path(called, constants)
+    owner = _owner_path(called, constants)
+    is_function = called.owner in _OPENERS and owner is None
+    path = argument(called.node, 0, constants) if is_function else owner
     mode = argument(called.node, 1 if is_function else 0, constants) or keyword(called.node, "mode", constants) or "r"
     return [(path, "set" if mode[:1] in ("w", "a", "x") else "read")]
-
-
-def _is_method_of_path(called: Called, constants: Constants) -> bool:
-    return isinstance(called.node.func, ast.Attribute) and _owner_path(called, constants) is not None
 
 
 def _owner_path(called: Called, constants: Constants) -> str | None:

@@ -134,7 +134,7 @@ class _Reading:
 
     def enter(self, command: str) -> None:
         """Read one command."""
-        if not command or command.startswith("#"):
+        if command.startswith("#"):
             return
         self._read_variables(command)
         self._read_redirections(command)

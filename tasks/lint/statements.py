@@ -143,8 +143,8 @@ def before_line(
     )
 
 
-def line_reading(block: LintBlock, name: str) -> int | None:
-    """Return the line of the first read of an earlier name."""
+def line_reading(block: LintBlock, name: str | None) -> int | None:
+    """Return the line of the first read of an earlier name; null for no name."""
     return next((statement.first_line for statement in block.statements if name in statement.reads), None)
 
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from carryover.tasks.lint.lint import lint_in_detail, lint_trace
+from carryover.tasks.lint.lint import lint_in_detail, lint_trace, lint_traces
 from carryover.tasks.lint.statements import shadows_of
 from carryover.tasks.lint.walk import count_lexemes
 from carryover.tasks.readers.conversation import replies_of
@@ -95,6 +95,20 @@ def test_one_block_needs_no_judgement():
 )
 def test_code_against_its_declared_contract(blocks, declared, contradiction):
     assert lint(*blocks, declared=declared).contradiction == contradiction
+
+
+def test_tools_are_there_for_every_trace_and_block():
+    early = Trace(trace_id="early", replies=(Reply("", (Block("print(look)"), Block("look = 1"))),))
+    assert [found.early_names for found in lint_traces([early, early], tools=("look",))] == [(), ()]
+    assert [found.early_names for found in lint_traces([early])] == [("look",)]
+    assert lint("finish = 1", "print(finish)", tools=("finish",)).is_stateless_safe
+
+
+def test_names_of_one_block_that_no_block_bound_are_told_by_the_alphabet():
+    names = ("area", "bag", "cost", "dose", "ends", "fee", "goal", "heap")
+    found = lint(f"print({', '.join(reversed(names))})", "_", tools=())
+    assert found.early_names == names
+    assert lint("print(_, _2, Out)", "x = 1", tools=None).early_names == ("Out", "_", "_2")
 
 
 def test_a_name_used_before_it_could_exist():

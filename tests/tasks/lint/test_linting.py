@@ -1,10 +1,13 @@
 """`carryover.lint` tells apart what it is given, and refuses the rest."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import carryover
+from carryover.tasks.lint.linting import traces_of, with_contract
+from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import Block, Reply, Trace
 from carryover.tasks.services.errors import UserError
 
@@ -33,6 +36,7 @@ def test_a_path_is_read(tmp_path):
         {"messages": MESSAGES},
         [{"messages": MESSAGES}],
         [MESSAGES],
+        tuple(MESSAGES),
         iter([MESSAGES]),
         TRACE,
         [TRACE],
@@ -45,8 +49,31 @@ def test_texts_messages_and_traces_are_told_apart(source):
     assert (found.carried_names, found.block_count) == (("x",), 2)
 
 
-def test_a_text_without_blocks_is_one_block_of_python():
-    assert carryover.lint("x = 1\nprint(x)").traces[0].idiom == "single_block"
+@pytest.mark.parametrize("text", ["x = 1\nprint(x)", "!ls", "  %pip install x\ny = (1"])
+def test_a_text_without_blocks_is_one_block_of_python(text):
+    (found,) = carryover.lint(text).traces
+    assert (found.trace_id, found.layout, found.block_count) == ("text", "a text", 1)
+
+
+def test_a_report_of_blocks_that_stand_alone_is_safe():
+    assert carryover.lint("x = 1").is_stateless_safe is True
+    assert carryover.lint([TRACE, "x = 1"]).is_stateless_safe is False
+
+
+def test_an_iterable_is_read_one_by_one():
+    def traces():
+        yield TRACE
+        raise AssertionError("nobody asked for a second trace")
+
+    assert next(traces_of(traces(), Tally())) == TRACE
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "declared"),
+    [(None, "stateless", "stateless"), ("persistent", "stateless", "persistent"), ("persistent", None, "persistent")],
+)
+def test_a_contract_is_for_traces_that_declare_none(own, given, declared):
+    assert with_contract(replace(TRACE, declared_contract=own), given).declared_contract == declared
 
 
 @pytest.mark.parametrize(
@@ -56,6 +83,7 @@ def test_a_text_without_blocks_is_one_block_of_python():
         ("runs/absent", "no file runs/absent"),
         ("This is prose.", "neither a transcript nor Python: 'This is prose.'"),
         ("", "neither a transcript nor Python"),
+        (" \n ", "neither a transcript nor Python"),
         (3, "cannot lint int; give a path, a text, messages or an iterable of traces"),
         (None, "cannot lint NoneType"),
         (b"x = 1", "cannot lint bytes"),

@@ -36,13 +36,19 @@ def test_a_take_tells_that_its_name_is_of_a_failed_block(binding):
         ("ZeroDivisionError: division by zero", ("kept", "never"), ()),
         ('File "<string>", line 2, in <module>\nZeroDivisionError: division by zero', ("kept",), ("never",)),
         ("NameError: name 'lost' is not defined", ("kept",), ("never",)),
-        ("Code execution failed at line 'lost' due to: InterpreterError: no", ("kept",), ("never",)),
+        ("Code execution failed at line 'never = lost' due to: InterpreterError: no", ("kept",), ("never",)),
         ("Code execution failed at line 'ept' due to: InterpreterError: no", ("kept", "never"), ()),
+        ('File "<string>", line 1, in <module>\nValueError', (), ("kept", "never")),
     ],
 )
 def test_a_block_leaves_what_it_bound_before_it_raised(error, carried, early):
-    found = lint_outcomes(("kept = 1\nlost\nnever = 2", error), ("print(kept, never)", None))
+    found = lint_outcomes(("kept = 1\nnever = lost\nlast = 2", error), ("print(kept, never)", None))
     assert (found.carried_names, found.early_names) == (carried, early)
+
+
+def test_an_error_before_the_first_statement_leaves_the_block_as_it_is():
+    found = lint_outcomes(("# A comment\n\nkept = 1", 'File "<string>", line 1\nValueError'), ("print(kept)", None))
+    assert (found.carried_names, found.early_names) == (("kept",), ())
 
 
 @pytest.mark.parametrize("error", ["SyntaxError: '(' was never closed", "IndentationError: unexpected indent"])

@@ -7,7 +7,7 @@ import pytest
 
 from carryover.tasks.lint.lint import TraceLint, lint_trace
 from carryover.tasks.lint.pool import lint_many
-from carryover.tasks.lint.report import PageRows, html_page, open_rows
+from carryover.tasks.lint.report import PAGE_ROWS, PageRows, html_page, open_rows
 from carryover.tasks.lint.summary import LintSummary
 from carryover.tasks.readers.trace import Block, Reply, Trace
 from carryover.tasks.services.errors import UserError
@@ -53,6 +53,16 @@ def test_episodes_that_need_earlier_state_are_listed_first(codes):
     assert rows.rows() == [CARRYING, other]
 
 
+def test_a_page_lists_so_many_episodes_the_failing_ones_first():
+    rows = PageRows()
+    for lint in (ALONE, *[CARRYING] * (PAGE_ROWS - 1), ALONE):
+        rows.add(lint)
+    assert rows.rows() == [*[CARRYING] * (PAGE_ROWS - 1), ALONE]
+    for lint in (CARRYING, CARRYING):
+        rows.add(lint)
+    assert rows.rows() == [CARRYING] * PAGE_ROWS
+
+
 def test_a_page_says_what_fails_where_and_what_restating_costs():
     summary = LintSummary()
     rows = PageRows()
@@ -80,6 +90,7 @@ def test_a_page_counts_the_first_twenty_blocks():
     for block in range(1, 25):
         summary.first_takes[block, f"name_{block}"] += 1
     page = html_page("Lint", summary, [], [])
+    assert page.count("name_") == 20
     bars = page.partition("First block that fails")[2]
     told = [int(number) for number in re.findall(r">(\d+)<", bars)]
     assert 20 in told

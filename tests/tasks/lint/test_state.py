@@ -132,6 +132,12 @@ def test_the_verdict_names_state_beyond_names():
     assert (found.idiom, found.carried_names, found.first_name) == ("needs_persistence", (), "file a")
 
 
+@pytest.mark.parametrize(("names", "taken"), [("a, b, c", "`a`, `b`, `c`"), ("a, b, c, d", "`a`, `b`, `c` and 1 more")])
+def test_the_verdict_names_three_names_and_counts_the_rest(names, taken):
+    found = lint(f"{names} = f()", f"print({names})")
+    assert found.verdict == f"takes {taken} from earlier blocks, first at block 2"
+
+
 @pytest.mark.parametrize(
     ("first", "second", "names"),
     [

@@ -1,4 +1,43 @@
-from carryover.tasks.lint.statements import read_block
+"""Statements of a block, with the names that each binds and reads."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from carryover.tasks.lint.lint import lint_trace
+from carryover.tasks.lint.statements import LintBlock, Statement, read_block
+from carryover.tasks.readers.trace import Block, Reply, Trace
+
+EXPECTED = json.loads(Path(__file__).with_name("blocks.json").read_text(encoding="utf-8"))
+NOT_TOLD = {"statements", "tree", "shape"}
+
+
+def told(found: LintBlock | Statement):
+    """Return the fields that hold something; sets sorted, pairs as `module as name`."""
+    fields = {}
+    for field in set(found._fields) - NOT_TOLD:
+        value = getattr(found, field)
+        if isinstance(value, frozenset):
+            value = sorted(each if isinstance(each, str) else " as ".join(each) for each in value)
+        if value:
+            fields[field] = value
+    return fields
+
+
+@pytest.mark.parametrize("code", EXPECTED)
+def test_a_block_and_its_statements_have_these_names(code):
+    block = read_block(code, ("tool",), frozenset({"sum", "max"}))
+    statements = [told(statement) for statement in block.statements]
+    assert told(block) | {"statements": statements} == EXPECTED[code]
+
+
+@pytest.mark.parametrize("scope", ["def clean():", "class Clean:"])
+def test_what_a_function_or_class_deletes_is_its_own(scope):
+    codes = ("rows = [1]", f"{scope}\n    rows = [2]\n    del rows", "print(rows)")
+    trace = Trace(trace_id="trace", replies=(Reply("", tuple(map(Block, codes))),))
+    found = lint_trace(trace)
+    assert (found.carried_names, found.early_names) == (("rows",), ())
 
 
 def test_names_that_must_exist_before_the_block():

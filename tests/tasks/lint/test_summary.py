@@ -33,6 +33,19 @@ def test_shares_and_rates_per_declared_contract():
     assert (undeclared["declared_contract"], undeclared["single_block_share"]) == (None, 1.0)
 
 
+def test_only_declared_contracts_have_rows():
+    assert [row["declared_contract"] for row in summary_of(("stateless", ALONE), ("persistent", ALONE)).rows()] == [
+        "persistent",
+        "stateless",
+    ]
+    assert summary_of().rows() == []
+
+
+def test_the_first_thing_that_is_missed_may_be_no_name():
+    found = summary_of((None, ("open('a.txt', 'w')", "open('a.txt')")))
+    assert found.sentence() == "1 of 1 episode fails in a stateless runtime; first at block 2, file a.txt"
+
+
 def test_a_data_set_is_summed_up_in_a_sentence():
     found = summary_of((None, CARRYING), (None, CARRYING), (None, ALONE), (None, ("x = [",)))
     assert found.sentence() == (
