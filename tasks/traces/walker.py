@@ -156,7 +156,7 @@ class _Walker(ast.NodeVisitor):
         self._note_import(node, [(alias.name, alias.asname or alias.name.partition(".")[0]) for alias in node.names])
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        module = node.module or "."
+        module = node.module or ""
         if module == "__future__":
             self.visit_Global(node)
             self._evaluates_annotations &= all(alias.name != "annotations" for alias in node.names)

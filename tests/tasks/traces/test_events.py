@@ -40,10 +40,40 @@ def test_annotation_without_a_value_binds_nothing():
         ("box.size = width", ["read width", "read box"]),
         ("box[key] = width", ["read width", "read box", "read key"]),
         ("del gone", []),
+        ("for a in rows:\n    b\nelse:\n    c = a", ["read rows", "bind a", "read b", "read a", "bind c"]),
+        ("async def f():\n    async for a in rows:\n        b", ["def f", "~read rows", "~read b"]),
+        ("while a:\n    b\nelse:\n    c", ["read a", "read b", "read c"]),
+        ("from . import a\nfrom .b.c import d\nimport e.f", ["import .", "import b", "import e"]),
+        ("f = lambda a, *, b, c=d: (a, b, c, e)", ["read d", "~read e", "bind f"]),
+        ("size: Weight = heavy", ["read heavy", "bind size", "read Weight"]),
+        ("box.size: Weight", ["read box", "read Weight"]),
+        ("@wrap\nclass Bag(Base, metaclass=Meta): pass", ["read wrap", "read Base", "read Meta", "def Bag"]),
     ],
 )
 def test_each_form_of_binding(code: str, expected: list[str]):
     assert names(code) == expected
+
+
+def test_a_signature_reads_its_defaults_and_annotations_at_once():
+    code = "@wrap\ndef f(a: A, /, b: B = c, *rest: R, d, e: E = g, **more: M) -> T: x: X = y"
+    assert names(code) == ["read wrap", *(f"read {name}" for name in "cgABERMT"), "def f", "~read y"]
+
+
+def test_every_part_of_a_try_is_followed_and_only_its_clause_has_the_error():
+    code = """
+        try:
+            a
+        except Lost as error:
+            b = error
+        except:
+            c
+        else:
+            d
+        finally:
+            error
+    """
+    reads = ["read a", "read Lost", "bind b", "read c", "read d", "read error"]
+    assert names(code) == reads
 
 
 def test_match_captures_bind():
@@ -229,6 +259,8 @@ def test_without_tools_a_block_has_no_call_sites():
         ("[row for row in rows if limit]; row", ["read rows", "read limit", "read row"]),
         ("{key: value * scale for key, value in pairs}", ["read pairs", "read scale"]),
         ("[inner for outer in rows for inner in outer]", ["read rows"]),
+        ("[a for a in b if c for d in e if g]", ["read b", "read c", "read e", "read g"]),
+        ("{a: b for c in d}", ["read d", "read a", "read b"]),
         ("[[a + b for a in left] for b in right]", ["read right", "read left"]),
         ("(row for row in rows if limit)", ["read rows", "read limit"]),
         ("[(last := row) for row in rows]; last", ["read rows", "bind last", "read last"]),

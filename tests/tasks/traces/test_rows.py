@@ -46,6 +46,11 @@ def test_a_claim_has_a_tolerance_or_a_reason_for_none(given, is_refused):
         ClaimRow.model_validate(CLAIM | given)
 
 
+def test_a_claim_is_what_it_was_given():
+    given = CLAIM | {"tolerance": 0.1}
+    assert ClaimRow.model_validate(given).model_dump(exclude_unset=True) == given
+
+
 def test_a_row_is_taken_as_it_is():
     row = build_row(EpisodeRow, token_source="server", prompt_tokens=100, completion_tokens=20)
     assert EpisodeRow.model_validate(row) == row
