@@ -25,7 +25,7 @@ _UNRECORDED = {
     "active_globals", "attempt", "cached_prompt_tokens", "decoding_seed", "executed_call_count", "execution_seconds",
     "injected_fault", "injected_fault_count", "is_caught", "is_contract_verified", "is_injected",
     "is_out_of_distribution", "model_digest", "model_seconds", "replicate", "state_hash", "training_seed",
-    "training_tokens", "value_taken", "weight_taken", "taken_count", "inspected_count",
+    "training_tokens",
 }  # fmt: skip
 """Columns that foreign recordings may lack."""
 _EPISODE_COLUMNS = frozenset(EpisodeRow.model_fields)
@@ -255,6 +255,6 @@ def _row(model: type[Row], known: Mapping[str, Any], **values: Any) -> Any:
     """
     columns = {**known, **values}
     for name, field in model.model_fields.items():
-        if name in _UNRECORDED and field.is_required() and name not in columns:
+        if name in _UNRECORDED and name not in columns:
             columns[name] = () if get_origin(field.annotation) is tuple else _ABSENT.get(field.annotation)
     return model(**{name: value for name, value in columns.items() if name in model.model_fields})

@@ -292,10 +292,3 @@ def test_a_timed_out_episode_has_no_finish_event(played):
     documents = authors_documents(late)
     assert documents.trace["summary"]["finish_reason"] is None
     assert "FinishEvent" not in [event["type"] for event in documents.trace["events"]]
-
-
-def test_text_beyond_ascii_stays_readable(played, tmp_path):
-    trace = played.traces()[0]
-    turns = [turn.model_copy(update={"assistant_text": "Größe: 5 €"}) for turn in trace.turns]
-    write_authors([trace._replace(turns=tuple(turns))], tmp_path)
-    assert any("Größe: 5 €" in path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.json"))

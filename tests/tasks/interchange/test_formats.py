@@ -1,3 +1,4 @@
+import re
 from typing import get_args
 
 import pytest
@@ -9,6 +10,7 @@ from carryover.tasks.readers.importing import import_traces
 from carryover.tasks.readers.trace import InstanceDescription
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import ExportFormat
+from tests.tasks.interchange.made_trace import made_trace
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 
@@ -53,6 +55,36 @@ def test_import_reads_replies_and_code_of_others_formats(played, tmp_path, forma
     imported = list(import_traces(tmp_path / "out", SETTING))
     codes = sorted([step.code for step in rows.steps] for rows in imported)
     assert codes == sorted([step.code for step in trace.steps] for trace in played.traces())
+
+
+CELL = "2f3a/persistent-0/main-evaluation-scratch-persistent-stateless-easy-replicate2"
+
+
+@pytest.mark.parametrize(
+    ("format_name", "pattern"),
+    [
+        ("authors", f"{CELL}/(summary|knapsack-knapsack-0001(.trace)?).json"),
+        ("atif", f"{CELL}/knapsack-0001.atif.json"),
+        ("inspect", "2f3a/persistent-0/2026-03-01T12-00-00_main-.*-replicate2_[0-9a-f]{22}.json"),
+        ("openinference", "spans.jsonl"),
+        ("jsonl", "traces.jsonl"),
+        ("parquet", "traces.parquet"),
+    ],
+)
+def test_each_format_has_its_files(tmp_path, format_name, pattern):
+    assert export_traces([made_trace()], tmp_path, format_name) == 1
+    files = [str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(files) == (3 if format_name == "authors" else 1)
+    assert [file for file in files if not re.fullmatch(pattern, file)] == []
+
+
+@pytest.mark.parametrize(("format_name", "is_readable"), [("authors", True), ("atif", True), ("jsonl", False)])
+def test_text_beyond_ascii_is_readable_in_documents_and_escaped_in_lines(tmp_path, format_name, is_readable):
+    trace = made_trace()
+    turns = [turn.model_copy(update={"assistant_text": "Größe: 5 €"}) for turn in trace.turns]
+    export_traces([trace._replace(turns=tuple(turns), steps=())], tmp_path, format_name)
+    written = "".join(file.read_text(encoding="utf-8") for file in tmp_path.rglob("*.json*"))
+    assert ("Größe: 5 €" in written) == is_readable
 
 
 def test_exporting_onto_a_file_says_so_and_leaves_it(tmp_path):

@@ -26,6 +26,8 @@ def test_files_are_named_by_task_and_folders_by_condition(played):
     assert trace.instance is not None
     assert trace.name == trace.instance.task_id
     assert trace._replace(instance=None).name == trace.episode.instance_id
+    odd = trace.episode.model_copy(update={"instance_id": "a b/c:1+2"})
+    assert trace._replace(instance=None, episode=odd).name == "a_b_c_1+2"
     contract = trace.episode.runtime_contract
     assert trace.folder == f"plan/scripted/main-teacher-teacher-untrained-{contract}-easy"
     again = trace._replace(episode=trace.episode.model_copy(update={"replicate": 2}))

@@ -67,6 +67,23 @@ def test_an_imported_id_ignores_ending_and_listed_names():
     assert imported_id(messages=REUSING[2:]) != imported_id()
 
 
+def test_an_imported_id_is_of_the_episode_and_not_of_the_run():
+    record = {"messages": REUSING, "instance_id": "own"}
+    (trace,) = read_value(record, Tally(), "chat")
+    again = import_trace(trace, SETTING.model_copy(update={"run_id": "other"}))
+    assert again.episode.run_id == "other"
+    assert again.episode.episode_id == import_trace(trace, SETTING).episode.episode_id
+    assert again.episode.instance_id == "own"
+    assert import_trace(trace, SETTING, instance_id="known").episode.instance_id == "known"
+    assert import_trace(trace, SETTING, instance_id="known").episode.episode_id != again.episode.episode_id
+
+
+def test_a_system_note_is_told_of_replies_alone():
+    note = {"role": "user", "content": '{"system_note": "no block"}'}
+    rows = imported({"messages": [note, REUSING[0], note, REUSING[2]]})
+    assert [turn.has_system_note for turn in rows.turns] == [False, True, False]
+
+
 def test_errors_of_a_trace_are_rows():
     (rows,) = import_traces(MADE_UP / "29_import_traceback.jsonl", SETTING)
     assert rows.episode.step_count == 3

@@ -1,11 +1,12 @@
 """What single layouts hold beside blocks and outcomes: companions, branches, runs, scores, the authors' results."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
 from carryover.tasks.readers.authors_events import replies_of_events
-from carryover.tasks.readers.authors_result import task_id_of
+from carryover.tasks.readers.authors_result import task_id_of, time_of
 from carryover.tasks.readers.inspect_samples import score_of
 from carryover.tasks.readers.reading import read_traces
 from tests.tasks.readers.recorded import read
@@ -145,6 +146,16 @@ def test_the_authors_trace_is_read_with_its_result(tmp_path):
     (tmp_path / "knapsack-knapsack-7.json").unlink()
     (alone,) = read_traces(tmp_path / "knapsack-knapsack-7.trace.json")
     assert (alone.wall_seconds, alone.score, alone.described) == (9.0, None, ("knapsack-7", -1, -1))
+
+
+def test_a_response_without_its_call_counts_no_prompt():
+    (reply,) = replies_of_events([authors_event("ModelResponseEvent", completion_tokens=5)])
+    assert (reply.prompt_tokens, reply.completion_tokens) == (0, 5)
+
+
+@pytest.mark.parametrize("text", ["2026-01-01T09:30:00", "2026-01-01T09:30:00+00:00", "2026-01-01T11:30:00+02:00"])
+def test_a_time_of_the_authors_is_utc_where_it_names_no_zone(text):
+    assert time_of(text) == datetime(2026, 1, 1, 9, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(("name", "task_id"), [("knapsack-12", "knapsack-12"), ("knapsack-a-12", "a-12"), ("x", "x")])

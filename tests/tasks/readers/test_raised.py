@@ -39,6 +39,7 @@ def answer(code, content, language: Language = "python"):
         (PRINTING, OWN.format(3)),
         (PRINTING, OWN.format(3) + "\non"),
         (PRINTING.replace("traceback.print_exc()", "logging.exception('no x')"), "ERROR:root:no x\n" + OWN.format(3)),
+        (PRINTING.replace("traceback.print_exc()", "logging.error('no x', exc_info=True)"), OWN.format(3)),
         ("print(open('app.log').read()[:200])", LOGGED + "\n2026-01-01 started again"),
         ("print(open('app.log').read())", "started\n" + LOGGED),
         ("subprocess.run(['python', 'app.py'])", LOGGED),

@@ -1,0 +1,34 @@
+"""Which reply gets which result, and what of a message is its text."""
+
+import json
+
+import pytest
+
+from carryover.tasks.readers.conversation import opening_of, replies_of
+from carryover.tasks.readers.trace import OpeningMessage
+from tests.tasks.readers.whole_traces import MADE_UP, plain
+
+CONVERSATIONS = json.loads((MADE_UP / "conversations.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("fact", CONVERSATIONS)
+def test_a_conversation_has_these_replies(fact):
+    assert plain(replies_of(CONVERSATIONS[fact]["messages"])) == CONVERSATIONS[fact]["replies"]
+
+
+def test_the_opening_is_what_stands_before_the_first_reply():
+    messages = [
+        {"role": "Developer", "content": "Be brief."},
+        {"from": "system", "value": ["Count", {"type": "text", "text": " items."}]},
+        {"type": "human", "text": "Go."},
+        {"content": {"text": "Now."}},
+        {"role": "assistant", "content": "So."},
+        {"role": "user", "content": "Later."},
+    ]
+    assert opening_of(messages) == (
+        OpeningMessage("system", "Be brief."),
+        OpeningMessage("system", "Count items."),
+        OpeningMessage("user", "Go."),
+        OpeningMessage("user", "Now."),
+    )
+    assert opening_of([]) == ()
