@@ -19,11 +19,12 @@ def borrowed_gpus(
     """Wait for `count` GPUs with a free place and keep them for the block.
 
     A GPU has `trainings_per_gpu` places, for trainings that share it by the same number alone. A lock file per place in
-    `folder` decides, so that runs in other processes of the machine count too. Raise `UserError` where there are fewer
-    GPUs.
+    `folder` decides, so that runs in other processes of the machine count too. What it waits for is printed once. Raise
+    `UserError` where there are fewer GPUs.
     """
     if count > len(gpus):
         raise UserError(f"--gpus-per-training is {count} and this machine has {len(gpus)} GPUs; lower it")
+    is_told = False
     while True:
         with ExitStack() as locks:
             with file_lock_when_free(folder / "carryover-gpus.lock", lambda _: check()):
@@ -31,6 +32,9 @@ def borrowed_gpus(
             if len(borrowed) == count:
                 yield borrowed
                 return
+        if not is_told:
+            print(f"waiting for {count} of the GPUs {', '.join(gpus)}: trainings of another run hold them", flush=True)
+            is_told = True
         check()
         time.sleep(POLL_SECONDS)
 

@@ -13,7 +13,7 @@ def test_a_training_may_take_the_gpus_that_its_starter_sees(visible, gpus):
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": visible}) == gpus
 
 
-def test_trainings_take_one_gpu_each_and_the_third_waits(tmp_path):
+def test_trainings_take_one_gpu_each_and_the_third_waits(tmp_path, capsys):
     waited = []
 
     def give_up():
@@ -24,8 +24,11 @@ def test_trainings_take_one_gpu_each_and_the_third_waits(tmp_path):
     with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as first:
         with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as second:
             assert [first, second] == [["0"], ["1"]]
+            assert not capsys.readouterr().out
             with pytest.raises(InterruptedError), borrowed_gpus(["0", "1"], 1, tmp_path, give_up):
                 pass
+            told = "waiting for 1 of the GPUs 0, 1: trainings of another run hold them\n"
+            assert capsys.readouterr().out == told
         with borrowed_gpus(["0", "1"], 1, tmp_path, give_up) as again:
             assert again == ["1"]
 
