@@ -139,6 +139,15 @@ def test_an_error_ends_a_log_and_an_authors_trace(message):
     assert is_told is (message is not None)
 
 
+def test_user_messages_before_the_first_reply_are_the_task_of_an_authors_trace():
+    trace = made_trace()
+    opening = json.dumps([*OPENING, {"role": "user", "content": "Begin."}])
+    first = trace.turns[0].model_copy(update={"observation": opening})
+    documents = authors_documents(trace._replace(turns=(first, *trace.turns[1:])))
+    assert documents.trace["summary"]["task"] == "Fill the knapsack.\n\nBegin."
+    assert documents.trace["events"][0]["data"] == {"task": "Fill the knapsack.\n\nBegin."}
+
+
 def test_a_timeout_has_no_finish_event_in_an_authors_trace():
     trace = made_trace()
     trace = trace._replace(episode=trace.episode.model_copy(update={"finish_reason": FinishReason.TIMEOUT}))
