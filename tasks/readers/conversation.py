@@ -182,7 +182,7 @@ def _run_by_rule(code: FoundCode, runs: RunRule) -> FoundCode:
 
 
 def calls_of(message: Mapping[str, Any]) -> list[ToolCall]:
-    """Return a message's tool calls, in any of three fields.
+    """Return the tool calls of an agent's message, in any of three fields.
 
     `tool_calls`, `function_call`, and parts that are calls.
     """
@@ -197,7 +197,7 @@ def _called_in_text(message: Mapping[str, Any]) -> Any:
     """Return calls told by a recipient (Harmony) or a role."""
     text = text_of(message)
     recipient = message.get("recipient")
-    if isinstance(recipient, str) and recipient not in _EVERYONE and role_of(message) in AGENT_ROLES:
+    if isinstance(recipient, str) and recipient not in _EVERYONE:
         return {"name": recipient, "arguments": text}
     if role_of(message) == _CALLING_ROLE:
         return json_or_none(text) or text

@@ -20,6 +20,23 @@ def test_contracts_go_by_our_names():
     assert setting(train_contract="Persistent").train_contract == "persistent"
 
 
+def test_a_base_model_was_trained_under_no_contract():
+    assert setting(train_contract=None).train_contract is None
+
+
+@pytest.mark.parametrize(
+    ("values", "declared", "model"),
+    [
+        ({}, "declared", "declared"),
+        ({}, None, "imported"),
+        ({"model_name": "given"}, "declared", "given"),
+        ({"model_name": "given"}, None, "given"),
+    ],
+)
+def test_a_given_model_name_goes_before_a_declared_one(values, declared, model):
+    assert setting(**values).choose_model(declared) == model
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

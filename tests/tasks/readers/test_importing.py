@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from carryover.tasks.readers.importing import import_traces
 from carryover.tasks.readers.layouts.authors import LAYOUT as AUTHORS_LAYOUT
 from carryover.tasks.readers.reading import read_value
 from carryover.tasks.readers.tally import Tally
+from carryover.tasks.readers.trace import Block, OpeningMessage, Reply, Trace
 from carryover.tasks.traces.rows import HARMLESS_ERRORS
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS
@@ -78,6 +80,29 @@ def test_an_imported_id_is_of_the_episode_and_not_of_the_run():
     assert import_trace(trace, SETTING, instance_id="known").episode.episode_id != again.episode.episode_id
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trace_id": "other"},
+        {"started_at": datetime(2026, 1, 1, tzinfo=UTC)},
+        {"opening": (OpeningMessage("user", "Count."),)},
+        {"columns": {"value_taken": 1}},
+        {"columns": {"weight_taken": 1}},
+        {"columns": {"value_taken": 2}},
+        {"replies": (Reply("So."),)},
+        {"replies": (Reply("So.", error="no"),)},
+        {"replies": (Reply("So.", (Block("x"),)),)},
+        {"replies": (Reply("So.", (Block("x", "1"),)),)},
+        {"replies": (Reply("So.", (Block("x", "1", "no"),)),)},
+    ],
+)
+def test_recordings_that_differ_are_different_episodes(changes):
+    seen = {}
+    for trace in (Trace(trace_id="t", replies=()), Trace(**{"trace_id": "t", "replies": ()} | changes)):
+        seen[import_trace(trace, SETTING).episode.episode_id] = trace
+    assert len(seen) == 2
+
+
 def test_a_system_note_is_told_of_replies_alone():
     note = {"role": "user", "content": '{"system_note": "no block"}'}
     rows = imported({"messages": [note, REUSING[0], note, REUSING[2]]})
@@ -111,6 +136,8 @@ def test_every_layout_is_imported_with_steps_and_errors(tmp_path, name):
         (REUSING, FinishReason.OTHER),
         ([{"role": "assistant", "content": "```\nfinish()\n```"}], FinishReason.FINISH_TOOL),
         ([{"role": "assistant", "tool_calls": [{"name": "final_answer", "arguments": {"answer": 3}}]}],
+         FinishReason.ANSWER),
+        ([{"role": "assistant", "tool_calls": [{"name": name, "arguments": "x"} for name in ("python", "submit")]}],
          FinishReason.ANSWER),
     ],
 )  # fmt: skip
@@ -183,6 +210,12 @@ def test_an_invalid_value_is_counted_and_the_rest_imported(tmp_path):
     tally = Tally()
     assert len(list(import_traces(path, SETTING, tally=tally))) == 1
     assert tally.unread == {"an episode with an invalid value": 1}
+    assert tally.sentences() == [
+        "1 unread: an episode with an invalid value (first: a-1: replicate 'x': Input should be a valid integer, "
+        "unable to parse string as an integer)"
+    ]
+    assert tally.trace_count == 1
+    assert len(list(import_traces(path, SETTING))) == 1
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,22 @@ def test_of_our_own_replies_the_first_block_ran(tmp_path, source, codes):
     assert ([block.code for block in undeclared.blocks], undeclared.columns) == (["a", "b"], {})
 
 
+def test_a_chat_is_described_by_the_record_around_it(tmp_path):
+    record = {
+        "trajectory_id": 7, "example_id": "i", "contract": "reset", "shown_contract": "persistent",
+        "train_contract": "stateless", "model": "m", "reward": True, "stop_reason": "done",
+        "messages": [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "So."}],
+    }  # fmt: skip
+    (trace,), _ = read(tmp_path, json.dumps(record).encode())
+    told = (trace.trace_id, trace.instance_id, trace.model_name, trace.score, trace.finish_reason)
+    assert told == ("7", "i", "m", 1.0, "done")
+    assert (trace.declared_contract, trace.runtime_contract, trace.train_contract) == (
+        "persistent",
+        "stateless",
+        "stateless",
+    )
+
+
 @pytest.mark.parametrize(
     "held", ['[{"role": "assistant", "content": "```\\nx = 1\\n```"}]', "[1, 2", "{}", [None], [3]]
 )
@@ -146,6 +162,9 @@ def test_the_authors_trace_is_read_with_its_result(tmp_path):
     (tmp_path / "knapsack-knapsack-7.json").unlink()
     (alone,) = read_traces(tmp_path / "knapsack-knapsack-7.trace.json")
     assert (alone.wall_seconds, alone.score, alone.described) == (9.0, None, ("knapsack-7", -1, -1))
+    (tmp_path / "knapsack-knapsack-7.trace.json").write_text(json.dumps(trace | {"finished_at": None}))
+    (unfinished,) = read_traces(tmp_path / "knapsack-knapsack-7.trace.json")
+    assert unfinished.wall_seconds == 0.0
 
 
 def test_a_response_without_its_call_counts_no_prompt():
