@@ -254,7 +254,7 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
         failure = _named_error(held) or _flagged_error(held, text)
         return Outcome(text, find_error(text) or failure, is_declared=failure is not None)
     stderr = text_of_parts(held.get("stderr"))
-    output = "\n".join(filter(None, [*(text_of_parts(held.get(key)) for key in _OUTPUT_KEYS), stderr]))
+    output = "\n".join(filter(None, [*(_printed(held.get(key)) for key in _OUTPUT_KEYS), stderr]))
     result = _as_text(held.get("result"))
     named = _named_error(held)
     if named is not None:
@@ -262,6 +262,13 @@ def _outcome_of(held: Mapping[str, Any], text: str) -> Outcome:
     failure = _exit_error(held, stderr) or _flagged_error(held, output)
     is_declared = failure is not None or _FAILED_LINE.search(output) is not None
     return Outcome(output, find_error(output) or failure, result, is_declared, _exit_code(held))
+
+
+def _printed(value: Any) -> str:
+    """Return what a field of output holds: a number, or a content's text."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return text_of_parts(value)
 
 
 def _flat(held: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,8 +2,22 @@ import json
 
 import pytest
 
-from carryover.tasks.readers.outputs import Outcome, error_line, error_type, find_error, missing_name, read_outcome
+from carryover.tasks.readers.outputs import (
+    Outcome,
+    error_line,
+    error_type,
+    exit_status,
+    failed_source,
+    find_error,
+    last_lines,
+    missing_name,
+    plain_text,
+    read_outcome,
+    text_of_parts,
+)
+from tests.tasks.readers.whole_traces import MADE_UP
 
+OUTCOMES = json.loads((MADE_UP / "outcomes.json").read_text(encoding="utf-8"))
 MISSING = "NameError: name 'x' is not defined"
 TRACEBACK = f'Traceback (most recent call last):\n  File "<string>", line 3, in <module>\n{MISSING}'
 IPYTHON = (
@@ -71,40 +85,10 @@ def test_the_last_of_several_error_lines_decides():
     assert find_error("before\nValueError: a\nKeyError: b\nbehind") is None
 
 
-@pytest.mark.parametrize(
-    ("content", "outcome"),
-    [
-        ("14", Outcome("14")),
-        (None, Outcome("")),
-        ([{"type": "text", "text": "1"}, {"type": "image"}, "4"], Outcome("14")),
-        ('{"output": "14", "result": 3, "error": null}', Outcome("14", None, "3")),
-        (json.dumps({"observation": {"output": "", "error": MISSING}}), Outcome("", MISSING)),
-        ({"stdout": "1", "stderr": TRACEBACK, "return_code": 1}, Outcome(f"1\n{TRACEBACK}", MISSING)),
-        ({"stdout": "", "stderr": "no such file", "exit_code": 2},
-         Outcome("no such file", "NonZeroExit: exit code 2: no such file")),
-        ({"content": "", "error": {"type": "timeout", "message": "too slow"}}, Outcome("", "timeout: too slow")),
-        ({"type": "code_execution_tool_result_error", "error_code": "unavailable"}, Outcome("", "unavailable")),
-        ({"logs": {"stdout": ["1\n"], "stderr": [MISSING]}, "error": None}, Outcome(f"1\n\n{MISSING}", MISSING)),
-        ({"isError": True, "content": [{"type": "text", "text": "first\nlast"}]},
-         Outcome("first\nlast", "ToolError: last")),
-        ({"status": "error", "error_type": "KeyError", "error_message": "'a'"}, Outcome("", "KeyError: 'a'")),
-        ({"success": False, "output": ""}, Outcome("", "ToolError: no output")),
-        ({"status": "error", "output": "", "ename": "ValueError", "evalue": "3"}, Outcome("", "ValueError: 3")),
-        ('{"status": "error", "ename": "ZeroDivisionError", "evalue": "division by zero"}',
-         Outcome('{"status": "error", "ename": "ZeroDivisionError", "evalue": "division by zero"}',
-                 "ZeroDivisionError: division by zero")),
-        ({"ename": "NameError", "evalue": "name 'x' is not defined", "traceback": ["..."], "output": ""},
-         Outcome("", MISSING)),
-        ({"success": False, "message": "boom"}, Outcome('{"success": false, "message": "boom"}', "ToolError: boom")),
-        ({"output": "", "metadata": {"exit_code": 2}}, Outcome("", "NonZeroExit: exit code 2")),
-        ({"output": "", "error": {"type": "E", "message": "failed at line 'x' due to: InterpreterError: no"}},
-         Outcome("", "failed at line 'x' due to: InterpreterError: no")),
-        ({"success": True, "message": "boom"}, Outcome('{"success": true, "message": "boom"}')),
-        ({"rows": [1]}, Outcome('{"rows": [1]}')),
-    ],
-)  # fmt: skip
-def test_outcomes_of_every_form(content, outcome):
-    assert read_outcome(content)[:3] == outcome[:3]
+@pytest.mark.parametrize(("content", "fields"), OUTCOMES)
+def test_outcomes_of_every_form(content, fields):
+    """`outcomes.json` has the fields that are told, `output` always."""
+    assert read_outcome(content) == Outcome(**fields)
 
 
 @pytest.mark.parametrize(
@@ -159,3 +143,56 @@ FRAMES = (
 )
 def test_the_line_that_raised(text, line):
     assert error_line(text, None) == line
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        ("name x is not defined", "x"),
+        ("Variable 'x' is not defined", "x"),
+        ("local variable 'x' referenced before assignment", "x"),
+        ("cannot access free variable `x` where it is not associated", "x"),
+        ("variable x is not defined", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_missing_name_in_every_wording(error, name):
+    assert missing_name(error) == name
+
+
+@pytest.mark.parametrize(
+    ("output", "error", "source"),
+    [
+        ("a\nCode execution failed at line 'x = 1' due to: E: no", None, "x = 1"),
+        (None, "failed at line 'f('a')' due to: E: no", "f('a')"),
+        ("failed at line 'x", None, None),
+        ("x' due to: E", "", None),
+        (None, None, None),
+    ],
+)
+def test_the_source_that_raised_where_it_is_told(output, error, source):
+    assert failed_source(output, error) == source
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("exit code 1\nexit code: 0", 0), ("exited with code -9", -9), ("exit status -9", -9), ("Exit: 3", 3), ("", None)],
+)
+def test_the_last_exit_status_counts(text, status):
+    assert exit_status(text) == status
+
+
+def test_below_the_last_line_stands_what_a_harness_adds():
+    assert last_lines("first\nlast\n\n[done]\n(bye)\n$\n") == ["last", "[done]", "(bye)", "$"]
+    assert last_lines("first\nlast") == ["last"]
+    assert last_lines("[done]\n$") == ["[done]", "$"]
+    assert last_lines("") == []
+
+
+def test_a_text_has_no_colours_and_parts_have_texts():
+    assert plain_text("\x1b[0;31mred\x1b[0m \x1b[2K.") == "red ."
+    assert text_of_parts({"text": "", "content": ["a", {"text": "b"}]}) == "ab"
+    assert text_of_parts({"text": 3}) == "3"
+    assert text_of_parts([{"text": 3}, {"other": "a"}, 4, "b"]) == "b"
+    assert text_of_parts(None) == text_of_parts(5) == ""
