@@ -34,7 +34,8 @@ def _is_item(record: Mapping[str, Any]) -> bool:
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield a trace of bare items, or one per chain of responses."""
     if not any(isinstance(records[0].content.get(key), list) for key in _LISTS):
-        items = [item.get("payload") or item for item in (record.content for record in records)]
+        lines = [record.content for record in records if record.content.get("type") != "session_meta"]
+        items = [line.get("payload") or line for line in lines]
         yield chat_trace({}, messages_of_items(items), shared_name(records))
         return
     for linked in _chains(records):

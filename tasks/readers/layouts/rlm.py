@@ -55,4 +55,6 @@ def _reply(iteration: Mapping[str, Any]) -> Reply:
 
 
 def _block(found: Mapping[str, Any]) -> Block:
-    return answered(Block(found["code"]), read_outcome(found.get("result")))
+    block = Block(found["code"])
+    result = found.get("result")
+    return block if result is None else answered(block, read_outcome(result))

@@ -99,10 +99,11 @@ RECORDINGS = (
 
 def whole(path: Path) -> list[dict[str, Any]]:
     """Return the traces of a file, without fields that have their defaults and the place."""
-    return [_trace_as_kept(trace) for trace in read_traces(path)]
+    return [kept_trace(trace) for trace in read_traces(path)]
 
 
-def _trace_as_kept(trace: Trace) -> dict[str, Any]:
+def kept_trace(trace: Trace) -> dict[str, Any]:
+    """Return a trace as the kept files have it."""
     told = {}
     for each in fields(Trace):
         value = getattr(trace, each.name)
