@@ -34,11 +34,49 @@ def test_a_card_is_read_as_it_was_written(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "carryover.json"]
 
 
+README = """\
+---
+library_name: "transformers"
+tags: ["carryover"]
+---
+# persistent checkpoint
+
+Declared contract: **persistent**. Under another one its code assumes the wrong lifetime of bindings.
+
+| | |
+|---|---|
+| base | untrained |
+| training | smoke (full), seed 7 |
+| plan | plan |
+| dataset | 3 conversations, sha256 abc |
+| parameters | 23,168, trained 23,168 |
+| tokens seen | 55,872 in 20 steps |
+| final loss | 4.6685 |
+| validation loss | - |
+| tensors | sha256 def |
+| trained on | cpu, sdpa, 2 s |
+| not repeated to the bit | not looked for: the same processor with as many threads repeats a training |
+"""
+
+
 def test_the_card_says_contract_data_plan_and_metrics_in_words(tmp_path):
     write_card(tmp_path, _card())
-    text = (tmp_path / "README.md").read_text()
-    for words in ("Declared contract: **persistent**", "sha256 abc", "| plan | plan |", "4.6685", "55,872 in 20 steps"):
-        assert words in text
+    assert (tmp_path / "README.md").read_text() == README
+    assert (tmp_path / "carryover.json").read_text() == _card().model_dump_json(indent=2) + "\n"
+
+
+def test_the_card_of_an_adapter_names_its_base(tmp_path):
+    changes = {"kind": "adapter", "base_model": "some/base", "plan_digest": None, "validation_loss": 4.5}
+    write_card(tmp_path, _card(None, **changes))
+    assert (tmp_path / "README.md").read_text() == (
+        README.replace('"transformers"', '"peft"')
+        .replace('["carryover"]\n', '["carryover"]\nbase_model: "some/base"\n')
+        .replace("# persistent checkpoint", "# base adapter")
+        .replace("**persistent**. Under another one its code assumes the wrong lifetime of bindings.", "**none**.")
+        .replace("untrained", "some/base")
+        .replace("| plan | plan |", "| plan | - |")
+        .replace("| validation loss | - |", "| validation loss | 4.5000 |")
+    )
 
 
 def test_the_card_names_operations_that_do_not_repeat(tmp_path):

@@ -1,13 +1,19 @@
 """Whether a training fits on a machine, said before it loads anything."""
 
 import json
+import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.sft import resources
 from carryover.tasks.sft.resources import (
     GIB,
+    ResourceEstimate,
+    can_share,
     check_room,
+    check_shares,
     estimate_resources,
     find_shape,
     smallest_limit,
@@ -78,6 +84,63 @@ def test_a_cpu_training_is_refused_by_its_longest_conversation(world, tmp_path, 
         train(job)
 
 
+@pytest.mark.parametrize(
+    ("free_bytes", "memory", "said"),
+    [
+        (0.4, 9.0, "training smoke writes about 0.5 GiB and {folder} has 0.4 GiB free; free some space or choose "
+                   "another folder"),
+        (0.5, 0.9, "training smoke takes about 1.0 GiB of memory and this machine (no GPU) has 0.9 GiB; use a larger "
+                   "machine, or lower batch.max_length or batch.tokens"),
+        (0.5, 1.0, None),
+    ],
+)  # fmt: skip
+def test_room_is_what_is_free_on_disk_and_in_memory(tmp_path, monkeypatch, free_bytes, memory, said):
+    needed = ResourceEstimate(0, 0, 0, process_bytes=GIB, disk_bytes=GIB // 2)
+    monkeypatch.setattr(resources, "estimate_resources", lambda *_: needed)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=int(free_bytes * GIB)))
+    (tmp_path / "memory.max").write_text(str(int(memory * GIB)))
+    monkeypatch.setattr(resources, "CGROUP_LIMITS", (tmp_path / "memory.max",))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    folder = tmp_path / "new" / "model"
+    if said is None:
+        check_room(TRAINING["smoke"], "", folder)
+        assert folder.is_dir()
+        return
+    with pytest.raises(UserError) as caught:
+        check_room(TRAINING["smoke"], "", folder)
+    assert str(caught.value) == said.format(folder=folder)
+
+
+def test_sequences_longer_than_a_models_positions_are_refused():
+    shape = find_shape(TRAINING["smoke"], "")
+    assert shape is not None
+    batch = TRAINING["smoke"].batch.model_copy(update={"max_length": shape.max_positions + 1})
+    with pytest.raises(UserError) as caught:
+        estimate_resources(TRAINING["smoke"].model_copy(update={"batch": batch}), shape)
+    assert str(caught.value) == (
+        f"training sequences of {shape.max_positions + 1:,} tokens exceed the model's {shape.max_positions:,} "
+        "positions; choose a model with more positions with --base-model"
+    )
+
+
+@pytest.mark.parametrize(
+    ("packing", "accumulation", "gpu_count", "is_shared"),
+    [(True, 8, 4, True), (True, 8, 3, False), (False, 8, 4, False), (False, 1, 1, True)],
+)
+def test_gpus_share_packed_sequences_of_a_multiple(packing, accumulation, gpu_count, is_shared):
+    spec = with_batch(packing=packing, accumulation=accumulation)
+    assert can_share(spec, gpu_count) == is_shared
+    if is_shared:
+        check_shares(spec, gpu_count)
+        return
+    with pytest.raises(UserError) as caught:
+        check_shares(spec, gpu_count)
+    assert str(caught.value) == (
+        f"training paper cannot be shared by {gpu_count} GPUs: it needs batch.packing and a multiple of {gpu_count} "
+        "as batch.accumulation, which is 8; choose another --gpus-per-training"
+    )
+
+
 def test_a_small_model_fits(tmp_path):
     check_room(TRAINING["smoke"], "", tmp_path)
 
@@ -127,3 +190,13 @@ def test_what_torch_says_without_memory_is_told_in_a_line():
             telling_of_memory(PAPER),
         ):
             raise refusal
+
+
+def test_an_end_of_memory_without_words_is_told_and_other_errors_pass():
+    with (
+        pytest.raises(UserError, match=r"^training paper ran out of memory: no memory left; use"),
+        telling_of_memory(PAPER),
+    ):
+        raise MemoryError
+    with pytest.raises(RuntimeError, match="a bug"), telling_of_memory(PAPER):
+        raise RuntimeError("a bug")

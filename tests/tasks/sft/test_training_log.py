@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from carryover.tasks.sft import training_log
 from carryover.tasks.sft.training_log import DivergedError, TrainingMetric, log_callback, read_log
 
 
@@ -42,6 +43,40 @@ def test_a_line_per_logging_step_is_written_and_told(tmp_path):
     assert metric.utilization is None or metric.utilization > 0
     assert (metric.optimizer_step, metric.total_steps, metric.token_count) == (10, 30, 70)
     assert (metric.loss, metric.learning_rate, metric.gradient_norm) == (2.0, 0.1, 0.5)
+
+
+def test_utilization_is_of_the_tokens_and_seconds_since_the_line_before(tmp_path, monkeypatch):
+    clock = iter([100.0, 102.0, 106.0, 106.0])
+    monkeypatch.setattr(training_log, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    callback: Any = log_callback(tmp_path / "log.jsonl", None, seconds_per_token=0.01)
+    callback.on_train_begin(None, _state(0), None)
+    for step in (10, 30, 30):
+        callback.on_log(None, _state(step), None, logs={"loss": 2.0, "learning_rate": 0.1})
+    lines = read_log(tmp_path / "log.jsonl")
+    assert [line.wall_seconds for line in lines] == [2.0, 6.0, 6.0]
+    assert [line.utilization for line in lines[:2]] == pytest.approx([70 * 0.01 / 2, 140 * 0.01 / 4])
+    assert lines[2].utilization is None
+    assert [line.epoch for line in lines] == pytest.approx([1 / 3, 1.0, 1.0])
+    assert (lines[0].gradient_norm, lines[0].token_accuracy, lines[0].entropy) == (None, None, None)
+    unknown: Any = log_callback(tmp_path / "unknown.jsonl", None)
+    clock = iter([0.0, 1.0])
+    unknown.on_train_begin(None, _state(0), None)
+    unknown.on_log(None, _state(10), None, logs={"loss": 2.0, "learning_rate": 0.1})
+    assert read_log(tmp_path / "unknown.jsonl")[0].utilization is None
+
+
+def test_other_logs_and_other_processes_write_no_line(tmp_path):
+    callback: Any = log_callback(tmp_path / "log.jsonl", None)
+    callback.on_train_begin(None, _state(0), None)
+    callback.on_log(None, _state(10), None, logs={"train_runtime": 1.0})
+    callback.on_evaluate(None, _state(10), None, metrics={"eval_loss": 2.5})
+    assert read_log(tmp_path / "log.jsonl") == []
+    other = _state(10)
+    other.is_world_process_zero = False
+    callback.on_log(None, other, None, logs={"loss": 2.0, "learning_rate": 0.1})
+    assert read_log(tmp_path / "log.jsonl") == []
+    callback.on_evaluate(None, _state(20), None, metrics={"eval_loss": 2.5})  # of a step without a line
+    assert callback.metrics[0].validation_loss is None
 
 
 @pytest.mark.parametrize(
