@@ -1,8 +1,10 @@
 """A training's child process, here a few lines of Python."""
 
+import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from carryover.tasks.sft.child_process import (
     USER_ERROR_CODE,
     Child,
     KilledTrainingError,
+    describe_failure,
     run_child,
     training_environment,
 )
@@ -47,6 +50,38 @@ def test_another_failure_quotes_the_last_words(tmp_path):
         UserError, match=r"training x failed \(exit code 3\): torn \| down; all of it is in .*output.txt"
     ):
         _run(tmp_path, "print('torn\\ndown'); raise SystemExit(3)")
+
+
+def describe(folder, text, code):
+    (folder / "output.txt").write_text(text)
+    said = describe_failure(Child("training x", (), folder / "output.txt", {}), code)
+    assert [path.name for path in folder.iterdir()] == ["output.txt"]
+    return said
+
+
+def test_a_failure_is_a_line_with_the_last_five(tmp_path):
+    place = f"all of it is in {tmp_path}/output.txt"
+    lines = "one\n\ntwo\n  \nthree\nfour\nfive\nsix\n"
+    assert describe(tmp_path, lines, 1) == (
+        f"training x failed (exit code 1): two | three | four | five | six; {place}"
+    )
+    assert describe(tmp_path, "\n", USER_ERROR_CODE) == f"training x failed (exit code 2): no output; {place}"
+    assert describe(tmp_path, lines, USER_ERROR_CODE) == "six"
+    assert describe(tmp_path, lines[:3], -15) == f"training x failed (killed by signal 15): one; {place}"
+
+
+def test_a_failure_on_a_full_disk_names_the_folder(tmp_path, monkeypatch):
+    written = []
+
+    def refuse(path, content):
+        written.append(len(content))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    assert describe(tmp_path, "torn", 1) == (
+        f"cannot write {tmp_path}: No space left on device; free space there and start again"
+    )
+    assert written == [1 << 20]
 
 
 def test_a_child_ends_with_its_interrupted_caller(tmp_path):

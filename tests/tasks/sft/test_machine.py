@@ -2,6 +2,7 @@
 
 import pytest
 
+from carryover.tasks.sft import machine
 from carryover.tasks.sft.machine import (
     Machine,
     MachineNeed,
@@ -105,6 +106,46 @@ def test_a_complaint_names_the_memory_beside_a_gpu():
         "0.5 GiB of memory for the training smoke, found only this machine (Tesla T4, 15 GiB, beside 0 GiB)"
     )
     assert named_by("worker", small) == "worker (Tesla T4, 15 GiB)"
+
+
+@pytest.mark.parametrize(
+    ("need", "said"),
+    [
+        (LARGE, "a GPU with 20.0 GiB for the training paper"),
+        (SMALL, "0.5 GiB of memory for the training smoke"),
+        (SMALL._replace(memory_bytes=None), "memory for the training smoke"),
+        (LARGE.shared_by(3), "a GPU with 60.0 GiB for 3 trainings paper on it (lower --trainings-per-gpu)"),
+        (LARGE._replace(memory_bytes=None).shared_by(2), "a GPU for 2 trainings paper on it (lower "
+                                                         "--trainings-per-gpu)"),
+        (LARGE.shared_by(1), "a GPU with 20.0 GiB for the training paper"),
+    ],
+)  # fmt: skip
+def test_a_need_is_said_with_its_trainings(need, said):
+    assert str(need) == said
+
+
+def test_a_lack_names_four_machines_at_most():
+    machines = {f"worker {number}": NO_GPU for number in range(5)}
+    said = "a GPU with 20.0 GiB for the training paper, found only worker 0, worker 1, worker 2, worker 3"
+    assert lacks_of([LARGE], machines) == f"{said}, ..."
+    del machines["worker 4"]
+    assert lacks_of([LARGE], machines) == said
+
+
+def test_a_driver_that_says_nothing_leaves_the_name_of_the_gpu(driver, monkeypatch):
+    monkeypatch.setattr(machine, "gpu_name", lambda: "Tesla T4")
+    beside = this_machine({"CUDA_VISIBLE_DEVICES": ""}).memory_bytes
+    for line in (") ;;", ") echo 'Tesla T4, [N/A]' ;;", ") exit 9 ;;"):
+        driver(line)
+        assert this_machine({}) == Machine("Tesla T4", None, beside)
+
+
+def test_needs_of_unknown_memory_are_held_at_once():
+    unknown = SMALL._replace(memory_bytes=None)
+    assert held_at_once([unknown, unknown], NO_GPU) == 2
+    assert held_at_once([LARGE, LARGE, LARGE], Machine(None, GIB)) == 3  # on GPUs
+    assert held_at_once([SMALL, SMALL], Machine(None, GIB // 4)) == 1
+    assert held_at_once([SMALL, SMALL._replace(memory_bytes=GIB)], Machine(None, 3 * GIB)) == 3
 
 
 def test_trainings_on_processors_are_held_by_the_memory_beside_a_gpu():

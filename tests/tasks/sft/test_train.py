@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.sft.folder import held
+from carryover.tasks.services.whole_files import digest_of_file
+from carryover.tasks.sft.folder import digest_of_tensors, held
 from carryover.tasks.sft.tokenizer import chat_template
 from carryover.tasks.sft.training_log import DivergedError
 from carryover.tasks.sft.training_spec import LoraSpec
@@ -38,16 +39,24 @@ def test_a_scratch_training_leaves_a_checkpoint_that_loads_and_speaks(trained):
     assert sum(parameter.numel() for parameter in model.parameters()) == trained.parameter_count
 
 
-def test_what_a_training_says_of_itself(trained):
-    assert (trained.contract, trained.kind, trained.base_model) == ("persistent", "checkpoint", "untrained")
+def test_what_a_training_says_of_itself(trained, world):
     assert [metric.optimizer_step for metric in trained.metrics] == [2, 4, 6]
     assert trained.step_count == trained.metrics[-1].total_steps == 6
     assert trained.token_count == trained.metrics[-1].token_count > 0
-    assert trained.final_loss == trained.metrics[-1].loss < trained.metrics[0].loss
-    assert trained.trained_parameter_count == trained.parameter_count
+    assert trained.final_loss < trained.metrics[0].loss
     assert all(metric.gradient_norm is not None for metric in trained.metrics)
     assert all(0 < (metric.token_accuracy or 0) < 1 and (metric.entropy or 0) > 0 for metric in trained.metrics)
-    assert trained.attention == "sdpa"
+    metrics = trained.metrics[-1]
+    assert dict(trained) == {
+        "path": world / "trained", "contract": "persistent", "kind": "checkpoint", "base_model": "untrained",
+        "spec": SMOKE, "seed": 0, "plan_digest": "plan", "dataset_digest": digest_of_file(world / "data.jsonl"),
+        "example_count": 60, "model_digest": digest_of_tensors(trained.path),
+        "parameter_count": trained.parameter_count, "trained_parameter_count": trained.parameter_count,
+        "token_count": metrics.token_count, "step_count": 6, "final_loss": metrics.loss, "validation_loss": None,
+        "device": trained.device, "attention": "sdpa", "varying_operations": trained.varying_operations,
+        "wall_seconds": metrics.wall_seconds, "started_at": trained.started_at, "metrics": trained.metrics,
+    }  # fmt: skip
+    assert (trained.device == "cpu") == (trained.varying_operations is None)
     assert len(list((trained.path / "checkpoints").glob("checkpoint-*"))) == SMOKE.kept_checkpoints
 
 

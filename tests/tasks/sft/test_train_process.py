@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,13 +13,11 @@ import pytest
 
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft import train_process
-from carryover.tasks.sft.child_process import Child, KilledTrainingError
+from carryover.tasks.sft.child_process import Child, KilledTrainingError, training_environment
 from carryover.tasks.sft.folder import CHECKPOINTS
 from carryover.tasks.sft.train import TrainingJob, train
-from carryover.tasks.sft.train_process import (
-    train_in_process,
-)
-from carryover.tasks.sft.training_log import read_log
+from carryover.tasks.sft.train_process import train_in_process
+from carryover.tasks.sft.training_log import TrainingMetric, read_log
 from carryover.tasks.sft.training_spec import TRAINING, BatchSpec, TokenizerSpec
 from tests.tasks.sft.training import save_taking_conversations
 
@@ -85,7 +84,133 @@ def test_processes_of_several_gpus_end_by_themselves(tmp_path, monkeypatch, gpu_
     with pytest.raises(_StartedError):
         train_in_process(job)
     (child,) = children
-    assert child.ends_with_input == (gpu_count > 1)
+    assert child == Child(
+        title="training smoke of stateless",
+        arguments=(
+            "-m", "carryover.tasks.sft.train_process", str(tmp_path / "training_job.json"), "--until-input-ends",
+        ),
+        printed=tmp_path / "training_output.txt",
+        environment=training_environment(SPEC.cpu_threads, os.environ, []),
+        ends_with_input=gpu_count > 1,
+    )  # fmt: skip
+    assert TrainingJob.model_validate_json((tmp_path / "training_job.json").read_text()) == job
+
+
+def test_a_training_on_gpus_is_shown_those_that_it_borrows(tmp_path, monkeypatch):
+    children = []
+    monkeypatch.setattr(train_process, "run_child", lambda child, *_: children.append(child))
+    monkeypatch.setattr(train_process, "read_trained", lambda folder: folder)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7,9")
+    spec = SPEC.model_copy(update={"device": "gpu"})
+    job = TrainingJob(
+        spec=spec, dataset=tmp_path, output=tmp_path / "base", contract=None, seed=3, gpu_count=2, trainings_per_gpu=2
+    )  # fmt: skip
+    assert train_in_process(job) == tmp_path / "base"
+    (child,) = children
+    assert child.title == "training smoke of the base"
+    assert child.environment["CUDA_VISIBLE_DEVICES"] == "4,7"
+    assert (tmp_path / "carryover-gpu-4-0-of-2.lock").exists()
+
+
+def test_each_step_is_told_once(tmp_path, monkeypatch):
+    told = []
+
+    def run(_child, look, *_others):
+        look()
+        for lines in ((5,), (5, 10), (5, 10)):
+            text = "".join(f"{make_metric(step).model_dump_json()}\n" for step in lines)
+            (tmp_path / "training_log.jsonl").write_text(text)
+            look()
+
+    monkeypatch.setattr(train_process, "run_child", run)
+    monkeypatch.setattr(train_process, "read_trained", lambda folder: folder)
+    job = TrainingJob(spec=SPEC, dataset=tmp_path, output=tmp_path, contract="stateless", seed=3)
+    train_in_process(job, told.append)
+    assert [metric.optimizer_step for metric in told] == [5, 10]
+    train_in_process(job)
+
+
+def make_metric(step):
+    return TrainingMetric(
+        optimizer_step=step, total_steps=30, epoch=0.5, loss=1.0, learning_rate=0.1, gradient_norm=None,
+        token_count=100, wall_seconds=1.0,
+    )  # fmt: skip
+
+
+def test_several_processes_are_launched_by_accelerate_and_one_tells_their_refusal(tmp_path, monkeypatch):
+    commands = []
+    returncode = 0
+
+    def launch(command, *, check):
+        commands.append(command)
+        assert not check
+        assert not (tmp_path / "training_refusal.txt").exists()
+        if returncode == 2:
+            (tmp_path / "training_refusal.txt").write_text("no such model; name another")
+        return subprocess.CompletedProcess(command, returncode)
+
+    monkeypatch.setattr(subprocess, "run", launch)
+    job = TrainingJob(spec=SPEC, dataset=tmp_path, output=tmp_path, contract="stateless", seed=3, gpu_count=2)
+    train_process.compute_in_several(job)
+    assert commands == [
+        [
+            sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_machines=1",
+            "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0", "--num_processes=2",
+            "-m", "carryover.tasks.sft.train_process", str(tmp_path / "training_job.json"),
+            "--until-input-ends", "--as-one-of-several",
+        ]
+    ]  # fmt: skip
+    returncode = 2
+    with pytest.raises(UserError, match=r"^no such model; name another$"):
+        train_process.compute_in_several(job)
+    returncode = 1
+    with pytest.raises(subprocess.CalledProcessError):
+        train_process.compute_in_several(job)
+
+
+@pytest.fixture
+def played(tmp_path, monkeypatch):
+    """What the process of a job calls, in order; the first raises where the folder says so."""
+    calls = []
+
+    def note(name):
+        def call(job, compute=None):
+            calls.append((name, compute))
+            if (job.output / "refused").exists():
+                raise UserError("no such model; name another")
+
+        return call
+
+    monkeypatch.setattr(train_process, "end_with_starter", lambda: calls.append("ends with starter"))
+    monkeypatch.setattr(train_process, "compute_here", note("compute"))
+    monkeypatch.setattr(train_process, "train", note("train"))
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ((1,), [("train", None)]),
+        ((1, "--until-input-ends"), ["ends with starter", ("train", None)]),
+        ((2, "--until-input-ends"), [("train", train_process.compute_in_several)]),
+        ((2, "--until-input-ends", "--as-one-of-several"), ["ends with starter", ("compute", None)]),
+    ],
+)
+def test_a_process_plays_its_part_of_a_job(tmp_path, capsys, played, asked, expected):
+    gpu_count, *flags = asked
+    job = TrainingJob(spec=SPEC, dataset=tmp_path, output=tmp_path, contract="stateless", seed=3, gpu_count=gpu_count)
+    (tmp_path / "job.json").write_text(job.model_dump_json())
+    arguments = [str(tmp_path / "job.json"), *flags]
+    assert train_process.main(arguments) == 0
+    assert played == expected
+    (tmp_path / "refused").touch()
+    assert train_process.main(arguments) == 2
+    assert capsys.readouterr().err == "no such model; name another\n"
+    refusal = tmp_path / "training_refusal.txt"
+    assert refusal.exists() == ("--as-one-of-several" in flags)
+    if refusal.exists():
+        assert refusal.read_text() == "no such model; name another"
 
 
 def _kill_after_checkpoint(job: TrainingJob, step: int) -> None:
