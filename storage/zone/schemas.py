@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import pyarrow as pa
 
+from carryover.storage.sql_text import quoted
 from carryover.tasks.traces.rows import EPISODE_TABLES, EpisodeRow, Row
 from carryover.tasks.traces.tables import TABLES
 
@@ -88,7 +89,9 @@ def default_literal(table: str, name: str) -> str:
     if default is None:
         return "null"
     if isinstance(default, str):
-        return "'" + default.replace("'", "''") + "'"
+        return quoted(default)
+    if isinstance(default, tuple):
+        return f"[{', '.join(map(quoted, default))}]"
     return str(default).lower()
 
 

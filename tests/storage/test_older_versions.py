@@ -76,21 +76,27 @@ def test_older_bundle_merges_with_all_of_its_rows(older):
     assert (report.row_counts["episodes"], report.row_counts["cave_turns"]) == (4, 1)
 
 
-def test_columns_that_a_bundle_lacks_get_their_defaults(older):
-    landing = LandingZone(older / "landing")
-    _drop_columns(landing, "errors", ["is_injected_missing_name", "message"])
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("errors", {"episode_id": "t-persistent", "is_injected_missing_name": False, "message": None}),
+        ("instances", {"instance_id": "train", "class_universe": [], "family": "knapsack"}),
+    ],
+)
+def test_columns_that_a_bundle_lacks_get_their_defaults(older, table, row):
+    key, *dropped = row
+    held = LandingZone(older / "landing").manifests().bundles[0].file(table)
+    _drop_columns(LandingZone(older / "landing"), table, [name for name in dropped if name in held.columns])
     landing = LandingZone(older / "landing")
     report = merge(landing, older / "new.duckdb")
     assert (report.refusals, report.row_counts["episodes"]) == ((), 4)
-    query = "select is_injected_missing_name, message, episode_id from errors"
+    query = f"select {', '.join(row)} from {table} where {key} = '{row[key]}'"
     for opened in (older / "new.duckdb", older / "landing"):
         with Warehouse.open(opened) as warehouse:
-            assert warehouse.sql(query).rows() == [(False, None, "t-persistent")]
-    columns = ["is_injected_missing_name", "message", "episode_id"]
-    assert landing.scan("errors").select(columns).collect().rows() == [(False, None, "t-persistent")]
-    assert landing.read("errors", columns).to_pylist() == [
-        dict(zip(columns, (False, None, "t-persistent"), strict=True))
-    ]
+            assert warehouse.sql(query).rows() == [tuple(row.values())]
+    is_one = pl.col(key) == row[key]
+    assert landing.scan(table).filter(is_one).select(list(row)).collect().to_dicts() == [row]
+    assert landing.read(table, list(row), is_one).to_pylist() == [row]
 
 
 def test_bundle_without_a_key_names_the_way_out(older):
