@@ -3,7 +3,8 @@
 import duckdb
 import pytest
 
-from carryover.storage.comments import read_meanings
+from carryover.storage.comments import comment_on_schema, read_meanings
+from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 
@@ -42,6 +43,44 @@ def test_comments_come_from_row_models_sql_files_and_glossary(merged):
     assert read_meanings().columns["*", "attempt"] == columns["main.episodes.attempt"]
     assert columns["marts.episode_metrics.total_tokens"] == columns["main.episodes.total_tokens"]
     assert (columns["marts.score_comparisons.qwen3_8b_mean_a_pct"] or "").startswith("Mean score of a, in percent. As")
+
+
+INTERVAL = "Normalized optimality in [0, 1]. {} end of its interval."
+
+
+@pytest.mark.parametrize(
+    ("column", "comment"),
+    [
+        ("score", "Normalized optimality in [0, 1]."),
+        ("score_low", INTERVAL.format("Lower")),
+        ("score_high", INTERVAL.format("Upper")),
+        ("score_low_points", INTERVAL.format("Lower")),
+        ("score_high_points", INTERVAL.format("Upper")),
+        ("widest_score", "Normalized optimality in [0, 1]. The widest of its intervals."),
+        ("qwen3_8b_score", "Normalized optimality in [0, 1]. As published for Qwen3-8B (arXiv 2603.01209)."),
+        (
+            "score_difference",
+            "Normalized optimality in [0, 1]. Ours minus the published value; null where the two cannot be compared.",
+        ),
+        ("unheard_of", None),
+        ("unheard_of_low", None),
+    ],
+)
+def test_a_column_beside_another_is_commented_after_it(column, comment):
+    connection = open_memory()
+    connection.execute(f"create table main.mine as select 1 as {column}")
+    connection.execute("create view main.shown as select 1 as code; create table main.kept (score double)")
+    connection.execute("comment on column main.kept.score is 'Kept.'")
+    comment_on_schema(
+        connection, [("main.mine", "-- one row\n-- of mine\nselect 1\n-- more"), ("main.shown", "select")]
+    )
+    assert connection.sql("select table_name, comment from duckdb_tables() order by 1").fetchall() == [
+        ("kept", None),
+        ("mine", "one row of mine"),
+    ]
+    columns = "select column_name, comment from duckdb_columns() where not internal order by table_name"
+    code = read_meanings().columns["*", "code"]
+    assert connection.sql(columns).fetchall() == [("score", "Kept."), (column, comment), ("code", code)]
 
 
 def test_every_entry_of_the_glossary_is_of_something(merged):

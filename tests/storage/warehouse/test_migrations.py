@@ -1,3 +1,5 @@
+import hashlib
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 
@@ -40,9 +42,13 @@ def test_an_empty_database_becomes_a_warehouse_once():
     connection = open_memory()
     assert migrate(connection) == len(read_migrations())
     assert migrate(connection) == 0
-    assert connection.sql("select version, name from main.schema_migrations order by version").fetchall() == [
-        (migration.version, migration.name) for migration in read_migrations()
+    rows = connection.sql("from main.schema_migrations order by version").fetchall()
+    assert [row[:3] for row in rows] == [
+        (migration.version, migration.name, migration.digest) for migration in read_migrations()
     ]
+    assert all(abs(datetime.now(UTC) - row[3]) < timedelta(minutes=5) for row in rows)
+    text = "".join(migration.statements for migration in read_migrations())
+    assert [migration.digest for migration in read_migrations()] == [hashlib.sha256(text.encode()).hexdigest()[:16]]
 
 
 def test_a_newer_warehouse_is_refused(folder):

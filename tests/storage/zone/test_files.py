@@ -61,6 +61,69 @@ def test_a_local_write_leaves_no_temporary_file(tmp_path):
     assert [path.name for path in Path(tmp_path / "a").iterdir()] == ["b.txt"]
 
 
+def test_a_file_is_uploaded_and_downloaded_whole(store, tmp_path):
+    (tmp_path / "here").write_bytes(b"four")
+    store.upload(tmp_path / "here", "new/folder/there")
+    assert store.has("new/folder/there")
+    store.download("new/folder/there", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == b"four"
+    assert [file.path for file in store.find()] == ["new/folder/there"]
+    store.remove("new/folder/there")
+    assert not store.has("new/folder/there")
+    with pytest.raises(LandingError, match=r"^cannot read .*/new/folder/there: "):
+        store.download("new/folder/there", tmp_path / "again")
+
+
+def test_files_are_listed_in_order_below_a_folder(store):
+    for path in ("b/2", "a/1", "b/1"):
+        store.write(path, b"x")
+    assert [file.path for file in store.find()] == ["a/1", "b/1", "b/2"]
+    assert [file.path for file in store.find("b")] == ["b/1", "b/2"]
+
+
+def test_places_are_told_as_other_libraries_take_them(tmp_path):
+    local = FileStore(tmp_path / "zone")
+    assert local.location("a/b") == local.absolute("a/b") == f"{tmp_path}/zone/a/b"
+    memory = FileStore("memory://zone/")
+    assert (memory.location("a/b"), memory.absolute("a/b")) == ("memory:///zone/a/b", "/zone/a/b")
+    for store in (local, memory):
+        assert store.relative(store.absolute("a/b")) == "a/b"
+        assert store.relative("elsewhere/b") == "elsewhere/b"
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"LastModified": datetime(2026, 1, 1, tzinfo=UTC), "mtime": 0.0},
+        {"mtime": 1767225600.0, "created": 0.0},
+        {"modified": datetime(2026, 1, 1), "created": datetime(2020, 1, 1)},
+        {"created": 1767225600},
+    ],
+)
+def test_filesystems_tell_a_files_age_in_several_ways(monkeypatch, info):
+    store = FileStore("memory://store")
+    listed = {"/store/a": {"size": None, **info}, "/store/b": {"size": 4, "created": "yesterday"}}
+    monkeypatch.setattr(store.filesystem, "find", lambda *_, **__: listed)
+    assert store.find() == [("a", 0, datetime(2026, 1, 1, tzinfo=UTC)), ("b", 4, None)]
+
+
+def test_refusals_on_a_disk_tell_what_to_do_there(tmp_path):
+    (tmp_path / "file").touch()
+    store = FileStore(tmp_path / "file")
+    with pytest.raises(LandingError) as told:
+        store.write("a/b", b"four")
+    assert type(told.value) is LandingError
+    assert str(told.value) == (
+        f"cannot write {tmp_path}/file/a/b: Not a directory; make it writable or land somewhere else"
+    )
+    with pytest.raises(LandingError) as told:
+        store.read("a/b")
+    assert type(told.value) is LandingError
+    assert str(told.value) == (
+        f"cannot read {tmp_path}/file/a/b: Not a directory; see that it can be reached, and with which credentials"
+    )
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from carryover.storage.errors import LandingError
+from carryover.storage.zone.bundles import BundledEpisode, BundleFile, checksum
 from carryover.storage.zone.landing import LandingZone
 from carryover.storage.zone.schemas import arrow_schema, nullable_schema
 from carryover.tasks.traces.result_rows import StatisticRow
@@ -24,7 +25,22 @@ def _files(landing: LandingZone) -> list[str]:
 
 def test_a_write_lands_one_file_per_table_and_a_manifest(landing, make_episode):
     landed = landing.write(make_episode("e"), "run")
-    assert {file.table: file.row_count for file in landed.files} == {"episodes": 1, "turns": 2, "steps": 2}
+    contents = {file.path: landing.store.read(file.path) for file in landed.files}
+    assert landed.files == tuple(
+        BundleFile(
+            table=table,
+            path=path,
+            row_count=row_count,
+            byte_count=len(contents[path]),
+            checksum=checksum(contents[path]),
+            columns=tuple(arrow_schema(table).names),
+        )
+        for (table, row_count), path in zip((("episodes", 1), ("turns", 2), ("steps", 2)), contents, strict=True)
+    )
+    ended = BundledEpisode(episode_id="e", plan_digest="plan", finish_reason=FinishReason.FINISH_TOOL)
+    assert (landed.run_id, landed.episodes) == ("run", (ended,))
+    (read,) = LandingZone(landing.url).manifests().bundles
+    assert read.model_copy(update={"checksum": ""}) == landed
     assert _files(landing) == [
         f"bundles/run_id=run/{landed.bundle_id}.json",
         f"episodes/run_id=run/{landed.bundle_id}.parquet",

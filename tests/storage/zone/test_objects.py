@@ -1,5 +1,7 @@
 """Files that workers with data folders of their own share."""
 
+from pathlib import Path
+
 import pytest
 
 from carryover.storage.errors import LandingError
@@ -10,6 +12,8 @@ from carryover.storage.zone.objects import (
     KeptFolder,
     begin_generation,
     fetch_files,
+    find_folder,
+    has_objects,
     keep_file,
     keep_folder,
     open_folder,
@@ -73,6 +77,29 @@ def test_missing_and_damaged_objects_are_named(homes):
     assert not (two.models / "m" / "model.safetensors").exists()
 
 
+def test_a_kept_folder_is_found_where_all_of_it_can_be_fetched(homes):
+    one, two = homes
+    kept = keep_folder(one, write_model(one))
+    assert sorted(kept.files) == ["carryover.json", "model.safetensors"]
+    assert has_objects(two, kept.files.values())
+    assert find_folder(two, kept) == two.models / "m"
+    assert (two.models / "m" / "carryover.json").exists()
+    incomplete = kept.model_copy(update={"files": {**kept.files, "more": "0" * 64}})
+    assert not has_objects(two, incomplete.files.values())
+    assert find_folder(two, incomplete) is None
+    assert find_folder(two, KeptFolder(path=Path("models/other"))) is None
+
+
+def test_a_file_is_stored_once(homes, monkeypatch):
+    one, _ = homes
+    folder = write_model(one)
+    digest = keep_file(one, folder / "carryover.json")
+    assert digest == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    assert FileStore(one.landing).read(f"objects/{digest}") == b"{}"
+    monkeypatch.setattr(FileStore, "upload", None)
+    assert keep_file(one, folder / "carryover.json") == digest
+
+
 def test_a_merge_leaves_objects_alone(homes, make_episode):
     one, two = homes
     zone = LandingZone(one.landing)
@@ -95,6 +122,8 @@ def test_nothing_is_copied_within_one_home(tmp_path):
     folder = write_model(folders)
     assert keep_folder(folders, folder) == KeptFolder(path=folder.relative_to(tmp_path))
     keep_file(folders, folder / "model.safetensors")
+    assert has_objects(folders, ["0" * 64])
+    assert read_generation(folders) == read_generation(folders) == (tmp_path / ".generation").read_text()
     assert not (tmp_path / "landing").exists()
     assert open_folder(folders, keep_folder(folders, folder)) == folder
     elsewhere = tmp_path.parent / "hub"

@@ -4,7 +4,7 @@ from pathlib import Path
 from carryover.storage.zone.bundles import Manifest
 from carryover.storage.zone.files import FoundFile
 from carryover.storage.zone.landing import Manifests
-from carryover.storage.zone.quarantine import find_damage, inspect_landing
+from carryover.storage.zone.quarantine import Refusal, find_damage, inspect_landing, record_refusals
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = NOW - timedelta(hours=2)
@@ -61,6 +61,26 @@ def test_a_file_with_one_flipped_bit_is_damaged(landing, make_episode):
     assert refusal.path == manifest.path
     assert refusal.reason.startswith(f"{steps.path}: damaged, checksum ")
     assert refusal.reason.endswith(f" instead of {steps.checksum}")
+
+
+def test_refusals_are_noted_once_with_zone_and_time(empty_warehouse):
+    refusals = [Refusal("notes.txt", FOREIGN), Refusal("notes.txt", "torn"), Refusal("other.txt", FOREIGN)]
+    before = datetime.now(UTC)
+    with_rows = empty_warehouse.cursor()
+    with_rows.begin()
+    for _ in range(2):
+        record_refusals(with_rows, "zone", refusals)
+    rows = with_rows.sql("from main.quarantine order by path, reason").fetchall()
+    with_rows.rollback()
+    assert [row[:3] for row in rows] == [("zone", *refusal) for refusal in refusals]
+    assert all(before <= row[3] <= datetime.now(UTC) for row in rows)
+
+
+def test_objects_and_young_leftovers_are_no_refusals():
+    assert _reasons("objects/x") == []
+    assert _reasons("quarantined/x") == [FOREIGN]
+    assert _reasons("steps/run_id=r/.x.parquet.tmp") == ["left behind by a writer that ended while writing it"]
+    assert _reasons(f"bundles/run_id=r/{BUNDLE}.json") == []
 
 
 def test_unreadable_manifest_is_refused_with_its_reason():

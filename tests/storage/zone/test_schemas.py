@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from carryover.storage.zone.schemas import Column, arrow_schema, duckdb_columns, to_arrow
+from carryover.storage.zone.schemas import Column, arrow_schema, create_table, default_literal, duckdb_columns, to_arrow
 from carryover.tasks.traces.rows import EpisodeRow, RuntimeEventRow, StepRow
 from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.tables import TABLES
@@ -29,6 +29,45 @@ def test_the_migrations_declare_what_the_models_say(empty_warehouse, table):
         params={"table": table},
     ).fetchall()
     assert sorted(Column(*row) for row in declared) == sorted(duckdb_columns(table))
+
+
+@pytest.mark.parametrize(
+    ("table", "statement"),
+    [
+        (
+            "run_ends",
+            "create table main.run_ends (run_id VARCHAR not null, status VARCHAR, message VARCHAR, "
+            "finished_at TIMESTAMP WITH TIME ZONE, primary key (run_id))",
+        ),
+        (
+            "items",
+            "create table main.items (run_id VARCHAR, instance_id VARCHAR not null, item_id VARCHAR not null, "
+            "weight BIGINT, value BIGINT, item_class VARCHAR, is_allowed BOOLEAN, is_optimal BOOLEAN, "
+            "primary key (instance_id, item_id))",
+        ),
+    ],
+)
+def test_a_small_table_declares_its_key(table, statement):
+    assert create_table(table) == statement
+
+
+@pytest.mark.parametrize("table", ["steps", "statistics"])
+def test_tables_of_episodes_and_of_latest_rows_declare_none(table):
+    assert "primary key" not in create_table(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "literal"),
+    [
+        ("errors", "is_injected_missing_name", "false"),
+        ("instances", "family", "'knapsack'"),
+        ("instances", "class_universe", "[]"),
+        ("runs", "started_at", "null"),
+        ("steps", "code", "null"),
+    ],
+)
+def test_a_columns_default_is_a_literal(table, name, literal):
+    assert default_literal(table, name) == literal
 
 
 def test_keys_are_columns_that_are_never_null():
