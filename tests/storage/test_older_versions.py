@@ -86,6 +86,7 @@ def test_older_bundle_merges_with_all_of_its_rows(older):
 def test_columns_that_a_bundle_lacks_get_their_defaults(older, table, row):
     key, *dropped = row
     held = LandingZone(older / "landing").manifests().bundles[0].file(table)
+    assert held is not None
     _drop_columns(LandingZone(older / "landing"), table, [name for name in dropped if name in held.columns])
     landing = LandingZone(older / "landing")
     report = merge(landing, older / "new.duckdb")
