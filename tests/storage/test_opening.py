@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from carryover.storage.errors import WarehouseBusyError, WarehouseError
+from carryover.storage.errors import QueryError, WarehouseBusyError, WarehouseError
 from carryover.storage.warehouse.connection import open_for_writing
 from carryover.storage.warehouse.merger import merge, owned
 from carryover.storage.warehouse.migrations import migrate
@@ -57,6 +57,14 @@ def test_readers_copy_alone_is_a_warehouse(merged, tmp_path):
     copy = readers_copy_path(merged).rename(tmp_path / "mine.duckdb")
     with Warehouse.open(copy) as warehouse:
         assert warehouse.sql("select count(*) from steps").rows() == [(2,)]
+
+
+def test_a_closed_warehouse_answers_nothing(merged):
+    opened = Warehouse.open(merged)
+    with opened as warehouse:
+        assert warehouse is opened
+    with pytest.raises(QueryError, match="closed"):
+        warehouse.sql("select 1")
 
 
 def test_a_missing_warehouse_says_how_to_make_one(tmp_path):

@@ -1,9 +1,13 @@
+import re
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.mart_sources import read_mart_sources, sources_digest
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate, read_migrations
+from tests.bars import RecordedBars, ShownBar
 
 
 @pytest.fixture
@@ -25,6 +29,7 @@ def _kinds(connection, schema: str) -> set[str]:
 def test_marts_are_of_other_sources_after_another_file_or_migration(monkeypatch):
     sources = read_mart_sources()
     digest = sources_digest(sources)
+    assert re.fullmatch("[0-9a-f]{16}", digest)
     assert sources_digest(sources[:-1]) != digest
     fewer = read_migrations()[:-1]
     monkeypatch.setattr("carryover.storage.warehouse.mart_sources.read_migrations", lambda: fewer)
@@ -32,8 +37,15 @@ def test_marts_are_of_other_sources_after_another_file_or_migration(monkeypatch)
 
 
 def test_staging_becomes_views_and_marts_become_tables(connection):
-    assert refresh_marts(connection) == "rebuild"
+    bars = RecordedBars()
+    assert refresh_marts(connection, open_bar=bars.open) == "rebuild"
     assert (_kinds(connection, "staging"), _kinds(connection, "marts")) == ({"VIEW"}, {"BASE TABLE"})
+    count = sum(source.schema == "marts" for source in read_mart_sources())
+    assert bars.shown == [ShownBar("marts", "marts", count, bars.shown[0].advances)]
+    assert bars.shown[0].done == count
+    ((digest, bundle_count, refreshed_at),) = connection.sql("from main.refreshed_marts").fetchall()
+    assert (digest, bundle_count) == (sources_digest(read_mart_sources()), 0)
+    assert abs(datetime.now(UTC) - refreshed_at) < timedelta(minutes=5)
 
 
 def test_marts_of_a_database_without_own_rows_are_views(connection):
@@ -47,7 +59,11 @@ def test_marts_are_computed_again_only_after_another_bundle(connection):
     refresh_marts(connection)
     assert refresh_marts(connection) == "nothing"
     connection.execute("insert into main.merged_bundles values ('b', 'run', 'landing', 1, now())")
-    assert refresh_marts(connection) == "increment"
+    bars = RecordedBars()
+    assert refresh_marts(connection, open_bar=bars.open) == "increment"
+    (bar,) = bars.shown
+    assert (bar.label, bar.unit, bar.total) == ("marts", "marts", bar.done)
+    assert connection.sql("select bundle_count from main.refreshed_marts").fetchall() == [(1,)]
     assert refresh_marts(connection) == "nothing"
 
 
