@@ -20,18 +20,19 @@ _LOOKED_AT = 20
 def text_records(stream: IO[bytes], file: Any, tally: Tally, *, is_named: bool) -> Iterator[Record]:
     """Yield the records of a text file; count what is no JSON."""
     stem = Path(file.name).stem
-    first = b""
-    while not first.strip():
+    head: list[bytes] = []
+    while not head or not head[-1].strip():
         line = stream.readline()
         if not line:
             tally.skip("empty file", str(file))
             return
-        first = line
-    following = stream.readline()
-    if _is_one_json_value(first) and following.strip():
-        yield from _json_lines(chain((first, following), stream), file, stem, tally)
+        head.append(line)
+    first = head[-1]
+    head.append(stream.readline())
+    if _is_one_json_value(first) and head[-1].strip():
+        yield from _json_lines(chain(head, stream), file, stem, tally)
         return
-    text = first + following + stream.read()
+    text = b"".join((*head, stream.read()))
     try:
         content = json.loads(text.decode("utf-8-sig"), strict=False)
     except UnicodeDecodeError:
