@@ -153,7 +153,7 @@ def error_line(output: str | None, error: str | None) -> int | None:
     """
     text = plain_text(f"{output or ''}\n{error or ''}")
     for part in (_last_traceback(text), text):
-        lines = _BLOCK_LINE.findall(part)[:1] or _MODULE_LINE.findall(part)[-1:]
+        lines = _BLOCK_LINE.findall(part) or _MODULE_LINE.findall(part)[-1:]
         if lines:
             return int(lines[0])
     return None

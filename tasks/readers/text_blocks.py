@@ -101,7 +101,7 @@ def _calls_in_text(text: str) -> Iterator[ToolCall]:
         except ValueError:
             yield ToolCall("python", None)
             continue
-        yield ToolCall(str(call.get("name")), call.get("arguments", call.get("parameters")))
+        yield ToolCall(str(call.get("name") or ""), call.get("arguments", call.get("parameters")))
 
 
 def _is_running(found: re.Match[str]) -> bool:

@@ -56,6 +56,6 @@ def _listed_calls(text: str) -> Iterator[ToolCall]:
         return
     for call in calls:
         if isinstance(call, Mapping):
-            yield ToolCall(str(call.get("name")), call.get("arguments"))
+            yield ToolCall(str(call.get("name") or ""), call.get("arguments"))
         else:
             yield ToolCall("", None)

@@ -23,7 +23,7 @@ def detect(record: Any) -> bool:
 def read(records: Sequence[Record]) -> Iterator[Trace]:
     """Yield one trace per conversation."""
     for record in records:
-        messages = list(chain.from_iterable(map(_messages, _branch(record.content))))
+        messages = chain.from_iterable(map(_messages, _branch(record.content)))
         yield chat_trace(record.content, messages, record.name)
 
 

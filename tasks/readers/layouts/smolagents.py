@@ -46,7 +46,7 @@ def _trace(steps: list[Mapping[str, Any]], name: str, run: Mapping[str, Any]) ->
 
 def _reply(step: Mapping[str, Any]) -> Reply:
     text = text_of_parts(step.get("model_output") or step.get("model_output_message"))
-    outcome = read_outcome({"output": step.get("observations") or "", "error": step.get("error")})
+    outcome = read_outcome({"output": step.get("observations"), "error": step.get("error")})
     found = _code(step, text)
     ran = tuple(answered(block, outcome) for block in found.blocks)
     error = None if ran else outcome.error

@@ -45,6 +45,10 @@ TYPED = [
     [
         ({"attributes": {"a": {"b": 1, "c": {"d": 2}}, "e": [1]}}, {"a.b": 1, "a.c.d": 2, "e": [1]}),
         ({"span_attributes": {"a": 1}}, {"a": 1}),
+        (
+            {"attributes": {"llm": {"tags": ["a"], "list": [{"b": 1}, {"b": 2}], "none": []}, "other": [{"c": 1}]}},
+            {"llm.tags": ["a"], "llm.list.0.b": 1, "llm.list.1.b": 2, "llm.none": [], "other": [{"c": 1}]},
+        ),
         ({"attributes": '{"a": {"b": 1}}'}, {"a.b": 1}),
         ({"attributes.a": 1, "b": 2}, {"a": 1, "b": 2}),
         (
