@@ -21,7 +21,7 @@ class ArmTable(NamedTuple):
     """One arm's metric by draw and instance."""
 
     draws: tuple[Draw, ...]
-    """Draw of each row of `values`."""
+    """Draw of each row of `values`, sorted."""
     instance_ids: pl.Series
     """Instance of each column of `values`, sorted; tables that share the series stand on the same columns."""
     values: Values
@@ -188,12 +188,12 @@ def align(tables: Sequence[ArmTable]) -> Aligned:
 
 
 def _shared_draws(tables: Sequence[ArmTable]) -> tuple[Draw, ...]:
-    """Return the draws (training seed, replicate) that every table has."""
+    """Return the draws (training seed, replicate) that every table has, in the first one's order."""
     shared = []
     for draw in tables[0].draws:
         if all(_row_of(table, draw) is not None for table in tables):
             shared.append(draw)
-    return tuple(sorted(shared, key=lambda draw: (-1 if draw[0] is None else draw[0], draw[1])))
+    return tuple(shared)
 
 
 def average_replicates(values: Values, training_seeds: Sequence[int | None]) -> Values:

@@ -242,7 +242,7 @@ def _sheet(measured_on: str, caption: str, frame: pl.DataFrame) -> Sheet:
     text = pl.DataFrame(rows, schema=dict.fromkeys(rows[0] if rows else kept.columns, pl.String))
     for label_columns in LABEL_COLUMNS:
         if set(label_columns) <= set(frame.columns):
-            labelled, names = _label_rows(kept, text, label_columns)
+            labelled, names = _label_rows(frame, text, label_columns)
             if labelled.select("label", *names).is_unique().all():
                 return _labelled_sheet(caption, measured_on, names, labelled, split)
     caption = ", ".join(part for part in (measured_on, caption) if part)
@@ -266,11 +266,12 @@ def _filled_columns(frame: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     return kept, str(split)
 
 
-def _label_rows(kept: pl.DataFrame, text: pl.DataFrame, label_columns: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+def _label_rows(
+    frame: pl.DataFrame, text: pl.DataFrame, label_columns: Sequence[str]
+) -> tuple[pl.DataFrame, list[str]]:
     """Return rows labelled by cell, and columns that distinguish equal labels."""
-    named = [column for column in label_columns if column in kept.columns]
-    labels = pl.Series("label", [_label(*row) for row in kept.select(named).rows()], pl.String)
-    labelled = text.drop(named, "qwen3_8b_split", strict=False).with_columns(labels)
+    labels = pl.Series("label", [_label(*row) for row in frame.select(label_columns).rows()], pl.String)
+    labelled = text.drop(label_columns, "qwen3_8b_split", strict=False).with_columns(labels)
     if labels.is_unique().all():
         return labelled, []
     return labelled, [column for column in labelled.columns if column in WORD_COLUMNS]

@@ -81,10 +81,7 @@ def _draw_weights(seed_count: int, instance_count: int, spec: StatisticsSpec) ->
     batch = max(1, BATCH_VALUES // (seed_count * instance_count))
     for start in range(0, spec.resample_count, batch):
         count = min(batch, spec.resample_count - start)
-        seed_weights = np.ones((count, seed_count))
-        if seed_count > 1:
-            seed_weights = _draw_counts(rng, count, seed_count)
-        yield seed_weights, _draw_counts(rng, count, instance_count)
+        yield _draw_counts(rng, count, seed_count), _draw_counts(rng, count, instance_count)
 
 
 def _draw_counts(rng: np.random.Generator, resample_count: int, unit_count: int) -> Values:

@@ -217,13 +217,13 @@ def _without_paths(server: Mapping[str, Any]) -> dict[str, Any]:
     return {**server, "command": [word for word in server.get("command", ()) if "/" not in word]}
 
 
-def _differing_parts(identity: Identity, baseline: Identity) -> tuple[str, ...]:
+def _differing_parts(identity: Identity, baseline: Identity) -> list[str]:
     """Return the names of the parts whose known values differ."""
     names = [name for name in identity if name != "server" and _is_other(identity[name], baseline[name])]
     # a run has one server for each part of its plan, and a night may play fewer parts than its baseline
     if any(server not in baseline["server"] for server in identity["server"]):
         names.append("server")
-    return tuple(names)
+    return names
 
 
 def _describe_parts(names: Sequence[str], identity: Identity, baseline: Identity) -> str | None:
@@ -293,13 +293,8 @@ def _is_rounding(cell: Mapping[str, Any]) -> bool:
     """
     has_weights = json.loads(cell["identity_json"])["weights"] is not None
     is_complete = cell["unpaired_count"] == 0
-    return has_weights and is_complete and not cell["differing"] and _share_identical(cell) >= LEAST_SHARE
-
-
-def _share_identical(cell: Mapping[str, Any]) -> float:
-    if cell["pair_count"]:
-        return cell["identical_count"] / cell["pair_count"]
-    return 0.0
+    share_identical = cell["identical_count"] / cell["pair_count"]
+    return has_weights and is_complete and not cell["differing"] and share_identical >= LEAST_SHARE
 
 
 def summarize(verdicts: Sequence[NightVerdictRow]) -> str:

@@ -6,7 +6,7 @@ from math import pi
 import polars as pl
 import pytest
 
-from carryover.tasks.analysis.compute import compute_statistics
+from carryover.tasks.analysis.compute import compute_statistics, kept_statistics
 from carryover.tasks.analysis.statistics_spec import (
     BASE_P,
     BASE_S,
@@ -80,6 +80,13 @@ def test_the_analyses_are_shown_as_they_are_computed():
     # tests, 3 costs, two analyses of the interaction and one of replicates
     count = 5 * len(METRICS["mean"]) + 7 + 7 + 1 + 2 + len(METRICS["mcnemar"]) + 3 + 2 + 1
     assert (bar.label, bar.unit, bar.total, bar.done) == ("statistics", "analyses", 2 * count, 2 * count)
+
+
+def test_kept_statistics_are_by_the_settings_of_their_plan(rows):
+    bars = RecordedBars()
+    found = kept_statistics(episodes(), "plan", {"resample_count": 200}, bars.open)
+    assert found == [row.model_copy(update={"run_id": "plan"}) for row in rows]
+    assert [bar.label for bar in bars.shown] == ["statistics"]
 
 
 def one(rows, analysis, group, metric, *, arms="", method=""):

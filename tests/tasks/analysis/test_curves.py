@@ -5,8 +5,10 @@ import re
 from itertools import product
 
 import polars as pl
+import pytest
 
 from carryover.tasks.analysis.curves import draw_batches, draw_lifetimes, draw_mixture
+from tests.tasks.analysis.test_figures import bar_lengths
 
 BATCH = {
     "measured_on": "laptop, not Qwen3-8B",
@@ -38,6 +40,17 @@ def test_batches_are_drawn_with_the_scripts_beside_the_models():
     assert drawing.setting == "Ours: laptop, not Qwen3-8B."
 
 
+def test_bars_reach_to_the_ends_of_the_intervals_that_there_are():
+    ends = {"all": (0.4, 0.6), "low": (0.4, None), "high": (None, 0.55), "above": (0.55, 0.6), "below": (0.3, 0.4)}
+    rows = [
+        BATCH | {"batch": batch, "interaction_ratio_low": low, "interaction_ratio_high": high}
+        for batch, (low, high) in ends.items()
+    ]
+    (drawing,) = draw_batches(pl.DataFrame(rows))
+    _, upright = bar_lengths(drawing.svg)
+    assert upright == pytest.approx([1, 0.5, 0.25, 0.5, 1] + [0] * 5, abs=1e-3)  # the scripts have no intervals
+
+
 def test_mixture_is_drawn_with_and_without_a_declared_contract():
     cells = product((0.0, 0.5), (True, False), ("P->S", "P->P"))
     rows = pl.DataFrame(
@@ -47,6 +60,8 @@ def test_mixture_is_drawn_with_and_without_a_declared_contract():
     assert drawing.name == "mixture"
     for words in (">50%<", "P-&gt;P, declared", "P-&gt;P, undeclared", "tokens at home (ratio)"):
         assert words in drawing.svg
+    dashed = re.findall(r'fill: none; (stroke-dasharray)?[^"]*stroke: #1f6fb2; stroke-width: 1.5', drawing.svg)
+    assert dashed == ["", "stroke-dasharray"] * 2  # the undeclared ones, in the panel and its legend
 
 
 def test_shares_stand_in_the_rows_order():

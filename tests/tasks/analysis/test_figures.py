@@ -1,6 +1,9 @@
+import re
+from math import log
 from xml.etree import ElementTree
 
 import polars as pl
+import pytest
 
 from carryover.tasks.analysis.figures import draw_figure_2, draw_figure_3
 
@@ -44,6 +47,15 @@ def words(svg: str) -> str:
     return " ".join(
         "".join(element.itertext()) for element in ElementTree.fromstring(svg).iter() if "text" in element.tag
     )
+
+
+def bar_lengths(svg: str) -> tuple[list[float], list[float]]:
+    """Return the lengths of a drawing's horizontal and vertical bars, as shares of the first one's."""
+    bar = r'd="M (\S+) (\S+) \nL (\S+) (\S+) \n" clip-path="[^"]*" style="fill: none; stroke: #\w+; stroke-width: 1.5"'
+    ends = [tuple(map(float, found)) for found in re.findall(bar, svg)]
+    across = [x2 - x1 for x1, y1, x2, y2 in ends if y1 == y2 and x1 != x2]
+    upright = [y1 - y2 for x1, y1, x2, y2 in ends if x1 == x2]
+    return [length / across[0] for length in across], [length / upright[0] for length in upright]
 
 
 def test_figure_2_panels_name_scale_or_model_and_split():
@@ -90,6 +102,28 @@ def test_points_without_counted_tokens_are_left_out():
     (drawing,) = draw_figure_2(pl.DataFrame([nothing]))
     assert "laptop, not Qwen3-8B: small" in words(drawing.svg)
     assert words(drawing.svg).count("P→P") == 1  # the published one
+
+
+def test_bars_of_figure_2_reach_to_the_ends_of_the_intervals():
+    scores = {
+        "P->P": (79.6, 80.0, 80.2),
+        "P->S": (71.0, 70.0, 72.0),
+        "S->P": (None, 60.0, 61.0),
+        "S->S": (49.4, 50, 50.9),
+    }
+    tokens = {"P->P": (900.0, 1100.0), "P->S": (500.0, 2000.0), "S->P": (900.0, None), "S->S": (1000.0, 1000.5)}
+    cells = [
+        POINT
+        | dict(zip(("condition", "score_pct_low", "score_pct", "score_pct_high"), (cell, *scores[cell]), strict=True))
+        | dict(zip(("mean_total_tokens_low", "mean_total_tokens_high"), tokens[cell], strict=True))
+        | {"qwen3_8b_split": None}
+        for cell in scores
+    ]
+    (drawing,) = draw_figure_2(pl.DataFrame(cells, infer_schema_length=None))
+    across, upright = bar_lengths(drawing.svg)
+    logs = [log(1100 / 900), log(2000 / 500), log(1000.5 / 1000)]
+    assert across == pytest.approx([each / logs[0] for each in logs], abs=1e-3)
+    assert upright == pytest.approx([1, 2.0 / 0.6, 1.5 / 0.6], rel=1e-3)  # no bar below a mean that its interval leaves
 
 
 def test_figure_2_names_points_of_one_place_apart():

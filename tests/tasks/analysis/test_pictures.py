@@ -1,4 +1,5 @@
 import re
+from io import StringIO
 from xml.etree import ElementTree
 
 import polars as pl
@@ -45,6 +46,17 @@ def test_the_terminals_picture_fits_100_columns_and_names_empty_cells():
     assert "100 % miss a name" in text
     assert text.count("no episodes") == 2
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_terminal_colours_panels_by_training_below_a_bold_title():
+    console = Console(file=StringIO(), width=100, force_terminal=True, color_system="standard")
+    with console.capture() as capture:
+        console.print(cells_text(STUDY, "The title"))
+    title, headings, *panels = capture.get().splitlines()
+    assert title == "\x1b[1mThe title\x1b[0m"
+    assert re.findall(r"\x1b\[1m *(runs \w+) *\x1b\[0m", headings) == ["runs persistent", "runs stateless"]
+    coloured = re.findall(r"\x1b\[(\d+)m trained (\w+) \x1b\[0m", "".join(panels))
+    assert coloured == [("34", "persistent"), ("34", "persistent"), ("33", "stateless"), ("33", "stateless")]
 
 
 def test_the_picture_is_well_formed_and_escapes_its_title():

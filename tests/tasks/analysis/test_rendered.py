@@ -11,13 +11,21 @@ from tests.tasks.analysis.test_rendering import BLOCKS, CELLS, READINGS
 from tests.tasks.analysis.test_summary import CELL, SCRIPTS, SETTING
 
 ARMS = {"train_a": ["persistent", "base"], "runtime_a": ["stateless"] * 2, "train_b": ["base"] * 2}
+VERDICT = {name: value for name, value in SETTING.items() if name != "no_verdict_reason"}
 FRAMES = {
     "cells": CELLS,
     "readings": READINGS,
     "blocks": BLOCKS,
     "comparisons": pl.DataFrame(
-        ARMS | {"runtime_b": ["persistent"] * 2, "p_value": [0.25, 1e-5], "estimate": [0.4, None], "low": [0.3, None]}
-    ).with_columns(high=pl.lit(0.5)),
+        {
+            **ARMS,
+            "runtime_b": ["persistent"] * 2,
+            "p_value": [0.25, 1e-5],
+            "estimate": [0.4, None],
+            "low": [0.3, None],
+            "high": [0.5, 0.5],
+        }
+    ),
     "wide": pl.DataFrame(
         {
             "analysis": ["paired_runs", "paired_runs"],
@@ -28,9 +36,7 @@ FRAMES = {
             **{f"mean_number_{number}": [number * 123.456, None] for number in range(14)},
         }
     ),
-    "mechanism": pl.DataFrame([SETTING, SETTING | {"variant": "no-faults", "base": "common"}]).drop(
-        "no_verdict_reason"
-    ),
+    "mechanism": pl.DataFrame([VERDICT, VERDICT | {"variant": "no-faults", "base": "common"}]),
     "empty": CELLS.clear(),
 }
 

@@ -104,6 +104,12 @@ def test_comparisons_are_labelled_by_their_arms():
     assert sheets(frame)[0].header == ("", "P→S : base→S")
 
 
+def test_comparisons_of_the_base_alone_are_labelled_too():
+    arms = {"train_a": None, "runtime_a": "persistent", "train_b": None, "runtime_b": "stateless"}
+    (sheet,) = sheets(pl.DataFrame([arms | {"p_value": 0.25}], schema_overrides=dict.fromkeys(arms, pl.String)))
+    assert (sheet.header, sheet.rows) == (("", "base→P : base→S"), (("p value", "0.250"),))
+
+
 def test_other_tables_keep_their_rows_and_name_their_scale():
     assert sheets(READINGS)[0] == ("smoke, not Qwen3-8B", ("metric", "p value"), (("avg steps", "<0.001"),))
 
@@ -186,6 +192,16 @@ def test_rich_text_has_title_caption_and_cells():
     text = render_table("table_2", CELLS, "rich", title="Table 2")
     assert text.startswith("Table 2\nvariant main, bucket small\n")
     assert "Qwen3-8B Easy (published): score %" in text
+
+
+def test_a_terminal_shows_titles_bold_and_captions_slanted():
+    console = Console(file=StringIO(), width=80, force_terminal=True, color_system="standard")
+    with console.capture() as capture:
+        console.print(rich_table("table_2", CELLS, title="Table 2"))
+        console.print(rich_table("table_3", CELLS.clear()))
+    lines = capture.get().splitlines()
+    assert lines[:2] == ["\x1b[1mTable 2\x1b[0m", "\x1b[3mvariant main, bucket small\x1b[0m"]
+    assert lines[-2:] == ["\x1b[1mtable_3\x1b[0m", "\x1b[3mno rows for this plan\x1b[0m"]
 
 
 def test_the_plain_layout_keeps_rows_and_names():
@@ -277,4 +293,7 @@ def test_first_column_takes_a_third_of_a_narrow_page():
     """As it does not fit, and its words are shorter."""
     rows = (("one two three four five six seven", "x" * 20, "y" * 20), ("eight", "z" * 20, "z" * 20))
     parts = list(Sheet("", ("name", "first", "second"), rows).fitted(60))
-    assert {widths[0] for _, widths in parts} == {20}
+    assert parts == [
+        (Sheet("", ("name", "first"), (rows[0][:2], rows[1][:2])), [20, 20]),
+        (Sheet("", ("name", "second"), (rows[0][::2], rows[1][::2])), [20, 20]),
+    ]

@@ -11,7 +11,8 @@ from carryover.tasks.plans.shards import ShardSpec
 
 
 def test_other_seeds_are_a_series_of_their_own():
-    assert [NightObject(seeds=seeds).series for seeds in (0, 1)] == ["reevaluation", "reevaluation-seeds-1"]
+    nights = [NightObject.model_validate({"seeds": seeds}) for seeds in (0, 1)]
+    assert [night.series for night in nights] == ["reevaluation", "reevaluation-seeds-1"]
 
 
 def test_every_plan_has_a_variant_that_a_night_plays():
