@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -127,9 +127,8 @@ class OpenAIClient:
             except openai.APIError as error:
                 status = f"HTTP {error.status_code}: " if isinstance(error, openai.APIStatusError) else ""
                 raise _kind_of(error)(f"{where}: {status}{self._strike(str(error))}") from None
-            except httpx.HTTPError as error:  # a stream that broke off
-                cause = self._strike(f"{type(error).__name__}: {error}")
-                raise NoReplyError(f"{where}: the reply broke off ({cause})") from None
+            except _BrokenOffError as error:
+                raise NoReplyError(f"{where}: the reply broke off ({self._strike(str(error))})") from None
             except BadAnswerError as error:
                 raise ModelError(f"{where} answered {self._strike(str(error))}") from None
             return completion._replace(model_seconds=time.perf_counter() - start)
@@ -150,7 +149,7 @@ class OpenAIClient:
         text = ""
         reason = None
         usage = None
-        async for chunk in chunks:
+        async for chunk in _until_done(chunks):
             if chunk.usage is not None:
                 usage = chunk.usage.model_dump()
             for choice in chunk.choices[:1]:
@@ -167,13 +166,29 @@ class OpenAIClient:
         return " ".join(struck.split())
 
 
+class _BrokenOffError(Exception):
+    """The connection ended within a streamed reply."""
+
+
+async def _until_done(chunks: AsyncIterator[ChatCompletionChunk]) -> AsyncIterator[ChatCompletionChunk]:
+    """Yield a reply's chunks; raise `_BrokenOffError` where the connection ends before them."""
+    try:
+        async for chunk in chunks:
+            yield chunk
+    except (openai.APIConnectionError, httpx.HTTPError) as error:  # older clients raise the cause itself
+        cause = error.__cause__ or error
+        raise _BrokenOffError(f"{type(cause).__name__}: {cause}") from error
+
+
 def _kind_of(error: openai.APIError) -> type[ModelError]:
     """Return the kind of failure: of a conversation, or of the endpoint."""
     if isinstance(error, openai.BadRequestError) and _OVERFLOW.search(f"{error.code} {error}"):
         return ContextOverflowError
     if isinstance(error, openai.APIStatusError) and error.status_code in _ABOUT_THE_REQUEST:
         return ModelError
-    is_slow = isinstance(error, openai.APITimeoutError) and not isinstance(error.__cause__, httpx.ConnectTimeout)
+    # By name: the client is built on httpx or on httpx2, whose errors are apart.
+    is_unreachable = type(error.__cause__).__name__ == httpx.ConnectTimeout.__name__
+    is_slow = isinstance(error, openai.APITimeoutError) and not is_unreachable
     if is_slow or (isinstance(error, openai.APIStatusError) and error.status_code in _FAILED_ON_IT):
         return NoReplyError
     return EndpointDownError

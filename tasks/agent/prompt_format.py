@@ -97,7 +97,7 @@ class StudyWire:
             "error": feedback.error,
         }
         if feedback.notices:
-            observation["notices"] = list(feedback.notices)
+            observation["notices"] = feedback.notices
         if feedback.violations:
             observation["violations"] = [violation._asdict() for violation in feedback.violations]
         content: dict[str, Any] = {"observation": observation} | _state(header)

@@ -112,6 +112,7 @@ def test_a_reply_without_a_block_is_the_answer():
     events, machine = play(Model(BLOCK, "<think>Hm.</think>\nDone."))
     assert [type(event) for event in events] == [Asked, Replied, Observed, Replied, Answer]
     assert machine.answer == events[-1] == answer("Done.", FinishReason.ANSWER, 2)
+    assert str(machine.answer) == "Done."
 
 
 def answer(text, stop, replies):

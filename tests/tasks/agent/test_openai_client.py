@@ -4,12 +4,15 @@ import threading
 import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
+from typing import Any
 
+import openai
 import pytest
 
 from carryover.tasks.agent.episode_spec import EndpointSpec
-from carryover.tasks.agent.openai_client import OpenAIClient
+from carryover.tasks.agent.openai_client import OpenAIClient, _kind_of
 from carryover.tasks.agent.protocol import (
+    Completion,
     CompletionRequest,
     ContextOverflowError,
     EndpointDownError,
@@ -21,6 +24,10 @@ from carryover.tasks.agent.response_cache import ResponseCache
 from carryover.tasks.services.errors import UserError
 
 KEY_VARIABLE = "CARRYOVER_TEST_KEY"
+KINDS = {b"{": "application/json", b"d": "text/event-stream"}
+"""Content types by the first character of an answer."""
+DONE = b"data: [DONE]\n\n"
+"""Ends a streamed reply; the connection of one without it breaks off."""
 
 
 class Endpoint:
@@ -56,9 +63,10 @@ class Endpoint:
 
             def answer(self, status, content):
                 payload = content if isinstance(content, bytes) else json.dumps(content).encode()
+                is_cut = payload.startswith(b"data:") and not payload.endswith(DONE)
                 self.send_response(status)
-                self.send_header("content-type", "text/html" if payload.startswith(b"<") else "application/json")
-                self.send_header("content-length", str(len(payload)))
+                self.send_header("content-type", KINDS.get(payload[:1], "text/html"))
+                self.send_header("content-length", str(len(payload) + is_cut))
                 self.end_headers()
                 self.wfile.write(payload)
 
@@ -185,6 +193,14 @@ def test_an_unreachable_endpoint_is_a_model_error():
 
     with pytest.raises(EndpointDownError, match=r"endpoint http://127.0.0.1:9/v1, model 'tiny': Connection error"):
         ask(Nowhere, make_request(), max_retries=0)
+
+
+def test_an_endpoint_whose_connection_takes_too_long_is_down():
+    request: Any = None
+    for kind, told in (("ConnectTimeout", EndpointDownError), ("ReadTimeout", NoReplyError)):
+        error = openai.APITimeoutError(request=request)
+        error.__cause__ = type(kind, (Exception,), {})()
+        assert _kind_of(error) is told
 
 
 def test_a_request_that_takes_too_long_is_a_model_error(endpoint):
@@ -320,6 +336,41 @@ def test_a_kept_response_is_not_asked_for_again(endpoint, tmp_path):
     assert again == first
     assert other.text == "second"
     assert len(endpoint.bodies) == 2
+
+
+def streamed(*chunks, ending=DONE):
+    """Return an answer that comes in chunks."""
+    plain = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "tiny", "choices": []}
+    return 200, b"".join(f"data: {json.dumps(plain | chunk)}\n\n".encode() for chunk in chunks) + ending
+
+
+def piece(text, reason=None):
+    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}]}
+
+
+def test_a_watched_reply_is_told_as_it_comes(endpoint, tmp_path):
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+    endpoint.answers = [streamed(piece("Hel"), piece("lo.", "length"), piece(None), {"usage": usage})]
+    heard = []
+    request = make_request(on_text=heard.append)
+
+    (completion,) = ask(endpoint, request, cache_folder=tmp_path)
+    assert heard == ["Hel", "lo."]
+    assert completion._replace(model_seconds=0.0) == Completion("Hello.", "length", 9, 0, 2, 0.0)
+    (body,) = endpoint.bodies
+    assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
+    assert endpoint.headers[0]["x-episode-id"] == "episode-1"
+
+    assert ask(endpoint, request, cache_folder=tmp_path) == [completion]
+    assert heard == ["Hel", "lo.", "Hello."]
+    assert len(endpoint.bodies) == 1
+
+
+def test_a_watched_reply_that_breaks_off_is_told(endpoint):
+    endpoint.answers = [streamed(piece("Hel"), ending=b"")]
+
+    with pytest.raises(NoReplyError, match=r"model 'tiny': the reply broke off \(RemoteProtocolError: peer closed"):
+        ask(endpoint, make_request(on_text=print))
 
 
 def test_a_failure_is_not_kept(endpoint, tmp_path):

@@ -44,12 +44,36 @@ def test_a_lesson_is_the_contracts_own_or_its_scripts(taught, lesson):
     assert lesson_of(FILES, taught) == lesson
 
 
-def test_a_contract_is_told_by_what_it_keeps():
-    recent = describe_contract(named_contract("recent-1"), ())
-    assert recent.startswith("Runtime: RECENT-1. A name that a block binds stays defined for the next block;")
-    assert "Functions and classes stay defined" in describe_contract(named_contract("functions"), ())
-    assert describe_contract(FILES, ()).endswith("define what you need again. Files stay after every block.")
-    assert describe_contract(LIVE, ("seen", "room")).endswith("these names are bound anew: seen, room.")
+NAMES_KEPT = "Names stay defined after every block; reuse them."
+NOTHING_KEPT = "Every block runs in a fresh environment; define what you need again."
+FUNCTIONS_KEPT = "Functions and classes stay defined after every block; define all else again."
+FOR_A_WHILE = "A name that a block binds stays defined for {}; bind it again to keep it longer."
+
+
+@pytest.mark.parametrize(
+    ("contract", "known_names", "told"),
+    [
+        (Contract(name="all", lifetime="episode"), ("seen",), f"Runtime: ALL. {NAMES_KEPT}"),
+        (named_contract("functions"), (), f"Runtime: FUNCTIONS. {FUNCTIONS_KEPT}"),
+        (named_contract("recent-1"), (), f"Runtime: RECENT-1. {FOR_A_WHILE.format('the next block')}"),
+        (named_contract("recent-2"), (), f"Runtime: RECENT-2. {FOR_A_WHILE.format('the next 2 blocks')}"),
+        (FILES, ("seen",), f"Runtime: FILES. {NOTHING_KEPT} Files stay after every block."),
+        (
+            Contract(name="clean", lifetime="block", keeps_files=False),
+            (),
+            f"Runtime: CLEAN. {NOTHING_KEPT} Files are gone after every block.",
+        ),
+        (LIVE, (), f"Runtime: LIVE. {FOR_A_WHILE.format('the next 2 blocks')}"),
+        (
+            LIVE,
+            ("seen", "room"),
+            f"Runtime: LIVE. {FOR_A_WHILE.format('the next 2 blocks')} "
+            "Before each block these names are bound anew: seen, room.",
+        ),
+    ],
+)
+def test_a_contract_is_told_by_what_it_keeps(contract, known_names, told):
+    assert describe_contract(contract, known_names) == told
 
 
 def test_words_of_ones_own_replace_the_description():
@@ -60,7 +84,11 @@ def test_words_of_ones_own_replace_the_description():
 
 def test_the_full_set_demonstrates_the_script_of_a_contract():
     shown = {"demonstrations_persistent": "Reuse names.", "demonstrations_stateless": "Define names."}
-    assert own_texts(named_contract("recent-3"), shown, ())["demonstrations_recent-3"] == "Reuse names."
+    recent = named_contract("recent-3")
+    assert own_texts(recent, shown, ()) == {
+        "runtime_recent-3": describe_contract(recent, ()),
+        "demonstrations_recent-3": "Reuse names.",
+    }
 
 
 def play_small(runtime, contract, *, seed=1, habits=None):

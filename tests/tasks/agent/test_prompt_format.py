@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from carryover.tasks.agent.prompt_format import Feedback, cap_sentence
+from carryover.tasks.agent.prompt_format import SILENT, Feedback, cap_sentence
 from carryover.tasks.agent.variation import Variation
 from carryover.tasks.knapsack.instance import Instance, Item, Packing
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
@@ -122,6 +122,14 @@ def test_compact_opening_tells_a_cap_unlike_the_bucket(cap, told):
     assert other.content == f"{own.content}\n{cap_sentence(cap, 4)}"
     assert told in other.content
     assert same_task == task
+
+
+def test_a_silent_variation_leaves_the_planning_alone():
+    planning = opening_messages("full", make_instance(), variation=SILENT)[1].content
+    worded = opening_messages("full", make_instance(), variation=Variation(wording="Names stay.", header_form="none"))
+
+    assert worded[1].content == f"Names stay.\n\n{planning}"
+    assert planning == planning.strip()
 
 
 @pytest.mark.parametrize("prompt_set", ["full", "compact"])
