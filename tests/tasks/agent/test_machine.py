@@ -200,6 +200,13 @@ def test_a_conversation_that_cannot_be_shortened_says_so():
         asyncio.run(speaker.shorten(Model("A summary.").complete))
 
 
+def test_a_speaker_of_no_more_than_it_must_ends_nothing_and_spends_nothing():
+    speaker = PlainSpeaker()
+    assert not Speaker.is_over(speaker)
+    assert (Speaker.token_count(speaker), Speaker.take_tokens(speaker)) == (0, (0, 0))
+    assert asyncio.run(Speaker.review(speaker)) is None
+
+
 def test_a_long_conversation_is_shortened_before_it_is_sent():
     events, _ = play(Model("Done."), PlainSpeaker(length=100), shorten_above=80)
     assert [type(event) for event in events] == [Asked, Compacted, Replied, Answer]
