@@ -1,12 +1,15 @@
 import json
 import re
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import polars as pl
 import pytest
 
-from carryover.tasks.checks.suites import LISTED_IDS, Check, Suite, run_suites
+from carryover.tasks.checks.suites import LISTED_IDS, Check, Suite, _exception, _expectation, run_suites
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.progress import no_bar
+from carryover.tasks.traces.result_rows import CheckResultRow
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HALF = Check(name="half", kind="between", column="value", minimum=1, minimum_share=0.5)
@@ -17,8 +20,9 @@ def suite_of(frame, *checks):
     return Suite("numbers", frame, checks, "id")
 
 
-def evaluate(suite, folder):
-    return {row.check_name: row for row in run_suites([suite], folder, run_id="run", checked_at=NOW)}
+def evaluate(suite, folder, open_bar=no_bar):
+    rows = run_suites([suite], folder, run_id="run", checked_at=NOW, open_bar=open_bar)
+    return {row.check_name: row for row in rows}
 
 
 def read_docs(folder):
@@ -31,7 +35,27 @@ def test_a_share_decides_and_the_offending_ids_are_named(tmp_path):
     frame = pl.DataFrame({"id": ["a", "b"], "value": [0, 1]})
     known = Check(name="known", kind="in_set", column="id", allowed=("a", "b"))
     empty = Check(name="rows", kind="row_count", minimum=3)
-    rows = evaluate(suite_of(frame, HALF, ALL, known, empty), tmp_path / "docs")
+    advances = []
+
+    @contextmanager
+    def open_bar(*asked):
+        advances.append(asked)
+        yield lambda *advance: advances.append(advance)
+
+    rows = evaluate(suite_of(frame, HALF, ALL, known, empty), tmp_path / "docs", open_bar)
+    assert advances == [("Great Expectations", 4, "checks"), (4, "numbers")]
+    assert rows["half"] == CheckResultRow(
+        run_id="run",
+        check_run_id="run-numbers",
+        suite="numbers",
+        check_name="half",
+        is_passed=True,
+        row_count=2,
+        unexpected_count=1,
+        threshold_json='{"kind":"between","column":"value","minimum":1.0,"minimum_share":0.5}',
+        unexpected_json='["a"]',
+        checked_at=NOW,
+    )
     assert {name: row.is_passed for name, row in rows.items()} == {
         "half": True,
         "all": False,
@@ -47,6 +71,49 @@ def test_a_share_decides_and_the_offending_ids_are_named(tmp_path):
     assert (tmp_path / "docs" / "index.html").exists()
     words = read_docs(tmp_path / "docs")
     assert "half: at least 1.0, at least 50% of the time; first offending ids: a" in words
+
+
+@pytest.mark.parametrize(
+    ("check", "kind", "bounds", "told"),
+    [
+        (
+            Check(name="c", kind="between", column="value", minimum=1, maximum=3, minimum_share=0.5),
+            "expect_column_values_to_be_between",
+            {"column": "value", "mostly": 0.5, "min_value": 1.0, "max_value": 3.0},
+            "c: at least 1.0 and at most 3.0, at least 50% of the time; first offending ids: a, b",
+        ),
+        (
+            Check(name="c", kind="row_count", minimum=9),
+            "expect_table_row_count_to_be_between",
+            {"min_value": 9},
+            "c: at least 9.0, at least 100% of the time; first offending ids: a, b",
+        ),
+        (
+            Check(name="c", kind="in_set", column="word", allowed=("x", "y"), minimum_share=0.25),
+            "expect_column_values_to_be_in_set",
+            {"column": "word", "mostly": 0.25, "value_set": ["x", "y"]},
+            "c: one of x, y, at least 25% of the time; first offending ids: a, b",
+        ),
+    ],
+)
+def test_a_check_is_stated_with_its_bounds_and_first_offenders(check, kind, bounds, told):
+    stated = {"type": kind, "kwargs": bounds, "meta": {"check": "c"}, "notes": "c", "severity": "critical"}
+    assert _expectation(check, ()).configuration.to_json_dict() == stated
+    assert _expectation(check, ("a", "b")).configuration.to_json_dict() == {**stated, "description": told}
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        (None, None),
+        ({}, None),
+        ({"raised_exception": False, "exception_message": "x"}, None),
+        ({"raised_exception": True, "exception_message": "  no column\nTraceback"}, "no column"),
+        ({"a": {"raised_exception": False}, "b": {"raised_exception": True, "exception_message": "late"}}, "late"),
+    ],
+)
+def test_a_raised_exception_is_told_in_one_line(info, message):
+    assert _exception(info) == message
 
 
 def test_pages_that_cannot_be_written_are_one_line(tmp_path, monkeypatch, caplog):
