@@ -3,7 +3,6 @@
 import pytest
 
 from carryover.tasks.viewer.code_lines import LONGEST_COLOURED, code_lines
-from tests.flattening import flat
 
 CODES = [
     "x = 1",
@@ -21,10 +20,25 @@ def test_pieces_make_up_the_code(code):
     assert "\n".join("".join(text for _, text in line) for line in code_lines(code)) == code
 
 
-def test_pieces_name_their_kind():
-    assert code_lines("return 1 # x") == [[("k", "return"), ("", " "), ("m", "1"), ("", " "), ("c", "# x")]]
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("return 1 # x", [[("k", "return"), ("", " "), ("m", "1"), ("", " "), ("c", "# x")]]),
+        ("a in b", [[("", "a "), ("k", "in"), ("", " b")]]),
+        ("def f():\n  len", [[("k", "def"), ("", " "), ("f", "f"), ("", "():")], [("", "  "), ("b", "len")]]),
+        ("class C(KeyError)", [[("k", "class"), ("", " "), ("f", "C"), ("", "("), ("b", "KeyError"), ("", ")")]]),
+        ('"""a\n\nb"""', [[("s", '"""a')], [], [("s", 'b"""')]]),
+        ("x\n\n", [[("", "x")]]),
+        ("\n\nx", [[], [], [("", "x")]]),
+        ("", []),
+    ],
+)
+def test_pieces_name_their_kind(code, lines):
+    assert code_lines(code) == lines
 
 
-def test_very_long_code_is_not_coloured():
-    code = "x = 1\n" * (LONGEST_COLOURED // 6 + 1)
-    assert {name for name, _ in flat(code_lines(code))} == {""}
+@pytest.mark.parametrize(("length", "is_coloured"), [(LONGEST_COLOURED, True), (LONGEST_COLOURED + 1, False)])
+def test_very_long_code_is_not_coloured(length, is_coloured):
+    text = f"'{'x' * (length - 11)}'"
+    first = [("k", "return"), ("", " "), ("s", text)] if is_coloured else [("", f"return {text}")]
+    assert code_lines(f"return {text}\ny") == [first, [("", "y")]]

@@ -1,6 +1,6 @@
 """The state lane, worked out by hand."""
 
-from carryover.tasks.viewer.lane import state_lane
+from carryover.tasks.viewer.lane import LaneCell, LaneName, MissingName, state_lane
 
 
 def step(number, before=(), after=(), last=(), *, error=None, state_event="kept"):
@@ -14,8 +14,8 @@ def step(number, before=(), after=(), last=(), *, error=None, state_event="kept"
     }
 
 
-def event(step, kind, name, *, is_deferred=False):
-    return {"step": step, "kind": kind, "name": name, "is_definition": False, "is_deferred": is_deferred}
+def event(step, kind, name, *, is_deferred=False, is_definition=False):
+    return {"step": step, "kind": kind, "name": name, "is_definition": is_definition, "is_deferred": is_deferred}
 
 
 def error(step, name, *, is_injected=False):
@@ -30,6 +30,64 @@ def error(step, name, *, is_injected=False):
 
 def marks(lane):
     return {name.name: {cell.step: cell.marks for cell in name.cells} for name in lane.names}
+
+
+def test_a_lane_holds_every_name_in_the_order_of_its_first_cell():
+    steps = [
+        step(1, after=("a", "f"), last=("a", "b", "f")),
+        step(2, ("a", "c", "f"), ("a", "f"), ("a", "f")),
+        step(3, ("a",), ("a", "n"), ("a", "n"), error="NameError"),
+    ]
+    events = [
+        event(1, "call_site", "look"),
+        event(1, "bind", "a"),
+        event(1, "bind", "f", is_definition=True),
+        event(1, "bind", "b"),
+        event(2, "read", "a"),
+        event(2, "read", "b"),
+        event(2, "read", "d", is_deferred=True),
+        event(3, "read", "b"),
+        event(3, "bind", "e"),
+    ]
+    about_no_name = {**error(3, "b"), "message": "NameError"}
+    in_no_step = {**error(3, "z"), "step": None}
+    another = {**error(3, "y"), "is_missing_name": False}
+    lane = state_lane(
+        steps, events, [about_no_name, in_no_step, another, error(3, "b"), error(3, "b", is_injected=True)]
+    )
+    assert lane.names == (
+        LaneName("a", False, (cell(1, "-+", "bound"), cell(2, "++", "read"), cell(3, "++"))),
+        LaneName("f", True, (cell(1, "-+", "bound"), cell(2, "++"))),
+        LaneName("b", False, (cell(1, "--", "bound", "lost"), cell(2, "--", "gone"), cell(3, "--", "missing"))),
+        LaneName("c", False, (cell(2, "+-", "lost"),)),
+        LaneName("n", False, (cell(3, "-+"),)),
+    )
+    assert lane.missing == (MissingName(turn=3, step=3, name="b", lost_step=1, bound_step=1, is_injected=False),)
+
+
+def cell(number, alive_and_kept, *marks):
+    is_alive, is_kept = (sign == "+" for sign in alive_and_kept)
+    return LaneCell(number, is_alive, is_kept, marks)
+
+
+def test_misses_name_the_last_step_before_that_lost_or_bound_the_name():
+    steps = [
+        step(1, last=("x",)),
+        step(2, last=("x",)),
+        step(3, error="NameError"),
+        step(4, last=("x",)),
+        step(5, error="NameError"),
+    ]
+    events = [event(number, "bind", "x") for number in (1, 2, 4)]
+    lane = state_lane(steps, events, [error(5, "x"), error(3, "x"), error(3, "y")])
+    assert [missing[1:5] for missing in lane.missing] == [(3, "x", 2, 2), (3, "y", None, None), (5, "x", 4, 4)]
+
+
+def test_a_block_of_unknown_state_binds_unless_it_failed():
+    failed = step(1, error="KeyError", state_event="unknown")
+    assert state_lane([failed], [event(1, "bind", "x")], []).names == ()
+    unread = [step(1, state_event="unknown")]
+    assert state_lane(unread, [event(1, "read", "x")], []).names == ()
 
 
 def test_a_kept_name_is_bound_read_and_bound_anew():
