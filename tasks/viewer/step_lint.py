@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from carryover.tasks.lint.lint import BlockLint, lint_in_detail
-from carryover.tasks.readers.trace import Block, Reply, Trace, contract_name
+from carryover.tasks.readers.trace import Block, Reply, Trace
 
 Row = Mapping[str, Any]
 
@@ -21,9 +21,7 @@ def episode_lint(head: Row, turns: Sequence[Row], steps: Sequence[Row]) -> dict[
     replies = tuple(
         Reply(turn["assistant_text"], tuple(blocks.get(turn["turn"], ())), turn["observation"] or "") for turn in turns
     )
-    declared = contract_name(head["shown_contract"])
-    trace = Trace(trace_id=head["episode_id"], replies=replies, declared_contract=declared)
-    linted = lint_in_detail(trace)
+    linted = lint_in_detail(Trace(trace_id=head["episode_id"], replies=replies))
     found = zip(steps, linted.blocks, strict=True)
     return {
         "verdict": linted.trace.verdict,

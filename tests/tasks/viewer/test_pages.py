@@ -20,6 +20,8 @@ from tests.storage.conftest import build_row
 from tests.tasks.viewer.packed_columns import unpacked_numbers, unpacked_words
 from tests.tasks.viewer.viewer_home import make_viewer_home
 
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+
 
 def test_study_counts_its_cells(ask):
     study = answer(ask, "plan", "study")
@@ -29,7 +31,12 @@ def test_study_counts_its_cells(ask):
     assert cells["P->S"]["missing_name_pct"] == 100
     assert cells["P->S"]["ended_count"] == 0
     assert cells["P->P"]["mean_tokens"] == 220
-    assert (study["plan_name"], study["status"]) == ("laptop", "finished")
+    assert {name: value for name, value in study.items() if name != "cells"} == {
+        "plan_digest": "plan", "plan_name": "laptop", "scale": "smoke", "started_at": STARTED, "status": "finished",
+        "measured_on": "laptop, not Qwen3-8B", "findings": ["No verdict: 2 instances in P->P: a verdict needs 20."],
+        "plans": [{"plan_digest": "plan", "plan_name": "laptop", "scale": "smoke", "started_at": STARTED}],
+        "has_training": False, "has_suites": False,
+    }  # fmt: skip
 
 
 def test_a_study_before_its_first_episode_has_a_page(tmp_path):
@@ -89,10 +96,14 @@ def test_episode_tells_turns_steps_calls_and_the_missing_name(ask):
 
 
 def test_a_run_has_its_plan_and_environment_as_objects(ask):
-    page = answer(ask, "plan", "run")
-    assert {name: type(value) for name, value in page.items()} == {"run": dict, "plan": dict, "environment": dict}
-    assert page["run"]["plan_digest"] == "plan"
-    assert not {"plan_json", "environment_json"} & set(page["run"])
+    assert answer(ask, "plan", "run") == {
+        "run": {
+            "run_id": "run", "flow": "study", "plan_name": "laptop", "plan_digest": "plan", "scale": "smoke",
+            "source": None, "started_at": STARTED, "status": "finished", "finished_at": STARTED,
+        },
+        "plan": {},
+        "environment": {},
+    }  # fmt: skip
 
 
 def test_a_condition_chooses_episodes(ask):
@@ -143,10 +154,29 @@ def test_a_reply_is_split_around_its_block(text, blocks, parts):
 def test_tables_are_sheets_of_text(ask):
     tables = {table["name"]: table for table in answer(ask, "plan", "tables")["tables"]}
     assert [name for name, table in tables.items() if not table["sheets"]] == []
+    assert tables["table_2"]["title"] == "Table 2: quality and cost per cell; ours beside Qwen3-8B"
     (sheet,) = tables["table_2"]["sheets"]
-    assert len(sheet["header"]) == len(sheet["styles"])
+    assert sheet.keys() == {"caption", "header", "styles", "rows"}
+    assert sheet["caption"] == "variant main, base scratch, visibility declared, header names, bucket small"
+    assert sheet["header"] == ("laptop, not Qwen3-8B", "P→P", "P→S", "S→P", "S→S")
+    assert sheet["styles"] == ["long words", "", "", "", ""]
+    assert sheet["rows"][1:4] == (
+        ("episode count", "2", "2", "2", "2"),
+        ("instance count", "2", "2", "2", "2"),
+        ("score %", "100.0", "50.0", "100.0", "100.0"),
+    )
     assert all(isinstance(cell, str) for cell in flat(sheet["rows"]))
     assert not [name for name in tables if name.startswith("figure_")]
+
+
+def test_figures_are_named_drawings_with_captions(ask):
+    figures = answer(ask, "plan", "figures")["figures"]
+    assert [figure["name"] for figure in figures] == [
+        "cells_main_scratch_declared_names_small",
+        "figure_2_main_scratch_declared_names",
+        "figure_3_main_scratch_declared_names",
+    ]
+    assert all(figure["caption"] and figure.keys() == figures[0].keys() for figure in figures)
 
 
 def test_claims_that_hold_or_cannot_be_checked_stand_apart(ask):
@@ -158,11 +188,14 @@ def test_claims_that_hold_or_cannot_be_checked_stand_apart(ask):
             return claims
         return ask(query, **parameters)
 
-    tables = {table["name"]: table["sheets"] for table in answer(ask_with_claims, "plan", "tables")["tables"]}
+    found = answer(ask_with_claims, "plan", "tables")["tables"]
+    tables = {table["name"]: table["sheets"] for table in found}
+    titles = {table["name"]: table["title"] for table in found}
     shown = {name: flat(sheet["rows"] for sheet in tables[name]) for name in verdicts}
     assert shown == {name: [(name, verdict)] for name, verdict in verdicts.items()}
-
-
-def test_a_plan_without_trainings_or_suites_has_no_page_of_them(ask):
-    study = answer(ask, "plan", "study")
-    assert (study["has_training"], study["has_suites"]) == (False, False)
+    title = table_query("claims").title
+    assert [(name, titles[name]) for name in titles if name in verdicts] == [
+        ("claims", f"{title}: what does not simply hold"),
+        ("claims_unverifiable", f"{title}: what nothing published gives"),
+        ("claims_holds", f"{title}: what holds"),
+    ]

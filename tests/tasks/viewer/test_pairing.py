@@ -62,6 +62,47 @@ def test_a_beginning_of_several_instances_is_refused():
         find_episode(NAMED, "P->S", "i")
 
 
+def test_a_beginning_of_one_instance_names_it():
+    assert find_episode(NAMED, "P→S", "i11") == find_episode([*NAMED, NAMED[0]], "P->S", "i11")
+    again = [row("P->S", number=3, instance_id="abc"), row("P->S", number=3, instance_id="abc", replicate=2)]
+    assert find_episode(again, "P->S", "ab") is again[0]
+
+
+@pytest.mark.parametrize(
+    ("episodes", "cell", "instance", "told"),
+    [
+        ([], "P->S", "1", "no episode of cell 'P->S'; choose from none"),
+        (CELLS * 2, "I→S", "1", "no episode of cell 'I→S'; choose from P->P, P->S, S->P, S->S"),
+        (NAMED, "P→S", "13", "no episode of P->S on instance '13'; choose from 1 to 12, or give an id"),
+        (NAMED, "P->S", "x", "no episode of P->S on instance 'x'; choose from 1 to 12, or give an id"),
+        (NAMED, "P->S", "", "several instances start with '': 2, i1, i11; give the whole name"),
+        (
+            [row("P->S", instance_id=f"n{number}") for number in range(9)],
+            "P->S",
+            "n",
+            "several instances start with 'n': n0, n1, n2, n3, n4; give the whole name",
+        ),
+    ],
+)
+def test_an_episode_that_is_not_there_is_told_with_the_choices(episodes, cell, instance, told):
+    with pytest.raises(UserError) as refused:
+        find_episode(episodes, cell, instance)
+    assert str(refused.value) == told
+
+
+def test_without_a_counterpart_any_other_cell_stands_beside():
+    episodes = [row("P->S"), row("S->S"), row("S->P")]
+    assert partner_of(episodes, episodes[0])["condition"] == "S->S"
+    assert partner_of(episodes, episodes[1])["condition"] == "S->P"
+
+
+@pytest.mark.parametrize("column", SAME)
+def test_a_pair_agrees_in_every_setting(column):
+    episode = row("P->S")
+    with pytest.raises(UserError):
+        partner_of([episode, row("P->P", **{column: "other"})], episode)
+
+
 def test_a_trained_model_goes_before_a_script():
     script = row("P->S", model="teacher", base="teacher")
     assert find_episode([script, CELLS[1]], "P->S", "1") is CELLS[1]

@@ -22,6 +22,25 @@ def test_a_read_step_without_findings_is_left_out():
     assert lint_steps("x = 1", "print(x)").keys() == {2}
 
 
+def test_a_step_tells_the_names_that_it_takes_from_earlier_ones():
+    found = lint_steps("import os\nx = 1", "print(x)", "y = 2\nprint(y)", "print(x, later)")
+    assert found == {
+        2: {"carried": ("x",), "early_names": (), "is_judged": True},
+        4: {"carried": ("x",), "early_names": (), "is_judged": True},
+    }
+
+
+def test_blocks_of_one_reply_follow_each_other():
+    turns = [
+        {"turn": 1, "assistant_text": "", "observation": None},
+        {"turn": 2, "assistant_text": "", "observation": ""},
+    ]
+    plain = {"output": "", "error": None, "result": None}
+    codes = ((1, 1, "x = 1"), (1, 2, "print(x)"), (2, 3, "print(x)"))
+    steps = [{"turn": turn, "step": number, "code": code, **plain} for turn, number, code in codes]
+    assert episode_lint(HEAD, turns, steps)["steps"].keys() == {2, 3}
+
+
 def test_the_verdict_reads_what_each_step_printed_and_raised():
     turns = [{"turn": turn, "assistant_text": "", "observation": ""} for turn in (1, 2)]
     steps = [

@@ -4,6 +4,7 @@ import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.viewer.pages import answer
+from tests.tasks.viewer.asking import MadeUp
 from tests.tasks.viewer.viewer_home import make_viewer_home, training_rows
 
 
@@ -30,3 +31,32 @@ def test_examples_tell_why_they_were_rejected(ask):
 
 def test_a_plan_with_trainings_has_a_page_of_them(ask):
     assert answer(ask, "plan", "study")["has_training"]
+
+
+def test_a_curve_holds_the_metrics_of_its_training_in_order():
+    metrics = [
+        {"training_run_id": name, "optimizer_step": step, "loss": 1 / step}
+        for name, step in (("a", 1), ("b", 1), ("a", 2))
+    ]
+    examples = [{"status": "retained"}]
+    runs = [{"training_run_id": "a"}, {"training_run_id": "b"}]
+    ask = MadeUp(training_runs=runs, training_metrics=metrics, training_examples=examples)
+    assert answer(ask, "plan", "training") == {
+        "runs": runs,
+        "curves": {
+            "a": {"optimizer_step": [1, 2], "loss": [1.0, 0.5]},
+            "b": {"optimizer_step": [1], "loss": [1.0]},
+        },
+        "examples": examples,
+    }
+    plan = {"plan_digest": "plan"}
+    assert ask.asked == [
+        ("training_runs", plan),
+        ("training_metrics", {"training_run_ids": ["a", "b"]}),
+        ("training_examples", plan),
+    ]
+
+
+def test_a_plan_without_trainings_is_asked_for_no_metrics():
+    ask = MadeUp(training_runs=[], training_examples=[])
+    assert answer(ask, "plan", "training") == {"runs": [], "curves": {}, "examples": []}
