@@ -2,6 +2,7 @@
 
 import base64
 import re
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from carryover.tasks.viewer.bundle import Part, pack, write_bundle, write_report
 from carryover.tasks.viewer.page import page
 from carryover.tasks.viewer.pages import PAGES
 
+ASK: Any = "ask"
 EPISODES = [f"e{number}" for number in range(5)]
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
@@ -58,7 +60,7 @@ def settings(part_episodes, has_episodes):
 
 
 def write(target, where="true"):
-    return write_bundle("ask", "plan", target, where)
+    return write_bundle(ASK, "plan", target, where)
 
 
 def test_a_file_holds_pages_then_the_program_then_episodes(tmp_path):
@@ -74,7 +76,7 @@ def test_every_spelling_of_html_is_one_file(tmp_path, name):
 
 
 def test_a_report_is_a_file_without_episodes(tmp_path):
-    write_report_file("ask", "plan", tmp_path / "r.html")
+    write_report_file(ASK, "plan", tmp_path / "r.html")
     body = [settings("null", "false"), *page_elements(["all"]), PROGRAM]
     assert (tmp_path / "r.html").read_text() == page(IN_PAGE, body)
 
@@ -141,7 +143,7 @@ def test_no_text_leaves_its_place_on_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr(bundle, "built_file", lambda name: "'</script>' + '<!--'")
     monkeypatch.setattr(bundle, "answer", lambda ask, plan, path: {})
     monkeypatch.setattr(bundle, "pack", lambda path, values: Part(f'{path}"&', "x"))
-    write_report_file("ask", "plan", tmp_path / "r.html")
+    write_report_file(ASK, "plan", tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     assert "<script>'<\\/script>' + '<\\!--'</script>" in text
     assert re.findall('id="part/([^"]*)"', text)[:2] == ["study&quot;&amp;", "episodes&quot;&amp;"]

@@ -100,7 +100,7 @@ def test_without_a_counterpart_any_other_cell_stands_beside():
 def test_a_pair_agrees_in_every_setting(column):
     episode = row("P->S")
     with pytest.raises(UserError):
-        partner_of([episode, row("P->P", **{column: "other"})], episode)
+        partner_of([episode, {**row("P->P"), column: "other"}], episode)
 
 
 def test_a_trained_model_goes_before_a_script():
