@@ -98,3 +98,22 @@ def test_a_prompt_with_both_promises_is_refused():
 
 def test_a_claim_by_name_has_no_sentence():
     assert read_promise("stateless") == ("stateless", None)
+    assert read_promise("persistent") == ("persistent", None)
+
+
+def test_a_claim_is_read_from_a_prompts_file(tmp_path):
+    file = tmp_path / "prompt.md"
+    file.write_text("# Tools\n> Variables persist between calls. Names are kept.", encoding="utf-8")
+    assert read_promise(str(file)) == ("persistent", "Variables persist between calls.")
+    file.write_text("Be brief.", encoding="utf-8")
+    with pytest.raises(UserError) as refused:
+        read_promise(str(file))
+    assert str(refused.value) == f"{file} promises nothing about state between blocks; name the claim itself"
+
+
+@pytest.mark.parametrize("wanted", ["forgetful", "/"])
+def test_what_is_no_claim_and_no_file_is_told_with_the_claims(wanted):
+    with pytest.raises(UserError) as refused:
+        read_promise(wanted)
+    told = f"unknown claim {wanted!r}; choose from persistent, stateless, or name a file with the prompt"
+    assert str(refused.value) == told
