@@ -26,7 +26,7 @@ def test_a_column_is_ids_words_or_numbers():
     columns = told["columns"]
     assert (told["count"], [*columns], columns["episode_id"]) == (3, TABLE.column_names, ["a", "b", "c"])
     assert columns["condition"]["values"] == ["P->S", "P->P"]
-    assert unpacked_words(columns["condition"]) == ["P->S", None, "P->P"]
+    assert unpacked_numbers(columns["condition"]["codes"]) == [0, -1, 1]
     kinds = {name: columns[name]["kind"] for name in ("turn_count", "score", "total_tokens")}
     assert kinds == {"turn_count": "int16", "score": "float64", "total_tokens": "float64"}
     assert unpacked_numbers(columns["turn_count"]) == [1, 300, 2]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.viewer.episode_page import episode_page, episode_pages
+from carryover.tasks.viewer.episode_page import episode_page, episode_pages, split_reply
 from tests.tasks.viewer.asking import MadeUp
 
 OPENING = [{"role": "system", "content": "Pack."}]
@@ -123,3 +123,20 @@ def test_an_unknown_episode_is_refused(ask):
     tables = ("turns", "steps", "name_events", "tool_calls", "errors", "runtime_events", "episode_heads")
     with pytest.raises(UserError, match=r"^no episode 'e9'; the study page lists the plan's episodes$"):
         episode_page(MadeUp(**dict.fromkeys(tables, ())), "e9")
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks", "parts"),
+    [
+        ("Look.\n```python\nx = 1\n```\nDone.", ["x = 1"], ("Look.", "Done.")),
+        ("Look.\n```python\nx = 1\n```\nDone.", ["\n\nx = 1\n\n"], ("Look.", "Done.")),
+        (" Only words.\n", [], ("Only words.", "")),
+        ("I run x = 1 now.", ["x = 1"], ("I run x = 1 now.", "")),
+        ("The call stands elsewhere.", ["x = 1"], ("The call stands elsewhere.", "")),
+        ("```\nx\n```\n```\ny\n```", ["x"], ("", "```\ny\n```")),
+        ("x = 1 first\n```python\nx = 1\n```", ["x = 1"], ("x = 1 first", "")),
+        ("```python\n```\nDone.", [""], ("", "python\n```\nDone.")),
+    ],
+)
+def test_a_reply_is_split_around_its_block(text, blocks, parts):
+    assert split_reply(text, blocks) == parts

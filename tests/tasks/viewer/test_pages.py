@@ -2,17 +2,13 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 
 import polars as pl
-import pytest
 
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.viewer.episode_columns import matching_episodes
-from carryover.tasks.viewer.episode_page import split_reply
 from carryover.tasks.viewer.pages import PAGES, answer, as_json
 from carryover.tasks.viewer.warehouse_rows import viewer_sql
 from tests.flattening import flat
@@ -111,44 +107,9 @@ def test_a_condition_chooses_episodes(ask):
     assert matching_episodes(ask, "another", "true") == []
 
 
-PATHS = "choose from study, episodes, tables, figures, training, suites, run, episode/ID"
-
-
-@pytest.mark.parametrize("path", ["", "episode", "episode/", "files/etc"])
-def test_unknown_paths_are_refused(ask, path):
-    with pytest.raises(UserError) as refused:
-        answer(ask, "plan", path)
-    assert str(refused.value) == f"no page {path!r}; {PATHS}"
-
-
 def test_every_page_is_json(ask):
     for path in (*PAGES, "episode/pp1"):
         assert json.loads(as_json(answer(ask, "plan", path)))
-
-
-def test_what_is_no_number_is_null():
-    values = {"a": [float("nan"), 1.5], "b": float("inf"), "c": (-float("inf"), "nan", 2)}
-    assert as_json(values) == '{"a":[null,1.5],"b":null,"c":[null,"nan",2]}'
-
-
-def test_times_and_paths_are_text():
-    values = {"at": datetime(2026, 1, 2, 3, tzinfo=UTC), "in": PurePosixPath("a/b"), "is": True}
-    assert as_json(values) == '{"at":"2026-01-02T03:00:00+00:00","in":"a/b","is":true}'
-
-
-@pytest.mark.parametrize(
-    ("text", "blocks", "parts"),
-    [
-        ("Look.\n```python\nx = 1\n```\nDone.", ["x = 1"], ("Look.", "Done.")),
-        ("Only words.", [], ("Only words.", "")),
-        ("The call stands elsewhere.", ["x = 1"], ("The call stands elsewhere.", "")),
-        ("```\nx\n```\n```\ny\n```", ["x"], ("", "```\ny\n```")),
-        ("x = 1 first\n```python\nx = 1\n```", ["x = 1"], ("x = 1 first", "")),
-        ("```python\n```\nDone.", [""], ("", "python\n```\nDone.")),
-    ],
-)
-def test_a_reply_is_split_around_its_block(text, blocks, parts):
-    assert split_reply(text, blocks) == parts
 
 
 def test_tables_are_sheets_of_text(ask):

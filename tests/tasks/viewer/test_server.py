@@ -34,7 +34,8 @@ def test_page_and_built_files_are_served(client):
 def test_a_page_loads_the_built_files_unless_told_others():
     assert '<link rel="stylesheet" href="viewer.css">\n</head>' in page()
     assert '<script src="viewer.js"></script>\n</body>' in page()
-    told = page(["<a>", "<b>"], ["<c>", "<d>"])
+    assert page(iter(()), iter(())) == page()
+    told = page(["<a>", "<b>"], iter(["<c>", "<d>"]))
     assert "<a>\n<b>\n</head>" in told
     assert "<c>\n<d>\n</body>" in told
     assert "viewer.css" not in told
