@@ -4,6 +4,24 @@ import sys
 
 import pytest
 
+from carryover.flows.cli.start import run
+
+
+def test_an_interrupt_is_one_line_and_its_code(monkeypatch, capsys):
+    called = []
+
+    def app(*, prog_name):
+        called.append(prog_name)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("carryover.flows.cli.main.app", app)
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert ended.value.code == 130
+    assert called == ["carryover"]
+    assert capsys.readouterr() == ("", "carryover: stopped\n")
+
+
 STOPPING_AT = """
 import signal
 import sys

@@ -4,10 +4,11 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from carryover.flows.cli.machine.worker import worker_command
+from carryover.flows.cli.machine.worker import start_worker, worker_command
 from carryover.tasks.sft.machine import read_name, this_machine
 
 HIDDEN = {"CUDA_VISIBLE_DEVICES": ""}
@@ -27,6 +28,27 @@ def test_worker_of_the_gpu_pool_takes_one_run_at_a_time():
     assert command[:6] == ["-m", "prefect", "worker", "start", "--pool", "gpu"]
     assert command[-2:] == ["--limit", "1"]
     assert command[command.index("--name") + 1].startswith("slurm-7 (")
+
+
+@pytest.mark.parametrize(("device", "label"), [("1", "gpu1"), ("", "gpu")])
+def test_workers_of_one_machine_are_told_apart_by_device(device, label):
+    command = worker_command("gpu", None, {"CUDA_VISIBLE_DEVICES": device})
+    assert command[6] == "--name"
+    assert command[7].partition(" (")[0] == f"{platform.node()}-{label}"
+
+
+def test_a_worker_takes_the_place_of_the_command(tmp_path, monkeypatch):
+    became = []
+    monkeypatch.setattr(os, "execv", lambda *given: became.append(given))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("CARRYOVER_HOME", "/data")
+    monkeypatch.chdir(tmp_path)
+    command = [sys.executable, *worker_command("cpu", "mine", HIDDEN)]
+    start_worker("cpu", "mine", None)
+    assert os.environ["CARRYOVER_HOME"] == "/data"
+    start_worker("cpu", "mine", Path("here"))
+    assert os.environ["CARRYOVER_HOME"] == str(tmp_path / "here")
+    assert became == [(sys.executable, command)] * 2
 
 
 @pytest.mark.parametrize("given", [[], ["--home", "elsewhere"]])

@@ -57,6 +57,51 @@ def test_a_dry_run_plans_the_paper_and_writes_nothing(home, capsys):
     assert list(home.iterdir()) == []
 
 
+def notes_of(capsys, plan, limits=None):
+    print_estimate(plan, limits or Limits())
+    printed = capsys.readouterr().out
+    assert f"{plan.name} (plan {plan.digest}): estimates, nothing was run" in printed
+    return printed[printed.index("Estimated from") :].splitlines()
+
+
+NOTES_OF_SMOKE = [
+    "Estimated from means of an earlier laptop run.",
+    "Hours are at 16 episodes of the models at a time.",
+    "Models are asked for about 238,200 tokens, which is what --max-tokens-total counts.",
+    "No endpoint is asked: nothing is billed.",
+]
+
+
+def test_the_notes_of_a_dry_run_are_its_assumptions(capsys):
+    assert notes_of(capsys, resolve_plan("smoke")) == NOTES_OF_SMOKE
+    of_family = notes_of(capsys, resolve_plan("smoke", Overrides(family="log_triage")))
+    unmeasured = "Nobody has measured log_triage at this scale: tokens and hours are the knapsack's."
+    assert unmeasured in of_family
+    injected = notes_of(capsys, resolve_plan("smoke_injected"))
+    assert injected[1] == (
+        "Nobody has measured injected, injected+persistent at this scale: each counts as persistent where it keeps all "
+        "names, else as stateless."
+    )
+
+
+def test_the_notes_of_the_papers_dry_run_hold_cost_and_hours(capsys, monkeypatch):
+    monkeypatch.setattr("carryover.flows.cli.results.answers.choose_attention", lambda *_, has_gpu: f"for {has_gpu}")
+    notes = notes_of(capsys, resolve_plan("paper"))
+    assert notes == [
+        "Estimated from Table 1's tokens, Table 2's time; means of an earlier laptop run; Table 5's mean tokens; "
+        "Table 2's tokens and time.",
+        "Hours are at 4 episodes of the models at a time, 4 of the teacher.",
+        "Models are asked for about 306,619,000 tokens, which is what --max-tokens-total counts.",
+        'The cost is unknown: give --prices, e.g. \'{"prompt": 0.5, "completion": 3}\'.',
+        "Training hours on H100 GPUs, one training on each: 2.1 on 1, 1.5 on 2, 1.5 on 8.",
+        "Each training over 2 GPUs (--gpus-per-training 2): 1.1 hours at best, 26.5 GiB on each.",
+        "Each training over 8 GPUs (--gpus-per-training 8): 0.3 hours at best, 24.6 GiB on each.",
+        "Attention on a GPU, installed as here: for True.",
+    ]
+    priced = notes_of(capsys, resolve_plan("paper"), Limits(prices=Prices(prompt=1.0)))
+    assert priced == [note for note in notes if "--prices" not in note]
+
+
 def test_a_dry_run_offers_no_sharing_of_unpacked_trainings(capsys):
     plan = with_batch(resolve_plan("paper"), packing=False)
     print_estimate(plan, Limits())
