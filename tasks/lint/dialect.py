@@ -88,9 +88,9 @@ def _without_magics(code: str) -> str:
     """
     lines = code.splitlines()
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
-    if lines and _PYTHON_CELLS.match(lines[first]):
+    if _PYTHON_CELLS.match(lines[first]):
         lines[first] = "pass"
-    elif lines and lines[first].startswith("%%"):
+    elif lines[first].startswith("%%"):
         return code
     lines = [_TIMED_LINE.sub(r"\1\2", line) for line in lines]
     return "\n".join(map(_plain_line, lines))

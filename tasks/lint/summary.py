@@ -22,7 +22,6 @@ class LintSummary:
     """Traces that could not be judged."""
     without_code_count: int = 0
     block_count: int = 0
-    unread_count: int = 0
     first_takes: Counter[tuple[int, str]] = field(default_factory=Counter)
     """First block that needs something of an earlier one, or of none, and what it needs, over failing traces."""
     channels: Counter[str] = field(default_factory=Counter)
@@ -49,7 +48,6 @@ class LintSummary:
         """Count one trace."""
         self.trace_count += 1
         self.block_count += lint.block_count
-        self.unread_count += lint.unread_count
         self.unjudged_count += lint.idiom == "unjudged"
         self.without_code_count += lint.idiom == "no_code"
         if fails_without(lint, self.losses):

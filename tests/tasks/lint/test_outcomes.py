@@ -4,6 +4,7 @@ import pytest
 
 from carryover.tasks.lint.lint import Take, lint_trace
 from carryover.tasks.lint.runtime import infer_runtime
+from carryover.tasks.lint.verdict import runtime_sentence
 from carryover.tasks.readers.trace import Block, Reply, Trace
 
 
@@ -90,6 +91,29 @@ def test_reads_that_succeed_show_a_persistent_runtime():
     found = lint_outcomes(("a = 1\nb = 2", None), ("print(a, b)", None), ("print(a)", None))
     assert (found.runtime, found.failed_read_count, found.observed_read_count) == ("persistent", 0, 3)
     assert found.runtime_confidence == 1 - 1 / 16
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (infer_runtime(0, 0, is_fresh=False), None),
+        (infer_runtime(0, 0, is_fresh=True), "the runtime was a fresh process per call"),
+        (
+            infer_runtime(3, 3, is_fresh=True),
+            "the runtime was a fresh process per call (3 of 3 reads of earlier names failed, confidence 1.00)",
+        ),
+        (
+            infer_runtime(2, 0, is_fresh=False),
+            "the runtime seems to have been persistent (0 of 2 reads of earlier names failed, confidence 0.88)",
+        ),
+        (
+            infer_runtime(3, 3, is_fresh=False),
+            "the runtime was a fresh process (3 of 3 reads of earlier names failed, confidence 0.94)",
+        ),
+    ],
+)
+def test_a_runtime_is_told_with_its_evidence(found, sentence):
+    assert runtime_sentence(found) == sentence
 
 
 def test_restating_after_a_loss_is_no_habit():

@@ -79,10 +79,10 @@ def test_a_page_says_what_fails_where_and_what_restating_costs():
 
 
 def test_a_pool_keeps_the_order():
-    traces = [trace_of(str(number), "x = 1", "print(x)") for number in range(150)]
-    found = list(lint_many(iter(traces), processes=2, alone=3))
+    traces = [trace_of(str(number), "x = 1", "print(look)", "look = x") for number in range(150)]
+    found = list(lint_many(iter(traces), tools=("look",), processes=2, alone=3))
     assert [lint.trace_id for lint in found] == [trace.trace_id for trace in traces]
-    assert found == [lint_trace(trace) for trace in traces]
+    assert found == [lint_trace(trace, tools=("look",)) for trace in traces]
 
 
 def test_a_page_counts_the_first_twenty_blocks():
