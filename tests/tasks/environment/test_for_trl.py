@@ -7,7 +7,6 @@ import pytest
 
 from carryover.tasks.environment.block_environment import BlockEnvironment
 from carryover.tasks.environment.for_trl import (
-    TrlEnvironment,
     environment_factory,
     environment_reward,
     rollout_func,
@@ -19,19 +18,41 @@ from tests.tiny_bases import save_tiny_base
 OPEN = partial(BlockEnvironment, "knapsack", "stateless", max_turns=2)
 
 
-def test_rows_carry_seed_and_contract():
-    rows = training_rows(OPEN, [3, 4], has_goal=True)
-    assert [(row["seed"], row["contract"]) for row in rows] == [(3, "stateless"), (4, "stateless")]
-    assert rows[0]["prompt"][-1]["content"].startswith("Opaque knapsack")
-    assert training_rows(OPEN, [3], has_goal=False)[0]["prompt"][-1]["content"] == ""
+@pytest.mark.parametrize("has_goal", [True, False])
+def test_rows_carry_prompt_seed_and_contract(runtime, has_goal):
+    closed = []
+
+    class Noted(BlockEnvironment):
+        def close(self):
+            closed.append(True)
+            super().close()
+
+    rows = training_rows(lambda: Noted("knapsack", "stateless", runtime=runtime), [3, 4], has_goal=has_goal)
+    expected = []
+    for seed in (3, 4):
+        *system, goal = OPEN(runtime=runtime).opening(seed)
+        assert (goal["role"], goal["content"].startswith("Opaque knapsack")) == ("user", True)
+        prompt = [*system, goal if has_goal else {"role": "user", "content": ""}]
+        expected.append({"prompt": prompt, "seed": seed, "contract": "stateless"})
+    assert rows == expected
+    assert closed == [True]
 
 
 def test_a_tool_call_is_a_block(runtime):
-    environment = TrlEnvironment(OPEN(runtime=runtime))
+    opened = []
+
+    def open_environment():
+        opened.append(OPEN(runtime=runtime))
+        return opened[-1]
+
+    environment = environment_factory(open_environment)()
     assert environment.reset(seed=3, contract="stateless").startswith("Opaque knapsack")
     assert '"output": "7"' in environment.run_block("print(7)")
     assert environment.get_reward() == 0.0
     assert environment.reset() == environment.reset(seed=0) != environment.reset(seed=1)
+    assert not opened[0].is_over
+    environment._close()
+    assert (len(opened), opened[0].is_over) == (1, True)
 
 
 def open_trainer(folder, rows, **interface):

@@ -1,5 +1,6 @@
 """Tokens of an episode: what was generated stays, and the whole is what the template writes."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -83,9 +84,29 @@ def test_a_prompt_ends_where_a_reply_begins(tokenizer):
     assert tokenizer.decode(ids).endswith("<|im_start|>assistant\n")
 
 
-def test_a_rollout_function_plays_each_prompts_seed_in_one_environment(tmp_path, runtime, tokenizer):
-    from transformers import AutoModelForCausalLM
+class Sampled:
+    """A model that draws fixed tokens, each with the logit log 2, and keeps what it was asked."""
 
+    device = "cpu"
+
+    def __init__(self, vocabulary_size, *replies):
+        self.vocabulary_size = vocabulary_size
+        self.replies = list(replies)
+        self.asked = []
+
+    def generate(self, **asked):
+        import torch
+
+        self.asked.append(asked)
+        new = self.replies.pop(0)
+        logits = torch.zeros(len(new), 1, self.vocabulary_size)
+        for place, token in enumerate(new):
+            logits[place, 0, token] = math.log(2)
+        sequences = torch.cat([asked["input_ids"], torch.tensor([new])], dim=1)
+        return SimpleNamespace(sequences=sequences, logits=tuple(logits))
+
+
+def test_a_rollout_function_plays_each_prompts_seed_in_one_environment(runtime, tokenizer):
     opened = []
 
     def open_environment():
@@ -94,8 +115,10 @@ def test_a_rollout_function_plays_each_prompts_seed_in_one_environment(tmp_path,
 
     rows = training_rows(open_environment, [3, 4], has_goal=True)
     roll_out = rollout_func(open_environment, rows, max_new_tokens=4)
-    model = AutoModelForCausalLM.from_pretrained(save_tiny_base(tmp_path, "qwen3"))
-    trainer = SimpleNamespace(processing_class=tokenizer, model=model, temperature=0.7)
+    word = tokenizer.encode("x", add_special_tokens=False)[0]
+    trainer = SimpleNamespace(
+        processing_class=tokenizer, model=Sampled(len(tokenizer), *[[word] * 4] * 8), temperature=0.7
+    )
     prompts = [rows[1]["prompt"], rows[0]["prompt"]]
     roll_out(prompts, trainer)
     rolled = roll_out(prompts, trainer)
@@ -104,8 +127,35 @@ def test_a_rollout_function_plays_each_prompts_seed_in_one_environment(tmp_path,
     assert [tokenizer.decode(ids) for ids in rolled["prompt_ids"]] == [
         tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True) for prompt in prompts
     ]
-    for mask, log_probabilities in zip(rolled["env_mask"], rolled["logprobs"], strict=True):
-        own = [value for value, is_own in zip(log_probabilities, mask, strict=True) if is_own]
-        assert len(own) == 8  # two replies, each cut off
-        assert all(value < 0 for value in own)
+    assert [sum(mask) for mask in rolled["env_mask"]] == [8, 8]  # two replies each
     assert environment_reward(["", ""], reward=rolled["reward"]) == [0.0, 0.0]
+
+
+def test_a_rollout_samples_replies_with_their_probabilities(runtime, tokenizer):
+    def open_environment():
+        return BlockEnvironment("knapsack", "stateless", max_turns=4, runtime=runtime)
+
+    rows = training_rows(open_environment, [3], has_goal=True)
+    roll_out = rollout_func(open_environment, rows, max_new_tokens=3)
+    end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    word = tokenizer.encode("x", add_special_tokens=False)[0]
+    model = Sampled(len(tokenizer), [word] * 3, [word, word, end], [word] * 2, [end])
+    trainer = SimpleNamespace(processing_class=tokenizer, model=model, temperature=0.5)
+    rolled = roll_out([rows[0]["prompt"]], trainer)
+
+    (mask,) = rolled["env_mask"]
+    (log_probabilities,) = rolled["logprobs"]
+    own = [value for value, is_own in zip(log_probabilities, mask, strict=True) if is_own]
+    # At half the temperature the logit is log 4, beside zeros.
+    assert own == pytest.approx([math.log(4 / (len(tokenizer) + 3))] * 9)
+    assert [value for value, is_own in zip(log_probabilities, mask, strict=True) if not is_own] == [0.0] * mask.count(0)
+
+    told = [asked.pop("input_ids") for asked in model.asked]
+    for ids, asked in zip(told, model.asked, strict=True):
+        assert asked.pop("attention_mask").tolist() == [[1] * ids.shape[1]]
+        assert asked == {
+            "do_sample": True, "temperature": 0.5, "max_new_tokens": 3, "pad_token_id": pad,
+            "return_dict_in_generate": True, "output_logits": True,
+        }  # fmt: skip
+    told = [tokenizer.decode(ids[0]) for ids in told]
+    assert [text.count("length") for text in told] == [0, 1, 1, 1]  # only the first reply is cut off
