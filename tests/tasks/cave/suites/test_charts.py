@@ -5,7 +5,7 @@ import json
 import pytest
 
 from carryover.tasks.cave.suites.catalogue import suite_cases
-from carryover.tasks.cave.suites.charts import chart_differing
+from carryover.tasks.cave.suites.charts import Drawn, chart_differing, drawn
 from tests.tasks.cave.suites.echarts import ECHARTS
 
 LINE = {"xAxis": {"data": ["a", "b"]}, "series": [{"type": "line", "data": [1.0, 2.0]}]}
@@ -78,6 +78,48 @@ def test_stacks_and_second_axes_are_compared():
     assert chart_differing({"chart": bars()}, {"chart": bars(stack="alone")}) == ()
     second = bars(yAxisIndex=1)
     assert chart_differing({"chart": second}, {"chart": bars()}) == ("chart: axes [0, 0] of series 1, expected [0, 1]",)
+
+
+AXES = {"xAxis": [{"data": ["a", "b"]}, {"data": ["c"]}, "none"]}
+
+
+@pytest.mark.parametrize(
+    ("series", "kind", "points"),
+    [
+        ({"type": "bar", "data": [1, {"value": 2, "name": "n"}]}, "bar", [["a", 1], ["b", 2]]),
+        ({"type": "bar", "data": [1, 2], "xAxisIndex": "1"}, "bar", [["a", 1], ["b", 2]]),
+        ({"type": "bar", "data": [1, 2], "xAxisIndex": 1}, "bar", [["c", 1], [None, 2]]),
+        ({"type": "bar", "data": [1, 2], "xAxisIndex": 2}, "bar", [1, 2]),
+        ({"type": "bar", "data": [1, 2], "xAxisIndex": 3}, "bar", [1, 2]),
+        ({"type": "bar", "data": [1, 2], "xAxisIndex": -1}, "bar", [1, 2]),
+        ({"type": "scatter", "data": [[1, 2]]}, "scatter", [[1, 2]]),
+        ({"type": "candlestick", "data": [[1, 2, 0, 3]]}, "candlestick", [["a", [1, 2, 0, 3]]]),
+        ({"type": "pie", "data": [{"name": "x", "value": 1}, 2]}, "pie", [["x", 1], [None, 2]]),
+        ({"data": [1]}, "None", [["a", 1]]),
+    ],
+)
+def test_a_series_draws_points_by_category_and_name(series, kind, points):
+    axes = {2: (2, 0), 1: (1, 0), 3: (3, 0), -1: (-1, 0)}.get(series.get("xAxisIndex"), (0, 0))
+    assert drawn({**AXES, "series": [series, "no series"]}) == [Drawn(kind, points, axes)]
+
+
+def test_charts_agree_up_to_half_a_percent():
+    def line(*values):
+        return {"chart": {"series": [{"type": "line", "data": [[1, [value, "a"]] for value in values]}]}}
+
+    assert chart_differing(line(100.0, 0), line(100.4, 1e-10)) == ()
+    for other in (line(101.0, 0), line(100.0, 1e-8), line(100.0), line(100.0, "0"), line(100.0, [0])):
+        assert chart_differing(line(100.0, 0), other) == ("chart: points of series 0",)
+
+
+def test_every_wrong_series_is_told():
+    assert chart_differing({"chart": bars()}, {"chart": bars(first={"data": [1, 9]}, data=[3, 9])}) == (
+        "chart: points of series 0",
+        "chart: points of series 1",
+    )
+    stacked = bars(first={"stack": "all"}, stack="all")
+    stacked["series"].append({"type": "bar", "stack": "other", "data": [5, 6]})
+    assert [one.stacked_on for one in drawn(stacked)] == [(0, 1), (0, 1), ()]
 
 
 @pytest.fixture
