@@ -1,6 +1,7 @@
 """What small models learn from is what the oracle's played episodes show."""
 
 import asyncio
+import hashlib
 import json
 import random
 import re
@@ -47,6 +48,13 @@ def test_lessons_are_equal_whenever_they_are_drawn(arm):
     drawn = lessons(arm, 3, **FEW)
     assert drawn == lessons(arm, 3, **FEW)
     assert drawn != lessons(arm, 4, **FEW)
+
+
+def test_drills_of_a_seed_are_the_kept_ones():
+    """Results are of models that were trained on them."""
+    text = "\n".join(message.content for message in drill(random.Random(1)).messages)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "7a51d45159468fc0"
+    assert lessons("persistent_code", 3, **FEW)[:2] == [*map(drill, [source := random.Random(3), source])]
 
 
 def test_lessons_are_drills_and_cases_of_three_tiers():
