@@ -135,6 +135,26 @@ def test_the_same_items_under_a_costly_rule_are_another_instance():
     assert make_instance().instance_id != make_instance(bucket="small_costly").instance_id
 
 
+def test_knowledge_is_what_inspections_and_tools_told():
+    import pandas
+
+    environment = make_environment()
+    empty = environment.known()
+    for item_id in ("d", "b", "a"):
+        environment.inspect(item_id)
+    environment.take_item("a")
+    with pytest.raises(ToolRuntimeException, match="disallowed class"):
+        environment.take_item("d")
+    known = environment.known()
+    index = pandas.Index(["d", "b", "a"], dtype=str, name="item_id")
+    seen = pandas.DataFrame({"class": ["B", "A", "A"], "value": [90, 30, 40], "weight": [1, 5, 4]}, index=index)
+    pandas.testing.assert_frame_equal(known.pop("seen"), seen)
+    assert known == {"taken": ["a"], "refused": ["B"], "budget": 1, "room": 6}
+    nothing = empty.pop("seen")
+    assert (nothing.shape, nothing.index.dtype, nothing.index.name) == ((0, 3), index.dtype, "item_id")
+    assert empty == {"taken": [], "refused": [], "budget": 4, "room": 10}
+
+
 def test_state_names_each_refused_class_once():
     environment = make_environment()
     assert environment.known()["refused"] == []

@@ -1,6 +1,9 @@
+import json
+
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
+from carryover.tasks.traces.rows import InstanceRow, ItemRow
 
 
 def changed_items(item):
@@ -40,14 +43,38 @@ def test_the_task_id_has_the_authors_form():
     assert sample_instance(KNAPSACK["small"], 42).task_id == "knapsack-0000000042"
 
 
-def test_rows_mark_allowed_and_optimal_items():
+def test_rows_hold_the_instance_and_mark_its_items():
     instance = sample_instance(KNAPSACK["easy"], 5)
+    optimum = instance.optimum
 
     instance_row, item_rows = instance_rows(instance, "run", "train")
 
-    assert instance_row.item_count == len(item_rows) == len(instance.items)
-    assert instance_row.class_universe == tuple(sorted({row.item_class for row in item_rows}))
-    assert {row.item_class for row in item_rows if row.is_allowed} <= set(instance_row.allowed_classes)
-    assert sum(row.value for row in item_rows if row.is_optimal) == instance_row.optimal_value
-    assert sum(row.weight for row in item_rows if row.is_optimal) == instance_row.optimal_weight
-    assert all(row.is_allowed for row in item_rows if row.is_optimal)
+    assert instance_row == InstanceRow(
+        run_id="run",
+        instance_id=instance.instance_id,
+        split="train",
+        bucket="easy",
+        task_id="knapsack-0000000005",
+        seed=5,
+        item_count=len(instance.items),
+        capacity=instance.capacity,
+        inspection_budget=instance.inspection_budget,
+        class_universe=tuple(sorted({item.item_class for item in instance.items})),
+        allowed_classes=instance.allowed_classes,
+        optimal_item_ids=optimum.item_ids,
+        optimal_value=optimum.value,
+        optimal_weight=optimum.weight,
+        spec_json=json.dumps(KNAPSACK["easy"].model_dump(mode="json"), sort_keys=True),
+    )
+    for row, item in zip(item_rows, instance.items, strict=True):
+        assert row == ItemRow(
+            run_id="run",
+            instance_id=instance.instance_id,
+            item_id=item.item_id,
+            weight=item.weight,
+            value=item.value,
+            item_class=item.item_class,
+            is_allowed=item.item_class in instance.allowed_classes,
+            is_optimal=item.item_id in optimum.item_ids,
+        )
+    assert sum(row.is_allowed for row in item_rows) == len(instance.allowed_items) > len(optimum.item_ids)

@@ -7,7 +7,7 @@ from carryover.tasks.agent.scripted import VariedModel
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.sampling import sample_instance
-from carryover.tasks.knapsack.teachers.open import fixed_habits, open_teacher
+from carryover.tasks.knapsack.teachers.open import fixed_habits, open_teacher, open_varied_teacher
 from tests.tasks.agent.playing import opening_messages
 
 
@@ -54,6 +54,11 @@ def test_a_fixed_teacher_prints_its_table_unless_told_otherwise():
 def test_an_unknown_bucket_is_named_with_the_choices():
     with pytest.raises(ValueError, match="no teacher plays bucket 'medium'; choose from easy, hard, small"):
         open_teacher("medium", "persistent")
+
+
+def test_unknown_levels_are_refused_before_an_episode_starts():
+    with pytest.raises(ValueError, match="unknown habits mood; choose from inspected_per_turn"):
+        open_varied_teacher("small", "persistent", {"mood": ("good",)})
 
 
 def test_a_familys_teacher_prints_its_table_by_default():
