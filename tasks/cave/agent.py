@@ -383,6 +383,7 @@ class Agent:
         other.loop_state = LoopState(name)
         other.restored = None
         other._ends = ExitStack()
+        self._ends.callback(other._ends.close)
         other._save_file = None
         other._branch_count = 0
         other._is_answering = False

@@ -130,3 +130,79 @@ def test_skill_whose_functions_fail_is_told_and_its_instructions_come(open_agent
     open_agent(model, skills=skills).ask("Go.")
     assert "Always round to two places." in model.shown()
     assert "functions.py could not be loaded: invalid syntax" in model.shown()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "description", "instructions"),
+    [
+        ("---\nname: a\ndescription: B.\n---\nDo it.\n", "a", "B.", "Do it."),
+        ("\n---\nname: 'a b'\ndescription: \"B: c.\"\n---\n\nDo\n---\nit.\n\n", "a b", "B: c.", "Do\n---\nit."),
+        ("---\nname: a\ndescription: |\n  B\n  c.\nother: x\n---", "a", "B c.", ""),
+        ("---\n  indented\nname: a\nno key\ndescription: B.\n\tc\n---\n", "a", "B. c", ""),
+    ],
+)
+def test_front_matter_gives_name_and_description(tmp_path, text, name, description, instructions):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "SKILL.md").write_text(text)
+    assert find_skills(tmp_path) == {name: Skill(name, description, instructions, tmp_path / "one")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: a\ndescription: B.\n---\nDo it.",
+        "Text.\n---\nname: a\ndescription: B.\n---\n",
+        "---\nname: a\ndescription: B.\n",
+        "---\nname: a\n---\n",
+        "---\ndescription: B.\n---\n",
+    ],
+)
+def test_a_skill_needs_name_and_description_in_its_front_matter(tmp_path, text):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "SKILL.md").write_text(text)
+    with pytest.raises(UserError, match=r"one/SKILL\.md needs front matter with a name and a description"):
+        find_skills(tmp_path)
+
+
+def test_skills_stand_in_the_order_of_their_names(tmp_path):
+    for folder, name in (("x", "b"), ("y", "a"), ("z", "c")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: D.\n---\n")
+    (tmp_path / "SKILL.md").write_text("No folder of its own.")
+    assert [*find_skills(tmp_path)] == ["a", "b", "c"]
+
+
+TWICE = '''
+def twice(x: int, *, y=1) -> int:
+    """Double it.
+
+    More.
+    """
+    return 2 * x
+'''
+
+
+def test_functions_are_told_with_their_documentation_and_once(open_agent, watched, tmp_path):
+    folder = tmp_path / "sums"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: sums\ndescription: Sums.\n---\nAdd.")
+    (folder / "b.py").write_text(
+        'def twice(x: int, *, y=1) -> int:\n    """Double it.\n\n    More.\n    """\n    return 2 * x\n'
+    )
+    (folder / "a.py").write_text("def plain(x): return x\nclass Kept: pass\n")
+    asking = block('use_skill("sums")\nuse_skill("sums")')
+    model = watched(scripted(asking, asking, block("print(twice(plain(3)))"), "6."))
+    agent = open_agent(model, skills=tmp_path)
+    agent.ask("Go.")
+    entries = [entry for entry in agent.runtime.interpreter.injected if entry.name != "use_skill"]
+    assert [tuple(entry) for entry in entries] == [
+        ("plain", "function", "", "def plain(x)"),
+        (
+            "twice",
+            "function",
+            "Double it.\n\nMore.",
+            "def twice(x: int, *, y=1) -> int\n    Double it.\n\n    More.",
+        ),
+    ]
+    assert model.shown(1).count('<skill name="sums">\nAdd.\n</skill>') == 2
+    assert "<output>\n6\n</output>" in model.shown()

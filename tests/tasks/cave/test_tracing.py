@@ -1,7 +1,9 @@
 """A conversation lands in the tables of the study's episodes, for every reader of them."""
 
 import dataclasses
+import hashlib
 import json
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
@@ -12,9 +14,14 @@ from carryover.flows.cli.traces.lint import lint_warehouse
 from carryover.flows.cli.traces.replay import print_episode
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.cave.scripted import block
-from carryover.tasks.cave.tracing import Trace, agents_source
+from carryover.tasks.agent.events import Answer
+from carryover.tasks.cave.agent_spec import AgentSpec
+from carryover.tasks.cave.scripted import block, scripted
+from carryover.tasks.cave.tracing import Trace, agents_source, conversation_fields
+from carryover.tasks.services.environment import describe_environment
+from carryover.tasks.services.source_digest import canonical_json
 from carryover.tasks.stages.gate import check_files
+from carryover.tasks.traces.vocabulary import FinishReason
 
 SCRIPT = [
     block("import math\nroot = math.sqrt(limit)\nprint(look(3))\nMark(1)", thought="I take the root."),
@@ -136,3 +143,56 @@ def test_a_declaration_says_who_played_and_how(open_agent, tmp_path):
     assert declared["contract"]["name"] == "persistent"
     assert declared["code_digest"] == agents_source()
     assert declared["spec"]["max_steps"] == agent.spec.max_steps
+
+
+@pytest.mark.parametrize(("stop", "message"), [(FinishReason.ANSWER, None), (FinishReason.ERROR, "It ended.")])
+def test_every_conversation_has_the_fields_of_an_episode(stop, message):
+    answer = Answer("It ended.", stop=stop, step_count=1, prompt_tokens=2, completion_tokens=3)
+    spec = AgentSpec(max_steps=4, max_tokens=500)
+    started_at = datetime.now(UTC) - timedelta(hours=1)
+    fields = conversation_fields("{}", spec, answer, client=scripted(), contract="persistent", started_at=started_at)
+    assert 3600 <= fields.pop("wall_seconds") < 7200
+    assert fields == {
+        "purpose": "evaluation", "variant": "cave", "base": "hub", "visibility": "declared", "header": "none",
+        "family": "cave", "agent": "cave", "model_digest": None, "train_contract": None, "bucket": "conversation",
+        "split": "evaluation", "is_out_of_distribution": False, "training_seed": None, "tool_call_cap": None,
+        "max_turns": 4, "max_tokens": 500, "contract_json": "{}",
+        "plan_digest": hashlib.sha256(b"{}").hexdigest()[:16], "model_name": "scripted",
+        "token_source": "training_tokenizer", "runtime_contract": "persistent", "shown_contract": "persistent",
+        "attempt": 0, "finish_reason": stop, "error_message": message, "score": None, "is_solved": False,
+        "training_tokens": None, "started_at": started_at,
+    }  # fmt: skip
+
+
+def test_a_conversations_run_and_episode_have_one_name(trace):
+    rows = trace.rows()
+    (run,) = rows["runs"]
+    (episode,) = rows["episodes"]
+    told = run.model_dump(include={"run_id", "flow", "plan_name", "plan_digest", "scale", "plan_json"})
+    assert told == {
+        "run_id": "run", "flow": "ask", "plan_name": "conversation", "plan_digest": episode.plan_digest,
+        "scale": "smoke", "plan_json": episode.contract_json,
+    }  # fmt: skip
+    assert run.environment_json == canonical_json(describe_environment())
+    assert run.started_at == episode.started_at
+    name = canonical_json(["run", "agent", episode.contract_json, 0])
+    assert episode.episode_id == hashlib.sha256(name.encode()).hexdigest()[:24]
+    assert (episode.backend, episode.instance_id, episode.scale, episode.replicate) == (
+        "fork_tree",
+        "agent",
+        "smoke",
+        0,
+    )
+
+
+def test_a_named_agent_has_no_salt_in_its_declaration(open_agent):
+    declared = {}
+    for name in ("me", None):
+        agent = open_agent("Done.", name=name)
+        trace = Trace(agent, run_id="run", episode_id="given")
+        agent.ask("Go.", watch=trace.watch)
+        episode = trace.finish(variant="mine").episode
+        assert (episode.episode_id, episode.variant) == ("given", "mine")
+        declared[name] = json.loads(episode.contract_json).get("salt")
+    assert declared == {"me": None, None: agent.runtime.interpreter.salt}
+    assert declared[None]
