@@ -50,6 +50,29 @@ def test_a_schema_becomes_a_signature():
     assert (function.__name__, function.__annotations__) == ("search_files", {"text": str, "limit": int})
 
 
+def test_a_schema_that_says_little_becomes_a_signature():
+    declared = {"class": {}, "others": {}, "a": {"type": ["string", "null"]}, "b": {"type": "null", "default": 0}}
+    function = function_of(ListedTool("t", schema={"properties": declared, "required": ["b"]}), refuse)
+    assert str(inspect.signature(function)) == "(b, a=None, **others)"
+    assert (function.__annotations__, function.__doc__) == ({}, "class\nothers")
+    anything = function_of(ListedTool("t", " Does it. ", {"additionalProperties": True}), refuse)
+    assert (str(inspect.signature(anything)), anything.__doc__) == ("(**others)", "Does it.")
+    nothing = function_of(ListedTool("t", schema={"properties": None, "additionalProperties": False}), refuse)
+    assert str(inspect.signature(nothing)) == "()"
+
+
+def test_every_json_type_has_its_python_type():
+    kinds = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
+    function = function_of(ListedTool("t", schema={"properties": {kind: {"type": kind} for kind in kinds}}), refuse)
+    assert function.__annotations__ == kinds
+
+
+def test_choices_stand_behind_a_description():
+    properties = {"a": {"description": "How.", "enum": [1, "x"]}, "b": {"description": "Why: "}, "c": {}}
+    function = function_of(ListedTool("t", schema={"properties": properties}), refuse)
+    assert function.__doc__ == 'a: How. One of 1, "x".\nb: Why'
+
+
 def test_documentation_names_choices_and_odd_arguments():
     assert inspect.getdoc(function_of(SEARCH, refuse)) == (
         "Search files by their text.\n"
@@ -76,7 +99,14 @@ def test_arguments_that_are_not_json_are_refused():
 
 @pytest.mark.parametrize(
     ("name", "identifier"),
-    [("get-time", "get_time"), ("files/read.text", "files_read_text"), ("2d", "_2d"), ("class", "_class")],
+    [
+        ("get-time", "get_time"),
+        ("files/read.text", "files_read_text"),
+        ("2d", "_2d"),
+        ("class", "_class"),
+        ("x2", "x2"),
+        ("", ""),
+    ],
 )
 def test_tool_names_become_identifiers(name, identifier):
     assert identifier_of(name) == identifier
@@ -90,6 +120,11 @@ LINK = {"type": "resource_link", "uri": "file:///a", "name": "a"}
     ("result", "value"),
     [
         ({"content": []}, None),
+        ({}, None),
+        ({"content": None, "structuredContent": None}, None),
+        ({"content": [{"type": "audio", "data": PICTURE["data"]}]}, b"png"),
+        ({"content": [], "structuredContent": ["result"]}, ["result"]),
+        ({"content": [], "structuredContent": {}}, {}),
         ({"content": [{"type": "text", "text": "a"}]}, "a"),
         ({"content": [{"type": "text", "text": "a"}, PICTURE]}, ["a", b"png"]),
         ({"content": [{"type": "resource", "resource": {"uri": "a", "text": "b"}}]}, "b"),
@@ -107,5 +142,8 @@ def test_results_become_values(result, value):
 def test_an_error_result_raises_its_text():
     with pytest.raises(ToolRuntimeException, match="no such file"):
         value_of("read", {"isError": True, "content": [{"type": "text", "text": "no such file"}]})
+    parts = [{"type": "text", "text": "half of it:"}, PICTURE]
+    with pytest.raises(ToolRuntimeException, match=r"^half of it:\nb'png'$"):
+        value_of("read", {"isError": True, "content": parts})
     with pytest.raises(ToolRuntimeException, match="read failed without a message"):
         value_of("read", {"isError": True})
