@@ -105,7 +105,6 @@ def test_arguments_that_are_not_json_are_refused():
         ("2d", "_2d"),
         ("class", "_class"),
         ("x2", "x2"),
-        ("", ""),
     ],
 )
 def test_tool_names_become_identifiers(name, identifier):

@@ -203,6 +203,17 @@ def test_a_silent_server_is_named_and_ended(monkeypatch):
         time.sleep(0.01)
 
 
+def test_the_first_cause_of_a_failed_start_is_named(monkeypatch):
+    class Failing(StandIn):
+        async def initialize(self):
+            inner = ExceptionGroup("inner", [OSError("no route")])
+            raise ExceptionGroup("outer", [inner, ValueError("other")])
+
+    Failing().install(monkeypatch)
+    with pytest.raises(UserError, match="^MCP server server: OSError: no route; check the command or the address$"):
+        McpServer("server")
+
+
 def test_every_page_of_tools_is_offered(monkeypatch):
     package = StandIn(({"tools": [tool("read")], "nextCursor": "1"}, {"tools": [tool("put-back")]}))
     package.install(monkeypatch)
