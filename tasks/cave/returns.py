@@ -155,7 +155,7 @@ def _fields_of(value: Any) -> dict[str, Any] | None:
 
 def _complaints(error: ValidationError) -> str:
     """Return one line for each thing that is wrong."""
-    found = error.errors(include_url=False, include_context=False)
+    found = error.errors()
     lines = [f"{'.'.join(map(str, one['loc'])) or 'value'}: {one['msg']}" for one in found[:_ERRORS_TOLD]]
     if len(found) > _ERRORS_TOLD:
         lines.append(f"... and {len(found) - _ERRORS_TOLD} more")

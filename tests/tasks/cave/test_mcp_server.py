@@ -210,7 +210,7 @@ def test_the_first_cause_of_a_failed_start_is_named(monkeypatch):
             raise ExceptionGroup("outer", [inner, ValueError("other")])
 
     Failing().install(monkeypatch)
-    with pytest.raises(UserError, match="^MCP server server: OSError: no route; check the command or the address$"):
+    with pytest.raises(UserError, match=r"^MCP server server: OSError: no route; check the command or the address$"):
         McpServer("server")
 
 

@@ -7,10 +7,11 @@ from typing import Any, cast
 import pandas as pd
 import polars as pl
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from carryover.tasks.cave.returns import Expected, WrongResultError
 from carryover.tasks.cave.scripted import block, scripted
+from carryover.tasks.runtime.objects import Record
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.runtime import declared_classes as declared
 
@@ -90,6 +91,55 @@ def test_value_is_what_pydantic_makes_of_it(kind, value, expected):
     asked = Expected(kind, "result", 0)
     asked.accept(value)
     assert asked.value == expected
+
+
+class Aliased(BaseModel):
+    """A field of two names."""
+
+    name: str = Field(alias="as")
+
+
+@pytest.mark.parametrize("value", [{"as": "x"}, {"name": "x"}, Aliased.model_validate({"as": "x"})])
+def test_fields_are_given_by_name_or_alias(value):
+    asked = Expected(Aliased, "result", 0)
+    asked.accept(value)
+    assert asked.value == Aliased.model_validate({"as": "x"})
+
+
+class Configured(BaseModel):
+    """A class with a configuration of its own."""
+
+    model_config = ConfigDict(extra="forbid")
+    plain: Any
+
+
+def test_instances_within_values_are_validated_as_their_data():
+    trade = Trade("x", 1)
+    for kind, value, expected in (
+        (list[dict[str, Any]], [trade], [{"name": "x", "count": 1}]),
+        (tuple[Any, ...], (trade, Trade), ({"name": "x", "count": 1}, Trade)),
+        (dict[str, Any], {"a": Record("Trade", {"name": trade})}, {"a": {"name": {"name": "x", "count": 1}}}),
+        (Configured, {"plain": {1}}, Configured(plain={1})),
+    ):
+        asked = Expected(kind, "result", 0)
+        asked.accept(value)
+        assert asked.value == expected
+    with pytest.raises(WrongResultError, match=r"^more: Extra inputs are not permitted$"):
+        Expected(Configured, "result", 0).accept({"plain": 1, "more": 2})
+
+
+@pytest.mark.parametrize(
+    ("kind", "classes"),
+    [
+        (Trade, [Trade]),
+        (dict[str, Trade] | list[Portfolio], [Trade, Portfolio]),
+        (list[int] | None, []),
+        ({"a": int}, []),
+        (int, []),
+    ],
+)
+def test_the_users_classes_of_a_type_are_found(kind, classes):
+    assert Expected(kind, "result", 0).classes() == classes
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
