@@ -11,8 +11,9 @@ from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
-from carryover.tasks.cave.importers.bfcl import CATEGORIES, bfcl_cases
+from carryover.tasks.cave.importers.bfcl import CATEGORIES, bfcl_cases, documentation, json_schema, signature
 from carryover.tasks.cave.importers.bfcl_rule import Accepted, is_accepted, wrong_calls
+from carryover.tasks.cave.suites.case import Turn
 from carryover.tasks.services.errors import UserError
 
 AREA = {
@@ -152,3 +153,73 @@ def test_each_wanted_call_is_made_once():
     assert wrong_calls(schemas, [("f", {"a": 2}), ("f", {"a": 1})], [one, two]) == ()
     assert wrong_calls(schemas, [("f", {"a": 1})], [one, two]) == ("1 calls, expected 2",)
     assert wrong_calls(schemas, [("f", {"a": 1}), ("f", {"a": 2})], [one, one]) == ("no call is f({'a': [1]})",)
+
+
+LOOSE = {"type": "object", "required": ["b"]}
+
+
+def test_a_signature_has_required_parameters_first_and_odd_ones_as_others():
+    declared = {"a": {"type": "integer"}, "b": {"type": "string"}, "class": {"type": "any"}}
+    assert str(signature({**LOOSE, "properties": declared})) == "(b, a=None, **_others)"
+    assert str(signature({"properties": {"b": {}, "a": {}}})) == "(b=None, a=None)"
+
+
+def test_a_schema_has_the_names_of_json():
+    told = {
+        "type": "dict",
+        "properties": {
+            "a": {"type": "float", "default": 1.5},
+            "b": {"type": "tuple", "items": {"type": "any", "enum": ["dict", 1]}},
+            "type": {"type": "string"},
+        },
+        "required": ["a"],
+    }
+    assert json_schema(told) == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "number", "default": 1.5},
+            "b": {"type": "array", "items": {"enum": ["dict", 1]}},
+            "type": {"type": "string"},
+        },
+        "required": ["a"],
+    }
+
+
+def test_documentation_tells_types_defaults_and_what_may_be_left_out():
+    declared = {"a": {"type": "integer", "default": 3, "description": "How many."}, "b": {"type": "string"}}
+    function = {"description": "Do it.", "parameters": {**LOOSE, "properties": declared}}
+    assert documentation(function) == (
+        'Do it.\n\nArgs:\n    a (integer, optional): How many. {"default": 3}\n    b (string):'
+    )
+    bare = {"description": "Do it.", "parameters": {"properties": {"a": {"type": "integer"}}}}
+    assert documentation(bare) == "Do it.\n\nArgs:\n    a (integer, optional):"
+
+
+def test_a_task_is_a_case_whole(download):
+    cases = bfcl_cases(str(download))
+    assert [case.case_id for case in cases] == [f"bfcl/{category}/000" for category in CATEGORIES]
+    case = cases[2]
+    call = "shape__circle__area(**{'radius': 2.0, 'from': 'the map', 'exact': True})"
+    assert case.turns == (Turn("Area of radius 2, and of 2 again.", f"{call}\n{call}"),)
+    assert case.source == "bfcl-eval 2026.3.23, made_2, AST rule"
+    assert case.instructions.startswith("Call what the request asks for, once each")
+    assert case.world.namespaced == {"shape.circle.area": "shape__circle__area"}
+    assert case.world.functions["shape__circle__area"](2.0, exact=True) == "called"
+    made = ["shape.circle.area", {"radius": 2.0, "exact": True}]
+    assert case.world.state() == {"calls": [made]}
+    assert case.differing({}, {"calls": [made, made]}) == ()
+    assert case.differing({}, {"calls": [made]}) == ("1 calls, expected 2",)
+
+
+def test_gold_takes_the_first_value_at_every_depth(download):
+    """Of a dictionary the accepted values are listed by key."""
+    place = {"city": ["Rome", "rome"], "zip": ["", "1"], "floor": [""]}
+    wanted = {"f": {"a": ["", 2, 3], "b": [""], "c": [place], "d": [[place, 5]], "e": [7]}}
+    parameters = {"properties": {name: {"type": "any"} for name in "abcd"}}
+    function = {"name": "f", "description": "", "parameters": parameters}
+    data = download / "bfcl_eval/data"
+    (data / "BFCL_v4_multiple.json").write_text(line(0, function))
+    (data / "possible_answer/BFCL_v4_multiple.json").write_text(json.dumps({"id": "made_0", "ground_truth": [wanted]}))
+    found = {"city": "Rome", "zip": "1"}
+    expected = {"a": 2, "c": found, "d": [found, 5]}
+    assert bfcl_cases(str(download))[1].turns[0].golden == f"f(**{expected!r})"
