@@ -1,10 +1,12 @@
 import socket
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
+from carryover.flows.cli.machine import prefect_server as module
 from carryover.flows.cli.machine.prefect_server import own_server, prefect_server, unavailable_server
 from carryover.flows.gpu_pool import gpu_pool_lacks
 from carryover.tasks.services.errors import UserError
@@ -74,6 +76,60 @@ def test_training_on_the_gpu_pool_needs_a_responsive_server():
         assert (gpu_pool_lacks() or "").startswith(f"an answer from the Prefect server {NOBODY}")
     with temporary_settings(restore_defaults={PREFECT_API_URL}):
         assert gpu_pool_lacks() == "a Prefect server with a work pool 'gpu' (name it with PREFECT_API_URL)"
+
+
+class Started:
+    """A server that has started, in place of a process."""
+
+    def __init__(self):
+        self.is_running = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.is_running = False
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    """What servers were started with; each answers at once, at port 4321."""
+    calls = []
+
+    def start(build, timeout_seconds, tell):
+        monkeypatch.setattr(module, "ManagedProcess", lambda *given, **settings: (given, settings))
+        started = Started()
+        calls.append((build(4321), timeout_seconds, started))
+        return started, 4321
+
+    monkeypatch.setattr(module, "start_on_free_port", start)
+    return calls
+
+
+def test_a_run_without_a_server_has_one_of_its_own_meanwhile(tmp_path, monkeypatch, starts):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.setenv("PREFECT_SERVER_API_AUTH_STRING", "me:secret")
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        with prefect_server():
+            address, home = PREFECT_API_URL.value(), PREFECT_HOME.value()
+            (((command, log), settings), timeout_seconds, server) = starts[0]
+            assert server.is_running
+        assert PREFECT_API_URL.value() is None
+    assert not server.is_running
+    assert (address, home) == ("http://127.0.0.1:4321/api", tmp_path / "prefect")
+    assert timeout_seconds == 600.0
+    assert command == [
+        sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", "4321", "--no-services",
+        "--no-ui",
+    ]  # fmt: skip
+    assert log == tmp_path / "logs" / "prefect-server.log"
+    environment = settings.pop("environment")
+    assert settings == {"health_url": "http://127.0.0.1:4321/api/health"}
+    assert "PREFECT_SERVER_API_AUTH_STRING" not in environment
+    quiet = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_UI_ENABLED": "false"}
+    own = quiet | {"PREFECT_HOME": str(tmp_path / "prefect")}
+    assert {name: environment[name] for name in own} == own
+    assert environment["CARRYOVER_HOME"] == str(tmp_path)
 
 
 def test_a_server_whose_port_was_taken_meanwhile_starts_on_another(tmp_path, monkeypatch):

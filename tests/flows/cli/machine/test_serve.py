@@ -11,8 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from carryover.flows.cli.machine.serve import read_adapters
+from carryover.flows.cli.machine import serve
+from carryover.flows.cli.machine.serve import read_adapters, start_server
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.serving.commands import own_command
+from carryover.tasks.serving.serving_spec import ServedModels, ServingSpec
 from tests.tiny_bases import ARCHITECTURES, save_tiny_base
 
 STARTUP_SECONDS = 200
@@ -104,6 +107,49 @@ def test_a_missing_base_is_one_line():
     finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[4])
     assert finished.returncode == 1
     assert finished.stderr == "carryover: /no/where is not a folder; name one that a training or a download has saved\n"
+
+
+OPTIONS = {
+    "name": "mine", "revision": None, "host": "h", "port": 1, "max_concurrent": 3, "threads": 2,
+    "gpu_memory_share": 0.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("context_tokens", "positions", "context"), [(512, 6144, 512), (None, 6144, 6144), (None, None, 40_960)]
+)
+def test_a_context_is_the_asked_one_or_the_models_positions(tmp_path, monkeypatch, context_tokens, positions, context):
+    became = []
+    monkeypatch.setattr(os, "execvpe", lambda *given: became.append(given))
+    if positions is not None:
+        (tmp_path / "config.json").write_text(f'{{"max_position_embeddings": {positions}}}')
+    start_server(str(tmp_path), [f"a={tmp_path}"], engine="cpu", context_tokens=context_tokens, **OPTIONS)
+    ((program, command, environment),) = became
+    models = ServedModels(base=str(tmp_path), base_name="mine", adapters={"a": tmp_path})
+    spec = ServingSpec(context_tokens=context, max_concurrent=3, cpu_threads=2, gpu_memory_share=0.5)
+    assert command == own_command(spec, models, host="h", port=1)
+    assert (program, environment) == (command[0], dict(os.environ))
+
+
+def test_vllm_serves_a_base_of_the_hub_with_its_environment(tmp_path, monkeypatch, capsys):
+    became = []
+    folders = []
+    monkeypatch.setattr(os, "execvpe", lambda *given: became.append(given))
+    monkeypatch.setattr(serve, "known_positions", lambda source, revision: {("hub/m", "b9"): 77}[source, revision])
+
+    def command_of(spec, models, *, host, port, folder):
+        folders.append(folder)
+        return ["vllm", models.base, str(models.base_revision), str(spec.context_tokens), f"{host}:{port}"]
+
+    monkeypatch.setattr(serve, "server_command", command_of)
+    start_server("hub/m", [], engine="vllm", context_tokens=None, **(OPTIONS | {"revision": "b9"}))
+    environment = {**os.environ, "VLLM_BATCH_INVARIANT": "1", "DO_NOT_TRACK": "1"}
+    assert became == [("vllm", ["vllm", "hub/m", "b9", "77", "h:1"], environment)]
+    assert capsys.readouterr().out == "serving mine at http://h:1/v1\n"
+    (folder,) = folders
+    assert folder.is_dir()
+    assert folder.name.startswith("carryover-serve-")
+    folder.rmdir()
 
 
 STARTING = """
