@@ -7,6 +7,7 @@ import pytest
 
 from carryover.tasks.environment.for_trl import TokenEpisode
 from carryover.tasks.plans.reinforced import REINFORCEMENT
+from carryover.tasks.reinforcement import grpo
 from carryover.tasks.reinforcement.grpo import ending, has_adapted, open_grpo
 from carryover.tasks.reinforcement.passes import without_padding
 from carryover.tasks.reinforcement.process import LOG_NAME, ReinforcementJob, reinforce_in_process, run_job
@@ -123,6 +124,50 @@ def test_the_trainer_has_the_settings_of_the_spec(opened, tmp_path):
     assert not asked.bf16
     assert not asked.gradient_checkpointing
     assert asked.report_to == []
+
+
+def test_a_reinforcement_resumes_trains_and_saves(start, tmp_path, monkeypatch):
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    opened, added, resumed, threads, closed = [], [], [], [], []
+    world_runtime = SimpleNamespace(close=lambda: closed.append(True))
+
+    def open_trainer(model, tokenizer, spec, world, **settings):
+        opened.append((len(tokenizer), spec, world, settings))
+        state = SimpleNamespace(global_step=4, num_input_tokens_seen=77)
+
+        def train(*, resume_from_checkpoint):
+            assert closed == []
+            resumed.append(resume_from_checkpoint)
+            model.get_input_embeddings().weight.data.fill_(0.25)
+
+        return SimpleNamespace(add_callback=added.append, train=train, state=state)
+
+    monkeypatch.setattr(grpo, "open_grpo", open_trainer)
+    monkeypatch.setattr(grpo, "open_runtime", lambda spec: world_runtime)
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    played = job_of(start, tmp_path).played
+    checkpoint = tmp_path / CHECKPOINTS / "checkpoint-2"
+    checkpoint.mkdir(parents=True)
+    for name in ("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth"):
+        (checkpoint / name).touch()
+    (checkpoint / "trainer_state.json").write_text("{}")
+    callback: Any = object()
+    done = grpo.reinforce(played, str(start), tmp_path, seed=5, callback=callback, cpu_threads=3)
+    assert done == (4, 77)
+    ((vocabulary_size, spec, world, settings),) = opened
+    tokenizer = load_tokenizer(tmp_path)
+    assert (vocabulary_size, spec) == (len(tokenizer), played.spec)
+    assert world == World("knapsack", "small", named_contract("stateless"), world_runtime)
+    log = settings.pop("log")
+    log.add(update(1, 0.5))
+    assert read_updates(tmp_path / LOG_NAME) == [update(1, 0.5)]
+    assert settings == {"checkpoints": tmp_path / CHECKPOINTS, "seed": 5}
+    assert [type(each).__name__ for each in added] == ["Ending", "object"]
+    assert (resumed, threads, closed) == ([str(checkpoint)], [3], [True])
+    model = AutoModelForCausalLM.from_pretrained(tmp_path)
+    assert set(model.get_input_embeddings().weight.flatten().tolist()) == {0.25}
 
 
 def test_each_instance_is_used_once_from_the_first_seed(opened):

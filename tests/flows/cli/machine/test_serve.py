@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -109,7 +110,7 @@ def test_a_missing_base_is_one_line():
     assert finished.stderr == "carryover: /no/where is not a folder; name one that a training or a download has saved\n"
 
 
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "name": "mine", "revision": None, "host": "h", "port": 1, "max_concurrent": 3, "threads": 2,
     "gpu_memory_share": 0.5,
 }  # fmt: skip
