@@ -19,8 +19,8 @@ GPU_BLOCKS_VARIABLE = "PYTORCH_CUDA_ALLOC_CONF"
 
 
 def _name_and_path(item: str) -> tuple[str, Path]:
-    name, separator, path = item.partition("=")
-    if not (name and separator and path):
+    name, _, path = item.partition("=")
+    if not (name and path):
         raise argparse.ArgumentTypeError(f"{item!r} is not of the form NAME=PATH")
     return name, Path(path)
 

@@ -55,8 +55,8 @@ def read_adapters(named: Sequence[str]) -> dict[str, Path]:
     """
     adapters = {}
     for word in named:
-        name, separator, folder = word.partition("=")
-        if not (name and separator and folder):
+        name, _, folder = word.partition("=")
+        if not (name and folder):
             raise UserError(f"adapter {word!r} is not of the form NAME=FOLDER")
         if name in adapters:
             raise UserError(f"two adapters are named {name!r}; name each apart")

@@ -52,6 +52,9 @@ def test_merge_counts_rows_and_names_what_it_quarantined(tmp_path):
     refused = [line for line in merged.stderr.splitlines() if line.startswith("quarantined ")]
     assert len(refused) == 4  # the manifest and its three files
     assert all("run_id=other" in line for line in refused)
+    shown = [line.partition(" in ")[0] for line in merged.stderr.splitlines() if " of " in line]
+    assert shown[0] == "merge: 5 of 5 rows"
+    assert shown[1].startswith("marts: ")
 
 
 def test_doctor_compares_files_with_checksums_on_request(tmp_path):

@@ -34,8 +34,15 @@ def test_verification_names_merged_bundles_that_are_gone(tmp_path, monkeypatch, 
     for run_id in ("kept", "gone", "torn"):
         zone.write({"run_ends": [RunEndRow(run_id=run_id, status="finished", message="", finished_at=NOW)]}, run_id)
     merge(zone, tmp_path / "warehouse.duckdb")
+    elsewhere = LandingZone(tmp_path / "elsewhere")
+    end = RunEndRow(run_id="other", status="finished", message="", finished_at=NOW)
+    elsewhere.write({"run_ends": [end]}, "other")
+    merge(elsewhere, tmp_path / "warehouse.duckdb")
     print_damage(tmp_path)
-    assert capsys.readouterr().out == f"3 bundles in {zone.url} match their checksums\n"
+    assert capsys.readouterr().out == (
+        f"3 bundles in {zone.url} match their checksums\n"
+        "1 merged bundles are of other landing zones and were not verified\n"
+    )
 
     shutil.rmtree(tmp_path / "landing" / "run_ends" / "run_id=gone")
     shutil.rmtree(tmp_path / "landing" / "bundles" / "run_id=gone")

@@ -94,6 +94,8 @@ def test_adapters_are_read_by_name(tmp_path):
     ("words", "said"),
     [
         (["mine"], "adapter 'mine' is not of the form NAME=FOLDER"),
+        (["mine="], "adapter 'mine=' is not of the form NAME=FOLDER"),
+        (["=/"], "adapter '=/' is not of the form NAME=FOLDER"),
         (["mine=/no/where"], "/no/where is not a folder"),
         (["mine=/", "mine=/"], "two adapters are named 'mine'"),
     ],

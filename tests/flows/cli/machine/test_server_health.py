@@ -218,6 +218,45 @@ def test_schedule_without_a_future_run_is_named():
     assert line == "schedule of nightly-reevaluation: paused"
 
 
+def test_a_server_is_told_from_runs_to_schedules():
+    runs = [
+        make_run(Failed(), None),
+        make_run(Running(), None, parent_task_run_id=UUID(int=5)),  # a stage of a study
+        make_run(Running(), start_time=NOW - timedelta(minutes=60)),
+        make_run(Running()),
+        make_run(Pending(), None),
+        scheduled(Scheduled(), 1),
+        scheduled(Scheduled(), 2),
+    ]
+    pools = (BUSY._replace(workers=("a", "b")), Pool("gpu", is_paused=True, workers=()))
+    state = make_state(*runs, pools=pools, next_runs={STUDY: None, NIGHTLY: NOW})
+    assert describe_server(URL, state) == [
+        "Prefect http://127.0.0.1:4200: 2 running, 2 waiting, 1 late, 1 failed",
+        "  running laptop-2f3a (study): for 1 h 0 min",
+        "  running laptop-2f3a (study): for 0 min",
+        "  waiting laptop-2f3a: its worker starts it",
+        "  waiting laptop-2f3a (study): due now",
+        "  late    laptop-2f3a (study): due 11:58; the workers of the pool cpu take no more runs",
+        "  failed  laptop-2f3a:  no message",
+        "work pool cpu: a, b",
+        "work pool gpu: no online worker, paused",
+        "schedule of study: NO future run; see the server's log for errors of its scheduler",
+        "schedule of nightly-reevaluation: next run 2026-01-02 12:00 UTC",
+    ]
+    empty = describe_server(URL, make_state(pools=()))
+    assert empty[1:] == ["no work pool: `make deploy` makes them"]
+
+
+def test_as_many_runs_are_read_as_the_server_gives_at_once():
+    states = [state() for state in (Running, Scheduled, Failed) for _ in range(201)]
+    server: Any = Server(*[make_run(state, end_time=NOW, expected_start_time=NOW) for state in states])
+    assert len(read_state(server, NOW).runs) == 3 * 200
+
+
+def test_a_line_is_cut_only_where_it_is_wider():
+    assert (clipped("12345", 5), clipped("123456", 5)) == ("12345", "1234…")
+
+
 def test_busy_server_fits_a_screen():
     runs = []
     for _ in range(30):
