@@ -28,6 +28,10 @@ def imported(record, setting=SETTING):
     return import_trace(trace, setting)
 
 
+def with_results(reply):
+    return reply._replace(blocks=tuple(block._replace(result="3") for block in reply.blocks), prompt_tokens=4)
+
+
 def headed(names):
     """Return a message as the study's loop sends it after a block."""
     header = {"runtime": "persistent", "active_globals": [], "last_step_globals": names}
@@ -76,6 +80,8 @@ def test_an_imported_id_is_of_the_episode_and_not_of_the_run():
     assert again.episode.run_id == "other"
     assert again.episode.episode_id == import_trace(trace, SETTING).episode.episode_id
     assert again.episode.instance_id == "own"
+    told = replace(trace, replies=tuple(with_results(reply) for reply in trace.replies), score=1.0, place="p")
+    assert import_trace(told, SETTING).episode.episode_id == again.episode.episode_id
     assert import_trace(trace, SETTING, instance_id="known").episode.instance_id == "known"
     assert import_trace(trace, SETTING, instance_id="known").episode.episode_id != again.episode.episode_id
 

@@ -17,3 +17,5 @@ def test_calls_are_the_assistants_in_an_executors_chat(calls):
 def test_other_chats_stay_as_they_are():
     chat = [{"role": "assistant", "content": "The log says exitcode: 0 (execution succeeded)"}, {"role": "user"}]
     assert as_the_model_sees(chat) is chat
+    by_user = [{**EXECUTED, "role": "user"}, {"role": "assistant", "content": "So."}]
+    assert as_the_model_sees(by_user) is by_user

@@ -170,6 +170,8 @@ def test_the_authors_trace_is_read_with_its_result(tmp_path):
 def test_a_response_without_its_call_counts_no_prompt():
     (reply,) = replies_of_events([authors_event("ModelResponseEvent", completion_tokens=5)])
     assert (reply.prompt_tokens, reply.completion_tokens) == (0, 5)
+    called = authors_event("ModelCallEvent", prompt_tokens=None)
+    assert replies_of_events([called, authors_event("ModelResponseEvent", completion_tokens=5)]) == (reply,)
 
 
 @pytest.mark.parametrize("text", ["2026-01-01T09:30:00", "2026-01-01T09:30:00+00:00", "2026-01-01T11:30:00+02:00"])
