@@ -150,7 +150,7 @@ def test_the_authors_trace_is_read_with_its_result(tmp_path):
         {"text": "", "error": "the endpoint is down", "is_model_error": True},
         {"text": "", "error": "ended", "prompt_tokens": 8, "completion_tokens": 1},
     ]  # fmt: skip
-    assert [message.content for message in read_trace.opening] == ["Work.", '{"a": 2, "b": 1}']
+    assert read_trace.opening == (("system", "Work."), ("user", '{"a": 2, "b": 1}'))
     assert read_trace.described == ("knapsack-7", 9, 8)
     assert (read_trace.declared_contract, read_trace.runtime_contract) == ("stateless", "persistent")
     assert (read_trace.train_contract, read_trace.score, read_trace.error_message) == ("stateless", 0.5, "gave up")

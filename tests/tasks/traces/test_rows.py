@@ -51,6 +51,11 @@ def test_a_claim_is_what_it_was_given():
     assert ClaimRow.model_validate(given).model_dump(exclude_unset=True) == given
 
 
+def test_what_is_no_row_is_refused():
+    with pytest.raises(ValidationError, match="valid dictionary or instance of EpisodeRow"):
+        EpisodeRow.model_validate("a row")
+
+
 def test_a_row_is_taken_as_it_is():
     row = build_row(EpisodeRow, token_source="server", prompt_tokens=100, completion_tokens=20)
     assert EpisodeRow.model_validate(row) == row
