@@ -108,7 +108,10 @@ def test_a_missing_download_says_where_it_comes_from(tmp_path):
 
 KINDS = {
     "number": {"type": "float"},
+    "whole": {"type": "integer"},
     "text": {"type": "string"},
+    "anything": {"type": "any"},
+    "pair": {"type": "tuple", "items": {"type": "integer"}},
     "several": {"type": "array", "items": {"type": "string"}},
     "place": {"type": "dict"},
     "places": {"type": "array", "items": {"type": "dict"}},
@@ -131,6 +134,35 @@ KINDS = {
         ("places", [[{"city": ["Rome"]}]], [{"city": "Rome"}], True),
         ("places", [[{"city": ["Rome"]}]], [], False),
         ("places", ["", [{"city": ["Rome"]}]], ["city"], False),
+        ("places", ["", [{"city": ["Rome"]}]], [{"city": "Rome"}, {"city": "Rome"}], False),
+        ("places", ["", [{"city": ["Rome"]}]], [{"city": "Bonn"}], False),
+        ("number", [2.0, 3.0], 3.0, True),
+        ("number", ["", 2.0], 3, False),
+        ("number", ["x", 2.0], 2.0, True),  # beside the name of a variable
+        ("number", ["x"], 2.0, False),
+        ("number", ["x"], "y", False),
+        ("number", [""], "", False),
+        ("whole", [1, 2], 2, True),
+        ("whole", [1], True, False),
+        ("whole", [1.0], 1, True),
+        ("text", ["", "a"], "", True),
+        ("text", [""], "b", False),
+        ("text", ["It's a-b_c*d^e/f."], 'it"s ABCDEF', True),
+        ("text", [1], "1", False),
+        ("anything", ["a"], "A", True),
+        ("pair", [[1, 2]], [1, 2], True),
+        ("pair", [[1, 2]], [2, 1], False),
+        ("pair", ["", [1, 2]], [], False),
+        ("several", [["", "a"]], [""], False),
+        ("several", [[1, 2]], [1, 2], True),  # of the accepted value's type
+        ("several", [[1, 2]], [1, 2.0], False),
+        ("several", ["xs"], ["a"], False),
+        ("several", ["xs"], "xs", True),
+        ("place", [{"city": ["Rome"], "zip": ["", "1"]}], {"zip": "1"}, False),
+        ("place", [{"city": ["Rome"], "zip": ["", "1"]}], {"city": "Rome", "zip": "2"}, False),
+        ("place", ["x", {"city": ["Rome"]}], {"city": "Rome"}, False),
+        ("place", [{"city": ["Bonn"]}, {"city": ["Rome"]}], {"city": "Rome"}, True),
+        ("place", [{"cities": [["a", 1]]}], {"cities": ["A.", 1]}, True),
     ],
 )
 def test_values_are_judged_by_type_and_text(parameter, accepted, value, verdict):
@@ -151,6 +183,7 @@ def test_each_wanted_call_is_made_once():
     schemas = {"f": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}}
     one, two = Accepted("f", {"a": [1]}), Accepted("f", {"a": [2]})
     assert wrong_calls(schemas, [("f", {"a": 2}), ("f", {"a": 1})], [one, two]) == ()
+    assert wrong_calls(schemas, [("g", {"a": 1})], [one]) == ("no call is f({'a': [1]})",)
     assert wrong_calls(schemas, [("f", {"a": 1})], [one, two]) == ("1 calls, expected 2",)
     assert wrong_calls(schemas, [("f", {"a": 1}), ("f", {"a": 2})], [one, one]) == ("no call is f({'a': [1]})",)
 

@@ -1,7 +1,9 @@
 """BFCL's multi-turn tasks from a small made download: gold replays over the simulators, late functions come late."""
 
 import asyncio
+import datetime
 import json
+from copy import deepcopy
 
 import pytest
 
@@ -9,7 +11,7 @@ from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.arm import ARMS
 from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.play import CaseEpisode, Setting, play
-from carryover.tasks.cave.importers.bfcl_multi_turn import bfcl_multi_turn_cases
+from carryover.tasks.cave.importers.bfcl_multi_turn import Simulators, bfcl_multi_turn_cases
 from carryover.tasks.cave.suites.case import Call
 from carryover.tasks.services.errors import UserError
 from tests.tasks.cave.importers.made_downloads import made_multi_turn
@@ -89,3 +91,113 @@ def test_a_download_without_simulators_is_refused(tmp_path):
         bfcl_multi_turn_cases(None)
     with pytest.raises(UserError, match="is not the wheel bfcl-eval"):
         bfcl_multi_turn_cases(str(tmp_path))
+
+
+class Folder:
+    """A part of a simulator, with a way back up."""
+
+    def __init__(self, parent):
+        self.parent = parent
+        self.size = 1.5
+        self._cache = 1
+
+
+class Cabinet:
+    """A simulator with values of every kind."""
+
+    def __init__(self):
+        self.answer: object = None
+        self.names = {"b", "a"}
+        self.pair = (1, True)
+        self.folders = {3: [Folder(self)]}
+        self.function = len
+        self.day = datetime.date(2026, 1, 2)
+        self.nothing = None
+        self._hidden = 1
+
+    def get(self):
+        return self.answer
+
+    fixed = 7
+
+
+class Loaded(Cabinet):
+    """A simulator with a scenario."""
+
+    def _load_scenario(self, scenario, long_context):
+        self.answer = (scenario, long_context)
+
+
+def test_public_attributes_of_objects_are_the_state():
+    simulators = Simulators({"Cabinet": Cabinet}, {"Cabinet": {"a": 1}}, is_long=False)
+    assert simulators.state() == {
+        "Cabinet.answer": None,
+        "Cabinet.names": ["a", "b"],
+        "Cabinet.pair": [1, True],
+        "Cabinet.folders": {"3": [{"size": 1.5}]},
+        "Cabinet.function": "<built-in function len>",
+        "Cabinet.day": "2026-01-02",
+        "Cabinet.nothing": None,
+        "answers": [],
+    }
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_a_scenario_is_loaded_by_copy(is_long):
+    scenario = {"Loaded": {"list": [1]}}
+    simulators = Simulators({"Loaded": Loaded, "Other": Loaded}, scenario, is_long=is_long)
+    simulators.state()
+    loaded, other = (simulators.objects[name].answer for name in ("Loaded", "Other"))
+    assert (loaded, other) == (({"list": [1]}, is_long), ({}, is_long))
+    loaded[0]["list"].append(2)
+    assert scenario == {"Loaded": {"list": [1]}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "text"),
+    [
+        ("a", "a", "a"),
+        ({"b": (1,)}, {"b": [1]}, '{"b": [1]}'),
+        ({"b": {1}}, "{'b': {1}}", "{'b': {1}}"),
+        ([1, None], [1, None], "[1, None]"),
+        (2.5, 2.5, "2.5"),
+        (None, None, "None"),
+        ({1}, "{1}", "{1}"),
+    ],
+)
+def test_an_answer_is_json_and_is_compared_as_the_wheel_does(answer, value, text):
+    simulators = Simulators({"Cabinet": Cabinet}, {}, is_long=False)
+    simulators.state()
+    simulators.objects["Cabinet"].answer = answer
+    assert simulators.call("get", {}) == value
+    with pytest.raises(StopIteration):
+        simulators.call("fixed", {})  # an attribute is no function
+    assert simulators.answers == [text]
+
+
+def test_a_copy_of_simulators_goes_on_by_itself():
+    simulators = Simulators({"Cabinet": Cabinet}, {"Cabinet": {}}, is_long=True)
+    simulators.call("get", {})
+    copied = deepcopy(simulators)
+    copied.objects["Cabinet"].names.add("c")
+    copied.call("get", {})
+    assert simulators.objects["Cabinet"].names == {"a", "b"}
+    assert (simulators.answers, copied.answers) == (["None"], ["None", "None"])
+    assert (copied.classes, copied.scenario, copied.is_long) == ({"Cabinet": Cabinet}, {"Cabinet": {}}, True)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "wrong"),
+    [
+        ({"a": 1, "answers": ["x"]}, {"a": 1, "answers": ["x", "y"]}, ()),
+        ({"a": 1, "b": 2, "answers": []}, {"b": 3, "c": 1, "answers": []}, ("a", "b", "c")),
+        ({"answers": ["x"]}, {"answers": []}, ("answers",)),
+        ({"answers": ["x", "x"]}, {"answers": ["x"]}, ("answers",)),
+        ({"answers": ["x", "y", "z"]}, {"answers": ["z"]}, ()),
+        ({"answers": ["x", "y", "z"]}, {"answers": ["x", "y"]}, ("answers",)),
+    ],
+)
+def test_gold_answers_of_a_turn_must_be_among_the_answers(download, expected, actual, wrong):
+    """The first turn of the made task has two gold calls, and the second one."""
+    case = bfcl_multi_turn_cases(str(download))[0]
+    assert case.differing(expected, actual) == wrong
