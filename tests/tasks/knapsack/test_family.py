@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def reply_after_three_blocks(teacher):
 def test_a_teacher_counts_on_names_as_long_as_the_contract_keeps_them(options):
     for contract, kept_blocks in (("persistent", None), ("recent-1", 1), ("recent-2", 2)):
         for named in (contract, as_contract(contract)):
-            teacher = KNAPSACK_FAMILY.open_teacher("small", named, **options)
+            teacher: Any = KNAPSACK_FAMILY.open_teacher("small", named, **options)
             if "habits" in options:
                 teacher = teacher.open_for(INSTANCE.instance_id)
             text, expected = reply_after_three_blocks(teacher)
@@ -71,9 +72,9 @@ def test_a_teacher_counts_on_names_as_long_as_the_contract_keeps_them(options):
 
 
 def test_a_teacher_counts_tokens_as_told():
-    for options in ({}, {"prints_table": False}):
-        teacher = KNAPSACK_FAMILY.open_teacher("small", "stateless", len, **options)
-        request = CompletionRequest((Message(role="user", content="Go."),) * 3, seed=3, episode_id="e")
+    family: Any = KNAPSACK_FAMILY
+    request = CompletionRequest((Message(role="user", content="Go."),) * 3, seed=3, episode_id="e")
+    fixed = [family.open_teacher("small", "stateless", len, prints_table=prints) for prints in (True, False)]
+    varied = family.open_teacher("small", "stateless", len, habits={}).open_for("a")
+    for teacher in (*fixed, varied):
         assert asyncio.run(teacher.complete(request)).prompt_tokens == 3
-    varied = KNAPSACK_FAMILY.open_teacher("small", "stateless", len, habits={})
-    assert asyncio.run(varied.open_for("a").complete(request)).prompt_tokens == 3
