@@ -245,6 +245,18 @@ def test_a_call_without_an_answer_ends(monkeypatch):
         awaited(server.functions["read"]())
 
 
+def test_a_server_that_does_not_end_is_left_behind(monkeypatch):
+    class Endless(StandIn):
+        async def __aexit__(self, *_raised):
+            await asyncio.Event().wait()
+
+    Endless().install(monkeypatch)
+    server = McpServer("server", timeout_seconds=0.1)
+    assert not server._serving.done()
+    server.close()
+    assert server._serving.cancelled()
+
+
 def test_chosen_tools_are_injected_under_a_prefix(monkeypatch):
     StandIn(({"tools": [tool("read"), tool("write")]},)).install(monkeypatch)
     injected = {}

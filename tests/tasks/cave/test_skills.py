@@ -107,6 +107,11 @@ def test_missing_file_of_a_skill_names_its_files_and_no_folder(tmp_path):
         Skill("s", "", "", tmp_path).read("a")
 
 
+def test_bytes_that_are_no_text_are_replaced(tmp_path):
+    (tmp_path / "notes.md").write_bytes(b"caf\xe9")
+    assert Skill("s", "", "", tmp_path).read("notes.md") == "caf\ufffd"
+
+
 def test_unknown_skill_is_refused_with_those_there_are(open_agent, watched, skills):
     model = watched(scripted(block('use_skill("cooking")'), "Done."))
     open_agent(model, skills=skills).ask("Go.")
