@@ -7,9 +7,11 @@ import pandas
 import pytest
 
 from carryover.tasks.cave.arms.arm import ARMS, ArmName
-from carryover.tasks.cave.arms.case_environment import CaseEnvironment
+from carryover.tasks.cave.arms.case_environment import CaseEnvironment, namespaces, source_of
 from carryover.tasks.cave.suites.case import Call, Case, Expected, Turn, World
+from carryover.tasks.cave.suites.objects import Robot
 from carryover.tasks.runtime.describe import describe
+from carryover.tasks.runtime.inside.tools import ToolRuntimeException
 
 CASE = Case(
     "made",
@@ -143,3 +145,59 @@ def test_a_call_that_is_asked_twice_is_made_twice():
     expected = Expected({}, ((add, look), (add,)))
     assert environment.missing_calls(expected, [add, add]) == []
     assert environment.missing_calls(expected, [look, add]) == ["add({'n': 1})"]
+
+
+def test_dotted_names_are_classes_whose_attributes_call_the_functions():
+    sources = namespaces({"a.b.c": "f", "a.b.d": "g", "a.e": "f", "h.i": "g"})
+    assert [*sources] == ["a", "h"]
+    names = {"f": lambda *values, **named: ("f", values, named), "g": lambda *values, **named: ("g", values, named)}
+    for source in sources.values():
+        exec(source, names)
+    a, h = names["a"], names["h"]
+    assert a.b.c(1, x=2) == a.e(1, x=2) == ("f", (1,), {"x": 2})
+    assert a().b().d(1) == h.i(1) == ("g", (1,), {})
+
+
+def test_functions_of_later_turns_come_later():
+    functions = {"now": len, "later": max, "last": min}
+    turns = (Turn("1", "pass"), Turn("2", "pass", added=("later",)), Turn("3", "pass", added=("last",)))
+    case = Case("made", "late", 0, World(functions=functions), turns)
+    for name in ARMS:
+        assert CaseEnvironment(case, ARMS[name]).functions() == {"now": len}
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("persistent_code", []), ("stateless_code", ["read_variable", "write_variable"]),
+        ("code_act", ["read_variable"]), ("code_to_file", []), ("json", ["read_variable", "write_variable"]),
+        ("json_python", ["read_variable", "write_variable"]),
+    ],
+)  # fmt: skip
+def test_a_store_is_there_where_nothing_else_keeps_variables(name, stored):
+    environment = CaseEnvironment(CASE, ARMS[name])
+    functions = environment.functions()
+    assert [*functions] == stored
+    if "read_variable" in stored:
+        assert functions["read_variable"]("total") == 1
+    if "write_variable" in stored:
+        functions["write_variable"]("total", 5)
+        assert (environment.world.variables, CASE.world.variables) == ({"total": 5}, {"total": 1})
+        for call in (functions["read_variable"], lambda name: functions["write_variable"](name, 1)):
+            with pytest.raises(ToolRuntimeException, match=r"^no variable 'rest'; choose from total$"):
+                call("rest")
+
+
+def test_a_class_is_told_by_its_source():
+    assert source_of(Robot).startswith("import dataclasses\n\n@dataclasses.dataclass\nclass Robot:\n")
+    case = Case("made", "robot", 0, World(variables={"robot": Robot(1, 2, 3)}, types=(Robot,)), ())
+    told = CaseEnvironment(case, ARMS["json"]).instructions()
+    assert told.partition("Variables of the task:\n")[2].startswith(source_of(Robot))
+
+
+@pytest.mark.parametrize(("length", "shown"), [(19_998, "x" * 19_998), (19_999, "<20,001 characters of JSON>")])
+def test_a_long_value_is_kept_as_its_length(length, shown):
+    environment = CaseEnvironment(CASE, ARMS["persistent_code"])
+    environment.world.variables["total"] = "x" * length
+    kept = json.loads(environment.state_json(CASE.expected[0]))
+    assert kept == {"expected": {"total": 3}, "found": {"total": shown}}
