@@ -5,8 +5,10 @@ import hashlib
 import json
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,18 +55,21 @@ def source_digest(entries: Sequence[str], *, by_value: Sequence[str] = ()) -> st
         path = _path(entry)
         files = _shipped(path) if path.is_dir() else [path.with_suffix(".py")]
         waiting += _whole_files(files, apart)
-    found: set[tuple[Path, str]] = set()
+    found: defaultdict[Path, set[str]] = defaultdict(set)
     while waiting:
         file, name = waiting.pop()
         if name not in source.parts(file):  # bound by a statement that does more than define it
             name = _WHOLE
-        if (file, name) not in found:
-            found.add((file, name))
+        if name not in found[file]:
+            found[file].add(name)
             waiting += _counting_with(source, file, name, apart)
     digest = hashlib.sha256()
-    for file, name in sorted(found, key=lambda part: (part[0].parts, part[1])):
-        digest.update(f"{file.relative_to(ROOT)} {name}".encode())
-        digest.update(source.parts(file)[name].meaning)
+    for file in sorted(found, key=attrgetter("parts")):
+        place = file.relative_to(ROOT)
+        parts = source.parts(file)
+        for name in sorted(found[file]):
+            digest.update(f"{place} {name}".encode())
+            digest.update(parts[name].meaning)
     return digest.hexdigest()
 
 
@@ -118,11 +123,19 @@ def _path(name: str) -> Path:
     return ROOT / name.removeprefix("carryover.").replace(".", "/")
 
 
+@cache
+def _module_file(root: Path, name: str) -> Path:
+    """Return a module's place, always the same object: a walk compares places a hundred thousand times."""
+    return (root / name.removeprefix("carryover.").replace(".", "/")).with_suffix(".py")
+
+
 def _imported(dotted: str) -> tuple[Path, str] | None:
     """Return the module, or the name in one, that counts with its importer."""
     module, _, name = dotted.rpartition(".")
-    for file, wanted in ((_path(dotted).with_suffix(".py"), _WHOLE), (_path(module).with_suffix(".py"), name)):
-        is_followed = not f"{dotted}.".startswith(BOUNDARIES) and not file.stem.endswith("spec")
+    if f"{dotted}.".startswith(BOUNDARIES):
+        return None
+    for file, wanted in ((_module_file(ROOT, dotted), _WHOLE), (_module_file(ROOT, module), name)):
+        is_followed = not file.stem.endswith("spec")
         if is_followed and file.parent.parent != ROOT and file.is_file():
             return file, wanted
     return None
@@ -158,8 +171,9 @@ def _parsed(file: Path, _modified_at: int, _byte_count: int) -> dict[str, _Part]
     if file.suffix != ".py":
         return {_WHOLE: _Part(hashlib.sha256(content).digest())}
     tree = parse_python(content)
-    _drop_docstrings(tree)
-    _drop_differences(tree)
+    for node in ast.walk(tree):
+        _drop_docstring(node)
+        _drop_differences(node)
     statements: dict[str, list[ast.stmt]] = {_EFFECTS: []}
     for statement in tree.body:
         for name, part in _defined(statement):
@@ -178,19 +192,17 @@ def _without_comments(sql: str) -> str:
     return _QUOTED_OR_GAP.sub(lambda found: found["quoted"] or " ", sql).strip()
 
 
-def _drop_docstrings(tree: ast.Module) -> None:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [statement for statement in node.body if not _is_constant(statement)]
+def _drop_docstring(node: ast.AST) -> None:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        node.body = [statement for statement in node.body if not _is_constant(statement)]
 
 
-def _drop_differences(tree: ast.Module) -> None:
+def _drop_differences(node: ast.AST) -> None:
     """Drop what only some versions of Python put into a tree: its dump is as by 3.11."""
-    for node in ast.walk(tree):
-        if getattr(node, "type_params", None) == []:  # since 3.12
-            delattr(node, "type_params")
-        if isinstance(node, ast.JoinedStr):  # 3.12 ends some format specifications with an empty text
-            node.values = [value for value in node.values if not _is_empty_text(value)]
+    if getattr(node, "type_params", None) == []:  # since 3.12
+        delattr(node, "type_params")
+    if isinstance(node, ast.JoinedStr):  # 3.12 ends some format specifications with an empty text
+        node.values = [value for value in node.values if not _is_empty_text(value)]
 
 
 def _is_empty_text(value: ast.expr) -> bool:
