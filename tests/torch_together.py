@@ -1,9 +1,11 @@
-"""Distribution of the test files over processes, those that load torch to one of them."""
+"""Distribution of the test files over processes, those that load torch or Great Expectations to one of them."""
 
 from xdist.scheduler import LoadFileScheduling
 
 LOADERS = (
+    "tests/tasks/checks/test_suites.py",
     "tests/tasks/datasets/test_dataset.py",
+    "tests/tasks/datasets/test_suite.py",
     "tests/tasks/environment/",
     "tests/tasks/reinforcement/",
     "tests/tasks/services/test_chat_text.py",
@@ -14,7 +16,8 @@ LOADERS = (
     "tests/tasks/test_provide_tokenizer.py",
     "tests/tasks/test_serve.py",
 )
-"""Files and folders of tests that import torch, transformers or trl: nine processor seconds per process."""
+"""Files and folders of tests that import torch, transformers, trl or Great Expectations: a dozen processor seconds per
+process."""
 
 
 def unit_of(test: str) -> str:

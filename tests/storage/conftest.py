@@ -185,7 +185,7 @@ def make_episode() -> Callable[..., dict[str, list[Row]]]:
     return build_episode
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sound_study(study_rows, insert_rows) -> DuckDBPyConnection:
     connection = open_memory()
     migrate(connection)
@@ -202,7 +202,7 @@ def study(sound_study) -> Iterator[DuckDBPyConnection]:
     sound_study.rollback()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def empty_warehouse() -> DuckDBPyConnection:
     connection = open_memory()
     migrate(connection)

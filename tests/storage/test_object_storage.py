@@ -24,14 +24,14 @@ def landing(options, request) -> LandingZone:
     return LandingZone(f"s3://bundles/{request.node.name}", options)
 
 
-def test_bundles_on_object_storage_are_merged_like_local_ones(landing, tmp_path, make_episode):
+def test_bundles_on_object_storage_are_merged_like_local_ones(landing, path, make_episode):
     landing.write(make_episode("e", step_count=1, code="first"), "run")
     landing.write(make_episode("e", step_count=3, code="second"), "run")
     landing.write(make_episode("f", step_count=1, code="third"), "run")
-    report = merge(landing, tmp_path / "study.duckdb")
+    report = merge(landing, path)
     assert report.row_counts == {"episodes": 2, "turns": 2, "steps": 2}
-    assert merge(landing, tmp_path / "study.duckdb").bundle_count == 0
-    with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
+    assert merge(landing, path).bundle_count == 0
+    with Warehouse.open(path) as warehouse:
         assert warehouse.sql("select episode_id, code from steps order by all").rows() == [
             ("e", "first"),
             ("f", "third"),
@@ -54,19 +54,19 @@ def test_another_machine_s_bundles_are_seen_at_once(landing, options, make_episo
     assert set(landing.landed_episodes("plan")) == {"e"}
 
 
-def test_a_damaged_object_is_quarantined(landing, tmp_path, make_episode):
+def test_a_damaged_object_is_quarantined(landing, path, make_episode):
     landing.write(make_episode("whole"), "run")
     damaged = landing.write(make_episode("damaged"), "run")
-    path = f"steps/run_id=run/{damaged.bundle_id}.parquet"
-    landing.store.write(path, b"\0" * len(landing.store.read(path)))
+    damaged_file = f"steps/run_id=run/{damaged.bundle_id}.parquet"
+    landing.store.write(damaged_file, b"\0" * len(landing.store.read(damaged_file)))
     landing.store.write("notes.txt", b"foreign")
-    report = merge(landing, tmp_path / "study.duckdb")
+    report = merge(landing, path)
     assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
     assert landing.store.read("quarantine/notes.txt") == b"foreign"
     assert landing.read("episodes", ["episode_id"]).to_pylist() == [{"episode_id": "whole"}]
 
 
-def test_an_object_that_may_not_be_read_counts_as_unreachable(landing, tmp_path, make_episode, monkeypatch):
+def test_an_object_that_may_not_be_read_counts_as_unreachable(landing, path, make_episode, monkeypatch):
     landing.write(make_episode("e"), "run")
 
     def refuse(*_, **__):
@@ -75,7 +75,7 @@ def test_an_object_that_may_not_be_read_counts_as_unreachable(landing, tmp_path,
     landing.manifests()
     monkeypatch.setattr(landing.store.filesystem, "cat", refuse)
     with pytest.raises(LandingError, match=r"^cannot read from .*\(403\) when .*; see that it can be reached"):
-        merge(landing, tmp_path / "study.duckdb")
+        merge(landing, path)
 
 
 def test_a_bucket_that_does_not_exist_is_named(options, make_episode):
@@ -119,11 +119,11 @@ def test_a_bucket_without_credentials_is_told_in_one_line():
         store.write("a.json", b"{}")
 
 
-def test_any_filesystem_that_fsspec_opens_will_do(tmp_path, make_episode):
+def test_any_filesystem_that_fsspec_opens_will_do(tmp_path, path, make_episode):
     landing = LandingZone(f"memory://{tmp_path.name}")
     landing.write(make_episode("e", step_count=1, code="first"), "run")
     landing.write(make_episode("e", step_count=3, code="second"), "run")
-    assert merge(landing, tmp_path / "study.duckdb").row_counts["steps"] == 1
-    for source in (landing.url, tmp_path / "study.duckdb"):
+    assert merge(landing, path).row_counts["steps"] == 1
+    for source in (landing.url, path):
         with Warehouse.open(source) as warehouse:
             assert warehouse.sql("select code from steps").rows() == [("first",)]

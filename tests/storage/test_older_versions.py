@@ -5,6 +5,7 @@ wrote them. It is never made anew.
 """
 
 import io
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -22,11 +23,20 @@ from carryover.tasks.traces.tables import TABLES
 KEPT = Path(__file__).parent / "kept" / "first_schema.tar.xz"
 
 
-@pytest.fixture
-def older(tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory) -> Path:
     """A folder with the kept warehouse and its landing zone."""
+    folder = tmp_path_factory.mktemp("kept")
     with tarfile.open(KEPT) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture
+def older(kept, empty_study, tmp_path) -> Path:
+    """A copy of the folder, and a warehouse `new.duckdb` that has merged nothing."""
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    shutil.copyfile(empty_study / "study.duckdb", tmp_path / "new.duckdb")
     return tmp_path
 
 
@@ -107,8 +117,8 @@ def test_bundle_without_a_key_names_the_way_out(older):
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
-def test_later_columns_are_nullable_or_have_a_default(older, table):
-    (manifest,) = LandingZone(older / "landing").manifests().bundles
+def test_later_columns_are_nullable_or_have_a_default(kept, table):
+    (manifest,) = LandingZone(kept / "landing").manifests().bundles
     held = manifest.file(table)
     if held is None:  # a table that came later
         return
@@ -116,4 +126,4 @@ def test_later_columns_are_nullable_or_have_a_default(older, table):
     assert set(held.columns) <= set(fields)
     for name in set(fields) - set(held.columns):
         assert arrow_schema(table).field(name).nullable or not fields[name].is_required()
-    assert pl.read_parquet(older / "landing" / held.path).height > 0
+    assert pl.read_parquet(kept / "landing" / held.path).height > 0

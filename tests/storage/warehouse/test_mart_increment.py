@@ -6,14 +6,13 @@ from importlib.resources import files
 
 import pytest
 
-from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.mart_sources import read_mart_sources
 from carryover.storage.warehouse.marts import refresh_marts
-from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.zone.schemas import EPISODE_CHILDREN
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import ErrorRow, InstanceRow, NameEventRow
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.empty_warehouse import open_empty_memory
 from tests.flattening import flat
 
 PER_EPISODE = ("episode_behaviour", "episode_failures", "episode_metrics")
@@ -93,8 +92,7 @@ def bundles(make_row, make_rows):
 
 
 def _open(rows, merge_rows):
-    connection = open_memory()
-    migrate(connection)
+    connection = open_empty_memory()
     merge_rows(connection, rows)
     return connection
 

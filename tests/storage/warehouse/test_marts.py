@@ -8,6 +8,7 @@ from carryover.storage.warehouse.mart_sources import read_mart_sources, sources_
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate, read_migrations
 from tests.bars import RecordedBars, ShownBar
+from tests.empty_warehouse import open_empty_memory
 
 
 @pytest.fixture
@@ -15,6 +16,12 @@ def connection():
     connection = open_memory()
     migrate(connection)
     return connection
+
+
+@pytest.fixture
+def made():
+    """A database whose marts have been made."""
+    return open_empty_memory()
 
 
 def _kinds(connection, schema: str) -> set[str]:
@@ -55,22 +62,20 @@ def test_marts_of_a_database_without_own_rows_are_views(connection):
     assert _kinds(connection, "marts") == {"BASE TABLE"}
 
 
-def test_marts_are_computed_again_only_after_another_bundle(connection):
-    refresh_marts(connection)
-    assert refresh_marts(connection) == "nothing"
-    connection.execute("insert into main.merged_bundles values ('b', 'run', 'landing', 1, now())")
+def test_marts_are_computed_again_only_after_another_bundle(made):
+    assert refresh_marts(made) == "nothing"
+    made.execute("insert into main.merged_bundles values ('b', 'run', 'landing', 1, now())")
     bars = RecordedBars()
-    assert refresh_marts(connection, open_bar=bars.open) == "increment"
+    assert refresh_marts(made, open_bar=bars.open) == "increment"
     (bar,) = bars.shown
     assert (bar.label, bar.unit, bar.total) == ("marts", "marts", bar.done)
-    assert connection.sql("select bundle_count from main.refreshed_marts").fetchall() == [(1,)]
-    assert refresh_marts(connection) == "nothing"
+    assert made.sql("select bundle_count from main.refreshed_marts").fetchall() == [(1,)]
+    assert refresh_marts(made) == "nothing"
 
 
-def test_marts_of_other_files_are_computed_again(connection):
-    refresh_marts(connection)
-    connection.execute("update main.refreshed_marts set sql_digest = 'another version'")
-    assert refresh_marts(connection) == "rebuild"
+def test_marts_of_other_files_are_computed_again(made):
+    made.execute("update main.refreshed_marts set sql_digest = 'another version'")
+    assert refresh_marts(made) == "rebuild"
 
 
 def test_what_a_former_version_defined_goes(connection):
@@ -80,10 +85,9 @@ def test_what_a_former_version_defined_goes(connection):
     assert names == []
 
 
-def test_marts_of_episodes_are_named_so(connection):
-    refresh_marts(connection)
-    columns = connection.sql("select distinct table_name from duckdb_columns() where schema_name = 'marts'").fetchall()
-    by_episode = connection.sql(
+def test_marts_of_episodes_are_named_so(made):
+    columns = made.sql("select distinct table_name from duckdb_columns() where schema_name = 'marts'").fetchall()
+    by_episode = made.sql(
         "select table_name from duckdb_columns() where schema_name = 'marts' and column_name = 'episode_id'"
     ).fetchall()
     assert {name for (name,) in by_episode} == {name for (name,) in columns if name.startswith("episode_")}

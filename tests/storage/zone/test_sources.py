@@ -38,7 +38,7 @@ def _rewritten(landing: LandingZone, bundle_id: str, table: str, change: Callabl
     return LandingZone(landing.url)
 
 
-def test_a_column_that_came_later_is_null_in_older_files(land_otherwise, tmp_path):
+def test_a_column_that_came_later_is_null_in_older_files(land_otherwise, path):
     landing = land_otherwise(lambda steps: steps.drop_columns(["state_hash"]))
     expected = [("other", 1, None), ("present", 1, None)]
     assert (
@@ -46,15 +46,15 @@ def test_a_column_that_came_later_is_null_in_older_files(land_otherwise, tmp_pat
     )
     with Warehouse.open(landing.url) as warehouse:
         assert warehouse.sql("select episode_id, step, state_hash from steps order by all").rows() == expected
-    assert merge(landing, tmp_path / "study.duckdb").refusals == ()
-    with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
+    assert merge(landing, path).refusals == ()
+    with Warehouse.open(path) as warehouse:
         assert warehouse.sql("select episode_id, step, state_hash from steps order by all").rows() == expected
 
 
-def test_columns_in_another_order_are_matched_by_name(land_otherwise, tmp_path):
+def test_columns_in_another_order_are_matched_by_name(land_otherwise, path):
     landing = land_otherwise(lambda steps: steps.select(steps.column_names[::-1]))
-    merge(landing, tmp_path / "study.duckdb")
-    with Warehouse.open(tmp_path / "study.duckdb") as warehouse:
+    merge(landing, path)
+    with Warehouse.open(path) as warehouse:
         assert warehouse.sql("select episode_id, code from steps order by all").rows() == [
             ("other", "x = 1"),
             ("present", "x = 1"),
@@ -74,7 +74,7 @@ def test_columns_in_another_order_are_matched_by_name(land_otherwise, tmp_path):
         ),
     ],
 )
-def test_a_file_that_the_schema_cannot_hold_is_quarantined(land_otherwise, tmp_path, change, reason):
-    report = merge(land_otherwise(change), tmp_path / "study.duckdb")
+def test_a_file_that_the_schema_cannot_hold_is_quarantined(land_otherwise, path, change, reason):
+    report = merge(land_otherwise(change), path)
     assert report.row_counts["episodes"] == 1
     assert report.refusals[0].reason.endswith(reason)
