@@ -1,12 +1,15 @@
 """Commands that keep a machine going pass on what they are given, and tell what they find."""
 
+from pathlib import Path
+
 import pytest
 
 from carryover.flows.cli.folders import find_folders
+from carryover.flows.cli.machine import worker
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.services.errors import UserError
 from tests.flattening import flat
-from tests.flows.cli.calling import call, run
+from tests.flows.cli.calling import call, note_calls, run
 from tests.storage.conftest import build_episode
 
 SERVED = {
@@ -38,6 +41,13 @@ def test_serve_passes_every_option_on(served):
 def test_serve_listens_on_this_machine_by_default(served):
     run("serve", "folder")
     assert served == [(("folder", []), DEFAULTS)]
+
+
+def test_worker_takes_pool_name_and_data_folder(monkeypatch):
+    started = note_calls(monkeypatch, worker, "start_worker")
+    run("worker", "--pool", "gpu", "--name", "mine", "--home", "/study")
+    run("worker", "--pool", "cpu")
+    assert started == [("gpu", "mine", Path("/study")), ("cpu", None, None)]
 
 
 def test_merge_counts_rows_and_names_what_it_quarantined(tmp_path):

@@ -1,4 +1,6 @@
 import logging
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -63,3 +65,13 @@ def test_a_line_is_said_once_on_the_terminal(monkeypatch, capsys, is_kept_off):
         logging.getLogger().removeHandler(printer)
     assert logged == [(logging.INFO, "%s", "50% [done]"), (logging.WARNING, "%s", "late")]
     assert capsys.readouterr().err == ("50% [done]\nlate\n" if is_kept_off else "")
+
+
+def test_nothing_is_printed_while_the_interpreter_ends(monkeypatch):
+    closed = []
+    monkeypatch.setattr(os, "dup2", lambda opened, replaced: closed.append((opened, replaced)))
+    messages.silence_exit()
+    ((opened, replaced),) = closed
+    assert (Path(f"/proc/self/fd/{opened}").readlink(), replaced) == (Path(os.devnull), 2)
+    assert os.write(opened, b"x") == 1
+    os.close(opened)

@@ -131,7 +131,7 @@ def test_a_reinforcement_resumes_trains_and_saves(start, tmp_path, monkeypatch):
     from transformers import AutoModelForCausalLM
 
     opened, added, resumed, threads, closed = [], [], [], [], []
-    world_runtime = SimpleNamespace(close=lambda: closed.append(True))
+    world_runtime: Any = SimpleNamespace(close=lambda: closed.append(True))
 
     def open_trainer(model, tokenizer, spec, world, **settings):
         opened.append((len(tokenizer), spec, world, settings))
@@ -166,7 +166,7 @@ def test_a_reinforcement_resumes_trains_and_saves(start, tmp_path, monkeypatch):
     assert settings == {"checkpoints": tmp_path / CHECKPOINTS, "seed": 5}
     assert [type(each).__name__ for each in added] == ["Ending", "object"]
     assert (resumed, threads, closed) == ([str(checkpoint)], [3], [True])
-    model = AutoModelForCausalLM.from_pretrained(tmp_path)
+    model: Any = AutoModelForCausalLM.from_pretrained(tmp_path)
     assert set(model.get_input_embeddings().weight.flatten().tolist()) == {0.25}
 
 

@@ -2,11 +2,14 @@ import csv
 import json
 import shutil
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from carryover.flows.cli.main import app
+from carryover.flows.cli.traces import exchange
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
@@ -257,6 +260,13 @@ def test_export_writes_what_is_asked_for(home, tmp_path, to, pattern, count):
     folder = tmp_path / "out"
     assert run("export", folder, "--to", to, "--home", home) == f"2 episodes in {folder}\n"
     assert len(list(folder.rglob(pattern))) == count
+
+
+@pytest.mark.parametrize(("plan", "latest", "chosen"), [(None, None, None), (None, "late", "late"), ("a", "late", "a")])
+def test_the_named_plan_or_the_latest_is_read(plan, latest, chosen):
+    rows = SimpleNamespace(rows=lambda: [("a",), ("late",)])
+    warehouse: Any = SimpleNamespace(latest_plan=lambda: latest, sql=lambda _: rows)
+    assert exchange.default_plan(warehouse, plan) == chosen
 
 
 def test_export_takes_a_condition(home, tmp_path):

@@ -1,8 +1,10 @@
 """`carryover episode --cell --instance --pair`: two episodes side by side."""
 
 import pytest
+from rich.rule import Rule
+from rich.syntax import Syntax
 
-from carryover.flows.cli.traces.pair import _fate, _shortened
+from carryover.flows.cli.traces.pair import _fate, _head, _shortened, _turn
 from tests.flows.cli.calling import refused, run
 from tests.tasks.viewer.viewer_home import make_viewer_home, played
 
@@ -65,6 +67,60 @@ def test_a_trace_cannot_drive_the_terminal(tmp_path, options):
     told = run("episode", *options, "--home", home)
     assert [letter for letter in "\x1b\x9b\u202e" if letter in told] == []
     assert "␛[2J⟨U+009B⟩31m⟨U+202E⟩" in told
+
+
+def told(group):
+    """Return the parts of a group of lines: rules by title, text and code with their styles."""
+    parts = []
+    for part in group.renderables:
+        match part:
+            case Rule():
+                parts.append((f"--- {part.title}".strip(), part.style))
+            case Syntax():
+                parts.append((part.code, part.lexer.name))
+            case _:
+                parts.append((part.plain, part.style))
+    return parts
+
+
+EPISODE = {
+    "condition": "P->S", "instance_number": 2, "episode_id": "ps2", "score": 0.5, "total_tokens": 1320,
+    "finish_reason": "max_turns", "turn_count": 3,
+}  # fmt: skip
+MISSING = {"name": "items", "step": 2, "is_injected": False, "lost_step": 1, "bound_step": None}
+
+
+def test_a_head_tells_what_is_known_of_an_episode():
+    assert told(_head(EPISODE, {"missing": [MISSING, {**MISSING, "name": "other"}]})) == [
+        ("P->S on instance 2", "bold"),
+        ("episode ps2", "dim"),
+        ("score 0.500, max_turns after 3 turns, 1,320 tokens", ""),
+        ("first missing name: items in step 2, lost at the end of step 1", "bold red"),
+    ]
+    unknown = {**EPISODE, "score": None, "total_tokens": None}
+    assert told(_head(unknown, {"missing": []}))[2:] == [
+        ("score unknown, max_turns after 3 turns, unknown tokens", ""),
+        ("no missing name", "dim"),
+    ]
+
+
+def test_a_turn_tells_words_code_missing_names_and_observation():
+    steps = [{"step": 2, "code": "items\x1b"}, {"step": 3, "code": "y"}]
+    turn = {"turn": 2, "before": "I look.", "steps": steps, "observation": "x" * 601}
+    page = {"missing": [MISSING, {**MISSING, "name": "other"}, {**MISSING, "step": 9}]}
+    assert told(_turn(turn, page)) == [
+        ("--- turn 2", "dim"),
+        ("I look.", ""),
+        ("items␛", "Python"),
+        ("missing: items", "bold red"),
+        ("missing: other", "bold red"),
+        ("y", "Python"),
+        (f"{'x' * 600} ... 601 characters", "dim"),
+    ]
+    silent = {"turn": 1, "before": "", "steps": [], "observation": None}
+    assert told(_turn(silent, page)) == [("--- turn 1", "dim")]
+    assert told(_turn({**silent, "observation": ""}, page))[1:] == [("", "dim")]
+    assert told(_turn(None, page)) == [("---", "dim"), ("ended", "dim")]
 
 
 @pytest.mark.parametrize(

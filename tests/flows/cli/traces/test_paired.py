@@ -1,13 +1,25 @@
 """What the command `paired` says of two runs."""
 
+import json
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from carryover.flows.cli.traces import paired
 from carryover.flows.cli.traces.paired import _sentence
-from carryover.tasks.analysis.paired_runs import PairedMetric
+from carryover.tasks.analysis.paired_runs import RUN_METRICS, PairedMetric
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.traces.rows import EpisodeRow, ErrorRow
 from tests.flows.cli.calling import call, import_records
+from tests.storage.conftest import build_row
 
+MESSAGES = [
+    {"role": "user", "content": "Go."},
+    {"role": "assistant", "content": "```python\nx\n```"},
+    {"role": "user", "content": "NameError: name 'x' is not defined"},
+    {"role": "assistant", "content": "Done."},
+]
 NOTHING = dict.fromkeys(PairedMetric._fields)
 
 
@@ -38,14 +50,34 @@ def test_a_missing_file_or_an_empty_choice_is_refused(tmp_path):
         paired._episodes(str(tmp_path / "empty"), None, "true")
 
 
+def test_two_files_are_compared_on_a_screen(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "500")
+    for name, scores in (("a", (1.0, 0.5)), ("b", (0.5, 0.5))):
+        records = [
+            {"instance_id": str(number), "score": score, "messages": MESSAGES} for number, score in enumerate(scores)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, [*records, {"messages": 3}])))
+    done = call("paired", tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["1 unread", "1 unread"]
+    sentence, title, *lines = filter(None, map(str.strip, done.stdout.splitlines()))
+    assert sentence == "2 instances in both; score differs by +0.250 [0.000, 0.500]"
+    assert title == f"a: {tmp_path}/a.jsonl, b: {tmp_path}/b.jsonl"
+    assert [line.split()[0] for line in lines[-len(RUN_METRICS) :]] == list(RUN_METRICS)
+    assert "…" not in done.stdout
+
+
+def test_an_episodes_metrics_are_those_of_the_warehouse():
+    counted = {"score": 0.5, "token_source": "server", "prompt_tokens": 7, "completion_tokens": 3, "step_count": 2}
+    errors = [build_row(ErrorRow, is_missing_name=is_missing) for is_missing in (True, False, True)]
+    found: Any = SimpleNamespace(episode=build_row(EpisodeRow, instance_id="a", **counted), errors=errors)
+    assert paired._metrics(found) == {
+        "instance_id": "a", "score": 0.5, "total_tokens": 10, "completion_tokens": 3, "step_count": 2,
+        "missing_name_count": 2,
+    }  # fmt: skip
+
+
 def test_a_plans_counted_episodes_are_compared_under_a_condition(tmp_path):
-    messages = [
-        {"role": "user", "content": "Go."},
-        {"role": "assistant", "content": "```python\nx\n```"},
-        {"role": "user", "content": "NameError: name 'x' is not defined"},
-        {"role": "assistant", "content": "Done."},
-    ]
-    records = [{"instance_id": name, "score": score, "messages": messages} for name, score in (("a", 1.0), ("b", 0.5))]
+    records = [{"instance_id": name, "score": score, "messages": MESSAGES} for name, score in (("a", 1.0), ("b", 0.5))]
     home = tmp_path / "data"
     import_records(home, records, "--contract", "persistent", "--plan", "mine")
     with pytest.raises(UserError, match=r"^plan \'mine\' has no counted episode where score > 1; choose another"):

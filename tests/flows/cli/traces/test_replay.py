@@ -1,6 +1,8 @@
 """The replay's header: what the interpreter told the model before its turn, under both contracts."""
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -8,6 +10,7 @@ from rich.console import Console
 from carryover.flows.cli.traces import replay
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import TurnRow
 from carryover.tasks.traces.study_rows import RunRow
 from tests.flows.cli.calling import refused, run
@@ -127,6 +130,41 @@ def test_a_reply_without_a_block_is_shown_whole():
     assert shown(replay._turn(turn(assistant_text="Done.")))[1:] == ["Done."]
     assert len(shown(replay._turn(turn()))) == 1
     assert replay._observation("not JSON") == "not JSON"
+    assert replay._observation('{"output": "für\\n数"}') == '{\n  "output": "für\n    数"\n}'
+
+
+def runs_of(rows, servers=()):
+    """A warehouse of these runs, asked for by the start of an id."""
+
+    def sql(query, **asked):
+        if query == replay.command_sql("described_runs"):
+            found = [row for row in rows if row[0].startswith(asked["start"])]
+        elif query == replay.command_sql("latest_runs"):
+            found = rows
+        else:
+            assert (query, asked) == (replay.command_sql("run_servers"), {"run_id": "ab"})
+            found = servers
+        return SimpleNamespace(rows=lambda: found)
+
+    warehouse: Any = SimpleNamespace(sql=sql)
+    return warehouse
+
+
+def test_a_run_is_described_by_the_start_of_its_id():
+    rows = [("ab", "laptop", '{"seed": 1}', '{"python": "3.11"}'), ("abc", "paper", "{}", "{}"), ("b", "x", "{}", "{}")]
+    described = {"plan_name": "laptop", "plan": {"seed": 1}, "environment": {"python": "3.11"}}
+    assert replay.describe_run(runs_of(rows, [('{"command": []}',)]), "ab") == {
+        **described,
+        "servers": [{"command": []}],
+    }
+    with pytest.raises(UserError) as refusal:
+        replay.describe_run(runs_of(rows), "a")
+    assert str(refusal.value) == "several runs start with 'a': ab, abc; give more digits"
+    with pytest.raises(UserError) as refusal:
+        replay.describe_run(runs_of(rows), "c")
+    assert str(refusal.value) == "no run 'c'; the latest are ab, abc, b"
+    with pytest.raises(UserError, match="the latest are none"):
+        replay.describe_run(runs_of([]), "c")
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,13 @@
 import socket
 import subprocess
 import sys
+import webbrowser
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
+from carryover.flows.cli.traces import view
 from carryover.flows.cli.traces.view import viewer_url, warehouse_answer
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.services.errors import UserError
@@ -61,6 +64,48 @@ def test_a_taken_port_is_refused(home):
         port = taken.getsockname()[1]
         code, line = refused("view", "--home", home, "--port", port, "--no-open")
     assert (code, line) == (1, f"cannot listen at 127.0.0.1:{port} (Address already in use); choose another --port")
+
+
+class Stopped:
+    """A web server that is stopped at once, and what it listened on."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def run(self, sockets):
+        (listening,) = sockets
+        self.config.append((listening.family, listening.getsockname()[:2]))
+        listening.close()
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What servers were started with: pages, sockets and timers of a browser."""
+    started = SimpleNamespace(apps=[], listened=[], timers=[])
+    monkeypatch.setattr(view, "viewer_app", lambda answer, token: started.apps.append((answer, token)))
+    monkeypatch.setattr(view.uvicorn, "Config", lambda app, **settings: started.listened)
+    monkeypatch.setattr(view.uvicorn, "Server", Stopped)
+    timer = SimpleNamespace(Timer=lambda *given: SimpleNamespace(start=lambda: started.timers.append(given)))
+    monkeypatch.setattr(view, "threading", timer)
+    return started
+
+
+@pytest.mark.parametrize(
+    ("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6), ("0.0.0.0", socket.AF_INET)]
+)
+def test_a_server_beyond_this_machine_has_a_token(home, started, capsys, host, family):
+    is_local = host != "0.0.0.0"
+    with Warehouse.open(home / "warehouse.duckdb") as warehouse:
+        view.serve_viewer(warehouse, "plan", host=host, port=0, opens=is_local)
+        ((answer, token),) = started.apps
+        assert answer("study", None, None)["plan_digest"] == "plan"
+        assert len(answer("where", None, None)["episode_ids"]) == 8
+    ((of_family, (address, port)),) = started.listened
+    assert (of_family, address) == (family, host)
+    assert (token is None) == is_local
+    url = viewer_url(host, port, token)
+    assert capsys.readouterr().out == f"viewer at {url}; Ctrl-C stops it\n"
+    assert started.timers == ([(0.5, webbrowser.open, [url])] if is_local else [])
 
 
 def test_what_one_file_does_not_hold_is_said_to_be_a_folder(home, tmp_path, monkeypatch):

@@ -1,9 +1,13 @@
 """`carryover view FILE`: foreign traces as they are, with the lint at each step."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from carryover.flows.cli.traces.foreign import foreign_warehouse
+from carryover.storage.errors import QueryError
+from carryover.tasks.readers.import_setting import ImportSetting
 from tests.flattening import flat
 from tests.flows.cli.calling import call, refused
 from tests.tasks.viewer.bundle_parts import parts_of
@@ -42,3 +46,25 @@ def test_what_holds_no_trace_is_refused(tmp_path):
 def test_a_missing_file_is_refused(tmp_path):
     said = f"no file {tmp_path / 'a.jsonl'}; name a trace file or a folder"
     assert refused("view", tmp_path / "a.jsonl") == (1, said)
+
+
+def test_a_file_is_a_finished_import_for_as_long_as_it_is_open(traces, capsys):
+    with traces.open("a") as file:
+        file.write('\n{"messages": 3}\n')
+    with foreign_warehouse(traces, "stateless") as warehouse:
+        ((*run, plan_json, started_at),) = warehouse.sql(
+            "select run_id, flow, plan_name, plan_digest, scale, environment_json, plan_json, started_at from runs"
+        ).rows()
+        ends = warehouse.sql("select run_id, status, message from run_ends").rows()
+        contracts = warehouse.sql("select runtime_contract, plan_digest from episodes").rows()
+    assert run == ["viewed", "import", traces.name, "viewed", "import", "{}"]
+    assert abs(datetime.now(UTC) - started_at) < timedelta(minutes=5)
+    setting = ImportSetting(run_id="viewed", runtime_contract="stateless", plan="viewed")
+    shown = setting.model_dump(mode="json", exclude={"run_id"})
+    assert json.loads(plan_json) == {"source": str(traces), "setting": shown}
+    assert (ends, contracts) == ([("viewed", "finished", "")], [("stateless", "viewed")])
+    with pytest.raises(QueryError, match="closed"):
+        warehouse.sql("select 1")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"1 unread: unknown layout (first: line 2 of {traces}, an object with messages)\n")
