@@ -77,7 +77,7 @@ def told(group):
             case Rule():
                 parts.append((f"--- {part.title}".strip(), part.style))
             case Syntax():
-                parts.append((part.code, part.lexer.name))
+                parts.append((part.code, getattr(part.lexer, "name", None)))
             case _:
                 parts.append((part.plain, part.style))
     return parts
