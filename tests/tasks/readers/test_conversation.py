@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from carryover.tasks.readers.conversation import opening_of, replies_of
+from carryover.tasks.readers.conversation import opening_of
 from carryover.tasks.readers.trace import OpeningMessage
-from tests.tasks.readers.whole_traces import MADE_UP, plain
+from tests.tasks.readers.whole_traces import KEPT_CONVERSATIONS, whole_conversation
 
-CONVERSATIONS = json.loads((MADE_UP / "conversations.json").read_text(encoding="utf-8"))
+CONVERSATIONS = json.loads(KEPT_CONVERSATIONS.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("fact", CONVERSATIONS)
 def test_a_conversation_has_these_replies(fact):
-    assert plain(replies_of(CONVERSATIONS[fact]["messages"])) == CONVERSATIONS[fact]["replies"]
+    assert whole_conversation(CONVERSATIONS[fact]["messages"]) == CONVERSATIONS[fact]
 
 
 def test_the_opening_is_what_stands_before_the_first_reply():

@@ -12,7 +12,8 @@ from typing import Any
 from carryover.tasks.readers.conversation import replies_of
 from carryover.tasks.readers.import_setting import ImportSetting
 from carryover.tasks.readers.importing import import_traces
-from carryover.tasks.readers.reading import read_traces
+from carryover.tasks.readers.reading import read_traces, read_value
+from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import Block, OpeningMessage, Reply, Trace
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS, WITHOUT_OUTCOMES
 
@@ -20,6 +21,8 @@ MADE_UP = Path(__file__).parent / "made_up"
 KEPT = MADE_UP / "traces.json"
 KEPT_ROWS = MADE_UP / "rows.json"
 KEPT_REPLIES = MADE_UP / "replies.json"
+KEPT_READINGS = MADE_UP / "readings.json"
+KEPT_CONVERSATIONS = MADE_UP / "conversations.json"
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 IDENTIFIERS = ("run_id", "episode_id")
 IMPORTED = (
@@ -143,6 +146,18 @@ def whole_replies() -> dict[str, Any]:
     return {json.dumps(message): plain(replies_of([message, ANSWER])) for message in MESSAGES}
 
 
+def whole_reading(records: list[Any]) -> dict[str, Any]:
+    """Return records with their traces, and with what is said to be unread."""
+    tally = Tally()
+    traces = [kept_trace(trace) for trace in read_value(records, tally, "r")]
+    return {"records": records, "traces": traces, "said": tally.sentences()}
+
+
+def whole_conversation(messages: list[Any]) -> dict[str, Any]:
+    """Return messages with their replies."""
+    return {"messages": messages, "replies": plain(replies_of(messages))}
+
+
 def _write() -> None:
     traces = {}
     rows = {}
@@ -156,6 +171,10 @@ def _write() -> None:
     _keep(KEPT, traces)
     _keep(KEPT_ROWS, rows)
     _keep(KEPT_REPLIES, whole_replies())
+    readings = json.loads(KEPT_READINGS.read_text(encoding="utf-8"))
+    _keep(KEPT_READINGS, {name: whole_reading(held["records"]) for name, held in readings.items()})
+    conversations = json.loads(KEPT_CONVERSATIONS.read_text(encoding="utf-8"))
+    _keep(KEPT_CONVERSATIONS, {fact: whole_conversation(held["messages"]) for fact, held in conversations.items()})
 
 
 def _keep(file: Path, held: dict[str, Any]) -> None:
