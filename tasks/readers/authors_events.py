@@ -46,9 +46,7 @@ class _Reading:
 
     def rest(self) -> tuple[Reply, ...]:
         """Return the reply that no step followed, if any."""
-        rest = () if self._pending is None else (self._pending,)
-        self._pending = None
-        return rest
+        return () if self._pending is None else (self._pending,)
 
     def _answer(self, data: Mapping[str, Any]) -> Reply:
         completion = data.get("completion_tokens") or 0

@@ -57,4 +57,4 @@ def _printed(output: Mapping[str, Any]) -> str:
 
 
 def _text(lines: Any) -> str:
-    return lines if isinstance(lines, str) else "".join(lines)
+    return "".join(lines)

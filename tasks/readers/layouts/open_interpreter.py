@@ -54,5 +54,5 @@ def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
     content = str(message.get("content") or "")
     if message.get("type") == "code":
         arguments = {"code": content, "language": message.get("format") or "python"}
-        return {"role": "assistant", "content": "", "tool_calls": [{"name": "execute", "arguments": arguments}]}
+        return {"role": "assistant", "tool_calls": [{"name": "execute", "arguments": arguments}]}
     return {"role": "tool" if message["role"] == "computer" else message["role"], "content": content}

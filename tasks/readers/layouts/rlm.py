@@ -51,7 +51,7 @@ def _trace(run: list[Mapping[str, Any]], name: str) -> Trace:
 def _reply(iteration: Mapping[str, Any]) -> Reply:
     blocks = tuple(_block(found) for found in iteration["code_blocks"] or ())
     observation = "\n".join(block.output for block in blocks if block.output)
-    return Reply(text_of_parts(iteration.get("response") or ""), blocks, observation)
+    return Reply(text_of_parts(iteration.get("response")), blocks, observation)
 
 
 def _block(found: Mapping[str, Any]) -> Block:

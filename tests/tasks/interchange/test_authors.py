@@ -8,7 +8,6 @@ from carryover.tasks.readers.import_setting import ImportSetting
 from carryover.tasks.readers.importing import import_traces
 from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import InstanceDescription
-from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import FinishReason
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent", purpose="teacher", split="train")
@@ -265,14 +264,6 @@ def test_a_task_is_the_known_instance_that_its_result_describes(tmp_path):
     for described, expected in ((known, "ours"), (known._replace(capacity=41), "knapsack-0000000007")):
         (rows,) = import_traces(tmp_path, SETTING, {described: "ours"})
         assert rows.episode.instance_id == expected
-
-
-def test_a_task_of_two_models_is_not_imported_as_one(tmp_path):
-    for agent in ("a", "b"):
-        (tmp_path / agent).mkdir()
-        write_pair(tmp_path / agent, authors_trace([step("finish()")]))
-    with pytest.raises(UserError, match=r"a/knapsack.* and .*b/knapsack.* are the same task .*one model's folder at"):
-        list(import_traces(tmp_path, SETTING))
 
 
 def test_an_invalid_score_is_counted_as_unread(tmp_path):

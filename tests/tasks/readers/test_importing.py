@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from carryover.tasks.readers.layouts.authors import LAYOUT as AUTHORS_LAYOUT
 from carryover.tasks.readers.reading import read_value
 from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import Block, OpeningMessage, Reply, Trace
+from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import HARMLESS_ERRORS
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.readers.made_up_layouts import PYTHON_LAYOUTS, SHELL_LAYOUTS
@@ -86,27 +88,25 @@ def test_an_imported_id_is_of_the_episode_and_not_of_the_run():
     assert import_trace(trace, SETTING, instance_id="known").episode.episode_id != again.episode.episode_id
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"trace_id": "other"},
-        {"started_at": datetime(2026, 1, 1, tzinfo=UTC)},
-        {"opening": (OpeningMessage("user", "Count."),)},
-        {"columns": {"value_taken": 1}},
-        {"columns": {"weight_taken": 1}},
-        {"columns": {"value_taken": 2}},
-        {"replies": (Reply("So."),)},
-        {"replies": (Reply("So.", error="no"),)},
-        {"replies": (Reply("So.", (Block("x"),)),)},
-        {"replies": (Reply("So.", (Block("x", "1"),)),)},
-        {"replies": (Reply("So.", (Block("x", "1", "no"),)),)},
-    ],
+CHANGES: tuple[dict[str, Any], ...] = (
+    {},
+    {"trace_id": "other"},
+    {"started_at": datetime(2026, 1, 1, tzinfo=UTC)},
+    {"opening": (OpeningMessage("user", "Count."),)},
+    {"columns": {"value_taken": 1}},
+    {"columns": {"weight_taken": 1}},
+    {"columns": {"value_taken": 2}},
+    {"replies": (Reply("So."),)},
+    {"replies": (Reply("So.", error="no"),)},
+    {"replies": (Reply("So.", (Block("x"),)),)},
+    {"replies": (Reply("So.", (Block("x", "1"),)),)},
+    {"replies": (Reply("So.", (Block("x", "1", "no"),)),)},
 )
-def test_recordings_that_differ_are_different_episodes(changes):
-    seen = {}
-    for trace in (Trace(trace_id="t", replies=()), Trace(**{"trace_id": "t", "replies": ()} | changes)):
-        seen[import_trace(trace, SETTING).episode.episode_id] = trace
-    assert len(seen) == 2
+
+
+def test_recordings_that_differ_are_different_episodes():
+    traces = [Trace(**{"trace_id": "t", "replies": ()} | changes) for changes in CHANGES]
+    assert len({import_trace(trace, SETTING).episode.episode_id for trace in traces}) == len(CHANGES)
 
 
 def test_a_system_note_is_told_of_replies_alone():
@@ -286,3 +286,13 @@ def test_a_header_that_lists_no_names_tells_none(header):
     observation = header if "runtime_state" in header else f'{header}"runtime_state"'
     rows = imported({"messages": [REUSING[0], {"role": "user", "content": observation}, REUSING[2]]})
     assert [step.state_event for step in rows.steps] == ["unknown", "unknown"]
+
+
+def test_a_task_of_two_models_of_the_authors_is_refused(tmp_path):
+    events = [{"type": "StepEvent", "data": {"assistant_text": "Go.", "code": "x", "interpreter_result": None}}]
+    document = {"started_at": "2026-01-01T00:00:00", "summary": {"task": "t"}, "events": events}
+    for model in ("a", "b"):
+        (tmp_path / model).mkdir()
+        (tmp_path / model / "knapsack-7.trace.json").write_text(json.dumps(document))
+    with pytest.raises(UserError, match=r"a/knapsack-7.* and .*b/knapsack-7.* are the same task .*one model's folder"):
+        list(import_traces(tmp_path, SETTING))
