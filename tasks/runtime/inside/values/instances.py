@@ -85,7 +85,7 @@ def _is_python(base: type) -> bool:
 def _slots(kind: type) -> dict[str, Any]:
     """Return a class's slot descriptors by name, subclasses' first."""
     found: dict[str, Any] = {}
-    for base in _BASES.__get__(kind)[:-1]:
+    for base in _BASES.__get__(kind):
         for name, member in _MEMBERS.__get__(base).items():
             if type(member) is MemberDescriptorType:
                 found.setdefault(name, member)

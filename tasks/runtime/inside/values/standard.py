@@ -26,8 +26,8 @@ def _make_exception(kind: Any, arguments: list[Any], attributes: dict[str, Any])
 
 
 def _split_bytes_io(buffer: Any) -> Any:
-    parts, content = raw(buffer.getvalue())
-    return [*parts, buffer.tell()], content
+    _, content = raw(buffer.getvalue())
+    return [buffer.tell()], content
 
 
 def _make_bytes_io(kind: Any, position: int, content: memoryview) -> Any:
@@ -37,14 +37,14 @@ def _make_bytes_io(kind: Any, position: int, content: memoryview) -> Any:
 
 
 def _make_string_io(kind: Any, text: str, position: int) -> Any:
-    buffer = kind(text, newline="")
+    buffer = kind(text)
     buffer.seek(position)
     return buffer
 
 
 def _split_array(array: Any) -> Any:
-    parts, content = raw(array.tobytes())
-    return [array.typecode, *parts], content
+    _, content = raw(array.tobytes())
+    return [array.typecode], content
 
 
 def _make_array(kind: Any, code: str, content: memoryview) -> Any:

@@ -330,7 +330,7 @@ def _tag(kind: type) -> str:
     tag = _exact(kind) or _family(kind)
     if tag is not None:
         return tag
-    bases = [base.__name__ for base in kind.__mro__[1:-1] if base in plain.BASES or _exact(base)]
+    bases = [base.__name__ for base in kind.__mro__ if base in plain.BASES or _exact(base)]
     way_out = standard.hint(kind)
     if bases:
         way_out = f"convert it to {bases[0]} first"

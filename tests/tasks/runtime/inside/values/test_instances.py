@@ -28,9 +28,18 @@ class Model:
     root = None
 
 
+class Derived(Model):
+    __pydantic_fields__: ClassVar = {"root": int}
+
+
 def test_a_model_s_none_is_set_unless_its_class_holds_it():
     *_, fill = plain.CODECS["class.record"]
     target = object.__new__(Model)
     assert callable(fill)
     fill(target, ["Model", "count", None, "root", None])
     assert vars(target) == {"count": None}
+    fill(target, ["Model", "root", 5])
+    assert vars(target) == {"count": None, "root": 5}
+    derived = object.__new__(Derived)
+    fill(derived, ["Derived", "root", None])
+    assert vars(derived) == {}

@@ -27,6 +27,7 @@ from carryover.tasks.runtime.inside.values.plain import Record
 from carryover.tasks.runtime.inside.values.portable import NotPortableError
 from carryover.tasks.runtime.inside.values.tree import decode, encode
 from carryover.tasks.runtime.objects import InjectionError
+from tests.tasks.runtime.inside.values import travelling
 
 TIMES = pd.Series(pd.to_datetime(["2020-01-01", None]))
 SPANS = pd.Series(pd.to_timedelta([1, None], unit="D"))
@@ -62,11 +63,8 @@ SERIES = [
 
 
 def travelled(value, known=None) -> Any:
-    """Return a value as it arrives on the other side, which knows some classes."""
-    encoded = encode(value, known)
-    content = memoryview(bytearray(encoded.size))
-    encoded.write(content)
-    arrived = decode(content, known or {}, libraries=encoded.libraries)
+    """Return a value as it arrives: of its own type, or a record."""
+    arrived = travelling.travelled(value, known)
     assert type(arrived) is type(value) or type(arrived) is Record
     return arrived
 

@@ -4,7 +4,6 @@ import collections
 import datetime
 import decimal
 import fractions
-import json
 import pathlib
 import uuid
 import zoneinfo
@@ -20,21 +19,7 @@ from PIL import Image
 from carryover.tasks.runtime.inside.values.portable import NotPortableError
 from carryover.tasks.runtime.inside.values.tree import decode, encode, is_harmless
 from tests.flattening import flat
-
-
-def travelled(value: Any) -> Any:
-    encoded = encode(value)
-    blob = memoryview(bytearray(encoded.size))
-    encoded.write(blob)
-    return decode(blob, {})
-
-
-def forged(part: Any, nodes: list[Any], contents: bytes = b"") -> memoryview:
-    """Return a blob with this head; its contents follow at the next place that is aligned."""
-    head = json.dumps([part, nodes]).encode()
-    start = -(-(8 + len(head)) // 64) * 64
-    return memoryview(bytearray((len(head).to_bytes(8, "little") + head).ljust(start, b"\0") + contents))
-
+from tests.tasks.runtime.inside.values.travelling import forged, travelled
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 PLAIN = [
@@ -190,6 +175,7 @@ def test_images_travel_as_png_bytes():
 def test_aliases_and_cycles_keep_their_shape():
     shared = [1]
     back = travelled([shared, {"a": shared}])
+    assert back == [[1], {"a": [1]}]
     assert back[0] is back[1]["a"]
     looped: list[Any] = [()]
     looped[0] = (looped, {"self": looped})
@@ -260,6 +246,8 @@ def test_dtype_that_no_encoder_writes_is_refused(dtype):
         ([0], [["numpy.ndarray", ["'<i8'", 1, -1], 8]]),
         ([0], [["class.record", ["Own", "a"]]]),
         ([0], [["class.record", [[0]]]]),
+        ([0], [["class.named_tuple", ["Pair", "left", 1, "right"]]]),
+        ([0], [["builtins.type", ["len"]]]),
         ([0], [["polars.DataFrame", [1]]]),
         ([0], [["pandas.DataFrame", [1, 2, 3]]]),
         ([0], [["pandas.Categorical", [[1], [1], True]], ["builtins.list", [5]]]),
@@ -352,8 +340,3 @@ def test_instance_of_a_class_without_fields_is_a_record():
     parts = ["Plain", *flat((name, [1]) for name in state)]
     sent = forged([0], [["class.record", parts], ["builtins.dict", []]])
     assert type(decode(sent, {"Plain": Plain})) is not Plain
-
-
-def test_set_whose_members_would_merge_is_refused():
-    with pytest.raises(NotPortableError, match="use a list"):
-        travelled({float("nan"), -float("nan")})
