@@ -14,10 +14,12 @@ def test_a_new_family_is_sound_on_the_seeds_asked_for(tmp_path, monkeypatch):
         "  carryover family check boxes.py:Boxes",
         "  carryover run --family boxes.py:Boxes --scale smoke",
     ]
-    first, *notes = run("family", "check", "boxes.py:Boxes", "--seeds", "1", "--contracts", "recent-1").splitlines()
+    first, *notes = run(
+        "family", "check", "boxes.py:Boxes", "--seeds", "1", "--contracts", "recent-1,recent-2"
+    ).splitlines()
     assert first == "boxes: 2 instances are sound"  # one of each bucket
-    assert [note.partition(":")[0] for note in notes[:3]] == [
-        f"teacher of {contract}" for contract in ("persistent", "stateless", "recent-1")
+    assert [note.partition(":")[0] for note in notes[:4]] == [
+        f"teacher of {contract}" for contract in ("persistent", "stateless", "recent-1", "recent-2")
     ]
 
 

@@ -2,14 +2,17 @@ import re
 
 import pytest
 
+from carryover.flows.cli.results import answers
 from carryover.flows.cli.results.answers import UNKNOWN_SHAPE, print_estimate, print_study
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.plans.estimate import StageEstimate
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import Prices
+from carryover.tasks.sft.resources import GIB
 from carryover.tasks.traces.study_rows import RunRow
 from tests.storage.conftest import build_episode, build_row
 
@@ -62,6 +65,23 @@ def notes_of(capsys, plan, limits=None):
     printed = capsys.readouterr().out
     assert f"{plan.name} (plan {plan.digest}): estimates, nothing was run" in printed
     return printed[printed.index("Estimated from") :].splitlines()
+
+
+@pytest.mark.parametrize(
+    ("estimate", "cells"),
+    [
+        (StageEstimate("s", "", 0.0), ["s", "-", "-", "-", "-", "-", "-", "<0.01", "-"]),
+        (StageEstimate("s", "", 0.01, 1000, 2000, 3000, 4.567), [
+            "s", "1,000", "2,000", "3,000", "-", "-", "-", "0.01", "4.57",
+        ]),
+        (StageEstimate("s", "", 12.345, training_tokens=4000, steps=50, memory_bytes=(3 * GIB // 2, GIB)), [
+            "s", "-", "-", "-", "4,000", "50", "1.5", "12.35", "-",
+        ]),
+        (StageEstimate("s", "", 0.5, 1, 2), ["s", "1", "2", "-", "-", "-", "-", "0.50", "0.00"]),
+    ],
+)  # fmt: skip
+def test_a_row_of_an_estimate_has_dashes_for_what_it_lacks(estimate, cells):
+    assert answers._cells(estimate) == cells
 
 
 NOTES_OF_SMOKE = [
