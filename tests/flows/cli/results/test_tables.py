@@ -91,6 +91,7 @@ def test_a_screen_names_tables_without_rows(monkeypatch, capsys, table_format):
     else:
         assert said.count("2f3a") == 1
         assert said.endswith("\nno rows for this plan: table_2, table_3\n")
+        assert [name for name in rows if f"{name}: " in said] == ["table_1"]
 
 
 def test_a_table_of_another_family_is_refused(monkeypatch):
