@@ -1,4 +1,6 @@
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.limits import Prices
 from carryover.tasks.sft.resources import GIB
+from carryover.tasks.sft.training_spec import TRAINING
 from carryover.tasks.traces.study_rows import RunRow
 from tests.storage.conftest import build_episode, build_row
 
@@ -120,6 +123,14 @@ def test_the_notes_of_the_papers_dry_run_hold_cost_and_hours(capsys, monkeypatch
     ]
     priced = notes_of(capsys, resolve_plan("paper"), Limits(prices=Prices(prompt=1.0)))
     assert priced == [note for note in notes if "--prices" not in note]
+
+
+def test_trainings_on_processors_keep_no_gpus_from_sharing():
+    paper, smoke = TRAINING["paper"], TRAINING["smoke"]
+    odd = paper.model_copy(update={"batch": paper.batch.model_copy(update={"accumulation": 2})})
+    for trainings, counts in (([paper, smoke], [2, 8]), ([odd, smoke], [2]), ([smoke], [2, 8])):
+        plan: Any = SimpleNamespace(trainings=trainings)
+        assert answers._shared_counts(plan) == counts
 
 
 def test_a_dry_run_offers_no_sharing_of_unpacked_trainings(capsys):

@@ -124,3 +124,15 @@ def test_the_latest_comparison_is_chosen_unless_one_is_named():
     none: Any = SimpleNamespace(sql=lambda query: SimpleNamespace(rows=list))
     assert [tables.choose_comparison(each, None) for each in (found, none)] == ["latest", ""]
     assert tables.choose_comparison(none, "named") == "named"
+
+
+def test_a_plan_without_episodes_has_no_training_bucket():
+    asked = []
+
+    def sql(query, plan_digest):
+        asked.append((query, plan_digest))
+        return SimpleNamespace(rows=lambda: [("easy",), ("hard",)][: 2 if plan_digest == "played" else 0])
+
+    warehouse: Any = SimpleNamespace(sql=sql)
+    assert [tables.training_bucket(warehouse, plan) for plan in ("played", "planned")] == ["easy", ""]
+    assert asked == [(tables.command_sql("training_bucket"), plan) for plan in ("played", "planned")]
