@@ -30,9 +30,9 @@ def test_figures_are_written_with_their_captions(tmp_path, monkeypatch):
     monkeypatch.setattr(documents, "read_table", lambda *asked: asked)
     monkeypatch.setattr(documents, "draw_cells", draw_cells)
     monkeypatch.setattr(documents, "draw_figures", lambda reader, names: [curve] if names == ["2f3a"] else [])
-    for _ in range(2):  # into the same folder again
-        written = write_figures(WAREHOUSE, "2f3a", tmp_path / "figures")
-    assert written == [tmp_path / "figures" / name for name in ("cells.svg", "curve.svg")]
+    first = write_figures(WAREHOUSE, "2f3a", tmp_path / "figures")
+    written = write_figures(WAREHOUSE, "2f3a", tmp_path / "figures")  # into the same folder again
+    assert first == written == [tmp_path / "figures" / name for name in ("cells.svg", "curve.svg")]
     assert {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()} == {
         "cells.svg": "<svg>1</svg>",
         "cells.txt": "Four cells. Of scratch.\n",
