@@ -73,12 +73,13 @@ def flow(stage: str, tasks_at_once: int = AT_ONCE) -> Callable[[Callable[P, R]],
             run = None if context is None else context.flow_run
             if context is None or run is None:
                 return function(*positional, **named)
-            plan = _plan_of(context.parameters or {})
+            assert context.parameters is not None  # Prefect calls a flow with its parameters
+            plan = _plan_of(context.parameters)
             shared = [] if plan is None else [f"plan:{plan.digest}"]
             with get_client(sync_client=True) as client:
                 client.update_flow_run(run.id, tags=sorted({*run.tags, *shared, f"stage:{stage}"}))
             try:
-                load_keys(plan, *(context.parameters or {}).values())
+                load_keys(plan, *context.parameters.values())
                 with tags(*shared):
                     return function(*positional, **named)
             except UserError as error:

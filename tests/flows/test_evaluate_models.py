@@ -171,11 +171,12 @@ def test_a_night_plays_in_its_own_series(played):
 
 
 def test_a_nights_endpoint_is_the_only_model(played):
-    night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
+    night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m", endpoint_key_variable="KEY")
     served, collected = played(night.part(PLAN.parts[0]), night=night)
     assert served[3] == [night.model()]
     assert served[4]["serving"] == night.serving(PLAN.serving)
     assert {model for model, _, _ in cells(collected[2])} == {"m"}
+    assert {(shard.client.endpoint.api_key_variable, shard.is_billed) for shard in collected[2]} == {("KEY", True)}
 
 
 def test_every_part_of_a_plan_is_evaluated(steps, own_home):
