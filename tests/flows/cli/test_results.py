@@ -2,15 +2,19 @@
 
 import csv
 import re
+from contextlib import ExitStack, nullcontext
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from carryover.flows.cli.folders import find_results
+from carryover.flows.cli.folders import find_results, open_warehouse
+from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.stages.results import open_results, read_plans
+from carryover.tasks.stages import results
+from carryover.tasks.stages.results import EPISODES, open_results, read_plans
 from tests.flattening import flat
 from tests.flows.cli.calling import run
 from tests.tasks.viewer.bundle_parts import parts_of
@@ -35,15 +39,43 @@ SHOWN = {
 }
 """Figures of pages that show others than the study's 2x2."""
 MEGABYTE = 1_000_000
+PLAYED_ANEW = ("a-a", "cap-binding", "header-none")
+"""Variants of the play alone, by models of the variant `main`."""
+REINFORCED = ("rl-other", "rl-own")
+"""Variants of updates alone, from models of the variant `main`."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def opened_once():
+    """Commands on the same kept results read one warehouse: to open it takes longer than to print a table."""
+    with ExitStack() as at_end, pytest.MonkeyPatch.context() as patch:
+
+        @cache
+        def open_once(folder, claims):
+            return nullcontext(at_end.enter_context(open_results(folder, claims)))
+
+        patch.setattr(results, "open_results", lambda folder, claims: open_once(folder, tuple(claims)))
+        yield
 
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_kept_results_are_small_and_name_known_plans(folder):
     assert sum(file.stat().st_size for file in folder.iterdir()) < 3 * MEGABYTE
     digests = {plan.plan_digest for plan in read_plans(folder)}
-    with open_results(folder) as results:
-        rows = results.sql("select distinct kept_plan_digest from marts.episode_metrics").rows()
+    with open_warehouse(None, folder.name) as warehouse:
+        rows = warehouse.sql("select distinct kept_plan_digest from marts.episode_metrics").rows()
     assert {digest for (digest,) in rows} == digests
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
+def test_table_5_has_the_training_set_of_every_kept_model(folder):
+    trained = pl.read_parquet(folder / EPISODES).filter(pl.col("train_contract").is_not_null())
+    trained = trained.filter(~pl.col("variant").is_in((*PLAYED_ANEW, *REINFORCED)))
+    with open_warehouse(None, folder.name) as warehouse:
+        table_5 = warehouse.sql(table_query("table_5").sql, plan_digest=folder.name).polars()
+    assert set(table_5["variant"]) == set(trained["variant"])
+    halves = trained.filter(variant="shuffled-labels")["training_seed"].n_unique()
+    assert table_5.filter(variant="shuffled-labels")["dataset_id"].n_unique() == halves
 
 
 @pytest.mark.slow

@@ -9,14 +9,9 @@ from polars.testing import assert_frame_equal
 
 from carryover.storage.zone.schemas import to_arrow
 from carryover.tasks.analysis.compute import kept_statistics
-from carryover.tasks.analysis.queries import table_query
-from carryover.tasks.stages.results import EPISODES, STATISTICS, open_results, read_plans
+from carryover.tasks.stages.results import EPISODES, STATISTICS, read_plans
 
 KEPT = sorted(entry for entry in Path(str(files("carryover.sql") / "results")).iterdir() if entry.is_dir())
-PLAYED_ANEW = ("a-a", "cap-binding", "header-none")
-"""Variants of the play alone, by models of the variant `main`."""
-REINFORCED = ("rl-other", "rl-own")
-"""Variants of updates alone, from models of the variant `main`."""
 BY_RESAMPLING = pl.col("interval_kind").is_in(["percentile", "BCa"]).fill_null(value=False)
 
 
@@ -47,14 +42,3 @@ def test_kept_intervals_are_those_of_the_kept_episodes(folder):
 def test_every_kept_training_example_is_of_a_kept_trace(folder):
     examples = pl.read_parquet(folder / "training_examples.parquet")
     assert examples.join(pl.read_parquet(folder / EPISODES), on="episode_id", how="anti").is_empty()
-
-
-@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
-def test_table_5_has_the_training_set_of_every_kept_model(folder):
-    trained = pl.read_parquet(folder / EPISODES).filter(pl.col("train_contract").is_not_null())
-    trained = trained.filter(~pl.col("variant").is_in((*PLAYED_ANEW, *REINFORCED)))
-    with open_results(folder) as results:
-        table_5 = results.sql(table_query("table_5").sql, plan_digest=folder.name).polars()
-    assert set(table_5["variant"]) == set(trained["variant"])
-    halves = trained.filter(variant="shuffled-labels")["training_seed"].n_unique()
-    assert table_5.filter(variant="shuffled-labels")["dataset_id"].n_unique() == halves
