@@ -144,6 +144,14 @@ NEEDS = (
 )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Files of tests need not outlive a crash of the machine: waiting until they would took minutes."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def processor_seconds() -> Iterator[Callable[[], float]]:
     """Clock of the processor time of this process and everything that it starts, dead or alive."""

@@ -11,7 +11,7 @@ import pytest
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.sql_text import quoted
-from carryover.storage.warehouse import merger
+from carryover.storage.warehouse import connection, merger
 from carryover.storage.warehouse.connection import open_for_writing, open_memory
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
@@ -24,20 +24,21 @@ def copied_warehouses() -> Iterator[None]:
     What a first merge makes itself is tested in `tests/storage`.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(merger, "_create_if_absent", _copy_if_absent)
+        patched.setattr(merger, "_create_if_absent", copy_empty_warehouse)
         yield
 
 
 def open_empty_memory() -> DuckDBPyConnection:
     """Return an empty warehouse in memory."""
-    connection = open_memory()
-    connection.execute(f"attach {quoted(str(_empty_warehouse()))} as template (read_only)")
-    connection.execute("copy from database template to memory")
-    connection.execute("detach template")
-    return connection
+    memory = open_memory()
+    memory.execute(f"attach {quoted(str(_empty_warehouse()))} as template (read_only)")
+    memory.execute("copy from database template to memory")
+    memory.execute("detach template")
+    return memory
 
 
-def _copy_if_absent(path: Path) -> None:
+def copy_empty_warehouse(path: Path) -> None:
+    """Write a warehouse that has merged nothing, where there is none."""
     if not path.exists():
         shutil.copyfile(_empty_warehouse(), path)
 
@@ -49,8 +50,11 @@ def _empty_warehouse() -> Path:
 @cache
 def _folder() -> TemporaryDirectory[str]:
     folder = TemporaryDirectory(prefix="carryover-tests-")
-    with closing(open_for_writing(Path(folder.name) / "empty.duckdb")) as connection:
-        migrate(connection)
-        refresh_marts(connection)
-        connection.execute("checkpoint")
+    with pytest.MonkeyPatch.context() as patched:
+        # The smallest blocks that DuckDB has: its copies, which hold next to nothing, are 1 MB and not 6.
+        patched.setitem(connection._SETTINGS, "default_block_size", 16_384)
+        with closing(open_for_writing(Path(folder.name) / "empty.duckdb")) as empty:
+            migrate(empty)
+            refresh_marts(empty)
+            empty.execute("checkpoint")
     return folder

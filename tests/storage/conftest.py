@@ -25,6 +25,7 @@ from carryover.tasks.traces.rows import EpisodeRow, InstanceRow, ItemRow, Row, S
 from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.tables import TABLES
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
+from tests.empty_warehouse import copy_empty_warehouse
 from tests.flattening import flat
 
 RowType = TypeVar("RowType", bound=Row)
@@ -235,8 +236,9 @@ def limit_file_size() -> Iterator[Callable[[int], AbstractContextManager[None]]]
 
 @pytest.fixture(scope="session")
 def empty_study(tmp_path_factory) -> Path:
-    """A folder of a warehouse that has merged nothing: every first merge would compute the same empty marts."""
+    """A folder of a warehouse that has merged nothing, made as a copy: every first merge would compute empty marts."""
     folder = tmp_path_factory.mktemp("empty_study")
+    copy_empty_warehouse(folder / "study.duckdb")
     merge(LandingZone(folder / "landing"), folder / "study.duckdb")
     return folder
 
@@ -251,6 +253,7 @@ def path(tmp_path, empty_study) -> Path:
 def merged_study(tmp_path_factory) -> Path:
     """A folder of a warehouse that has merged one episode."""
     folder = tmp_path_factory.mktemp("merged_study")
+    copy_empty_warehouse(folder / "study.duckdb")
     landing = LandingZone(folder / "landing")
     landing.write(build_episode("e", step_count=2, score=0.5, code="total = 0\nprint(total)"), "run")
     merge(landing, folder / "study.duckdb")
