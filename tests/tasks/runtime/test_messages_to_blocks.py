@@ -34,6 +34,7 @@ from carryover.tasks.runtime.objects import (
     write_value,
 )
 from carryover.tasks.runtime.transfer import fetch, send_binding
+from tests.tasks.runtime import deferred_annotations as deferred
 
 LIMIT = 1 << 20
 COUNT = 3
@@ -75,7 +76,7 @@ class Outer:
 
 def area(side: "Base | Any", power: int = COUNT) -> float:
     """Return it."""
-    scaled = np.float64(side) ** power
+    scaled = np.float64(str(side)) ** power
     return math.sqrt(scaled) + len(textwrap.dedent("x")) + LEVEL + helper(typing)  # noqa: F821 # type: ignore
 
 
@@ -219,6 +220,32 @@ def test_class_brings_what_its_statement_runs():
         ("math", "math", None),
     ]
     assert (definition.needs.first, definition.needs.later) == ((Base, decorate), (Other,))
+
+
+def test_annotations_that_are_text_name_what_may_come_later():
+    needs = definitions.needs_of(deferred.Basket)
+    assert needs == ((deferred.default,), (deferred.Item, deferred.Part), "LIMIT = 3\n")
+    assert definitions.needs_of(deferred.Basket.total).first == ()
+    assert definitions.needs_of(area).first == ()
+    assert definitions.needs_of(hinted).first == (Base, Other)
+
+
+def hinted(one: Base) -> Other:
+    return Other() if one else Row()  # pyright: ignore[reportReturnType]
+
+
+def test_function_and_class_in_a_function_have_a_source():
+    class Local:
+        pass
+
+    def inner() -> int:
+        return 1
+
+    assert definitions.definition_text(Local) == "class Local:\n    pass\n"
+    assert definitions.definition_text(inner) == "def inner() -> int:\n    return 1\n"
+    assert definitions.definition_text(Row.total).startswith("def total(self) -> int:\n")
+    assert definitions.scope_of(type("Made", (), {"__module__": "nowhere"})) == {}
+    assert definitions.scope_of(Row)["Row"] is definitions.scope_of(area)["Row"] is Row
 
 
 def test_class_within_a_class_is_the_other_s():
