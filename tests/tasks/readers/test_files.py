@@ -57,8 +57,10 @@ def zstandard(content):
 
 def write_zstandard_zip(path):
     """Write a zip whose member has method 93, which zipfile itself neither writes nor reads."""
+    member = zipfile.ZipInfo("deep/chat.jsonl")
+    member.extra = b"\xca\xfe\x00\x00"  # a field without content
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("deep/chat.jsonl", zstandard(LINE.encode()))
+        archive.writestr(member, zstandard(LINE.encode()))
     content = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
         content[content.index(signature) + offset] = 93
@@ -146,6 +148,12 @@ def test_files_of_one_event_each_are_a_trace_per_folder(tmp_path):
     assert [trace.trace_id for trace in traces] == ["a", "b"]
     assert [[(block.code, block.output) for block in trace.blocks] for trace in traces] == [[("x = 1", "ok")]] * 2
     assert tally.unread == {}
+
+
+def test_files_of_one_message_each_are_a_trace_each(tmp_path):
+    for name, message in (("a", CHAT[1]), ("b", CHAT[3])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(message))
+    assert read(tmp_path) == (["a", "b"], {})
 
 
 def test_a_data_set_on_disk_is_its_rows(tmp_path):

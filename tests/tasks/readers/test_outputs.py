@@ -40,6 +40,7 @@ IPYTHON = (
         ("json.decoder.JSONDecodeError: Expecting value", "json.decoder.JSONDecodeError: Expecting value"),
         ("KeyboardInterrupt", "KeyboardInterrupt"),
         (TRACEBACK.replace(MISSING, "__main__.Refused: no"), "__main__.Refused: no"),
+        ("Traceback (most recent call last):\n__main__.Refused: no", "__main__.Refused: no"),
         (TRACEBACK.replace(MISSING, "struct.error: unpack 4\n[done]"), "struct.error: unpack 4"),
         (IPYTHON.replace("NameError", "Refused").replace("name 'x'", "x"), "Refused: x is not defined"),
         ("Kernel died unexpectedly and was restarted.", "KernelDied: Kernel died unexpectedly and was restarted."),

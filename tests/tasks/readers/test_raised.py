@@ -75,6 +75,8 @@ def test_an_error_that_the_code_printed_ended_nothing(code, output):
         ("# no NameError: name 'x' is not defined\nprint(x)", MISSING),
         ("x.head()", LOGGED.replace("print(x)", "print(x.head())")),
         ("if frame:\n    frame.head(3)", LOGGED.replace("print(x)", "_ = frame.head(3)")),
+        ("%time frame.head(3)", LOGGED.replace("print(x)", "frame.head(3)")),
+        ("run(3)", OWN.format(1) + "\nafter"),
         ("frame.head()", LOGGED.replace("print(x)", "print(frame.head())")),
         ("a = 1\nprint(x)", f'{HEAD}\n  File "/tmp/a.py", line 2, in <module>\n    print(x)\n{MISSING}\nTry again.'),
         (TELLING + "\n    raise", "name 'x' is not defined\n" + OWN.format(2)),

@@ -58,6 +58,7 @@ def called(name, arguments):
         ({"content": "<execute_bash>ls"}, ["ls"]),
         ({"content": "<code>\nx = 1\n</code>\n<code>\ny = 2\n"}, ["x = 1", "y = 2"]),
         ({"content": "Go. <execute>\nx = ("}, ["x = ("]),
+        ({"content": "Go. <execute> \nx = ("}, ["x = ("]),
         ({"content": "<tool_call>\nx = 1\n</tool_call>"}, ["x = 1"]),
         ({"content": "<tool_call>python\n<arg_key>code</arg_key>\n<arg_value>x = 1</arg_value>\n</tool_call>"},
          ["x = 1"]),
@@ -66,6 +67,8 @@ def called(name, arguments):
         ({"content": "<code>\n```python\nx = 1\n```\n</code>"}, ["x = 1"]),
         ({"content": "<execute>x = 1</execute> as in\n```python\ny = 2\n```"}, ["x = 1"]),
         ({"content": "```pycon\n>>> if x:\n...     y = 1\n>>> y\n1\n```"}, ["if x:\n    y = 1\ny"]),
+        ({"content": "```pycon\n>>> x = 1\n>>>\n>>> y\n```"}, ["x = 1\n\ny"]),
+        ({"content": "```python\ny = 2\n```\n<execute>x = 1"}, ["x = 1"]),
         ({"content": "```python\n...\ndf = load()\n```"}, ["...\ndf = load()"]),
         ({"content": "```console\n$ cd src\n$ ls\na.py\n```"}, ["cd src\nls"]),
         ({"content": "```python\nx = 1\n```\nPut it in an <execute> tag."}, ["x = 1"]),
@@ -103,6 +106,7 @@ def test_code_in_every_form_is_read(message, codes):
             (),
         ),
         ({"content": '[TOOL_CALLS] [{"arguments": {}}]'}, ("call of a tool without a name without source code",), ()),
+        ({"content": '<tool_call>{"name": "search", "arguments": {"q": 1}}</tool_call>'}, (), ("search",)),
         ({"content": "<tool_call>do it</tool_call>"}, ("a tool_call that is neither a call nor Python",), ()),
         ({"function_call": "auto"}, ("call of a tool without a name without source code",), ()),
         ({"content": "```r\nx <- 1\n```"}, ("a block of r",), ()),
@@ -122,6 +126,22 @@ def test_code_in_every_form_is_read(message, codes):
 def test_what_is_no_code_and_what_is_unread_are_told_apart(message, unread, others):
     reply = read(message)
     assert (reply.blocks, reply.unread, reply.other_calls) == ((), unread, others)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "language"),
+    [
+        ("bash", {}, "shell"),
+        ("bash", {"language": "python"}, "shell"),
+        ("python_shell", {}, "python"),
+        ("run", {}, "python"),
+        ("run", {"language": "Bash"}, "shell"),
+        ("python", {"lang": "sh"}, "shell"),
+    ],
+)
+def test_a_call_is_of_a_shell_by_its_name_or_language(name, more, language):
+    (block,) = read(called(name, {"code": "ls", **more})).blocks
+    assert block.language == language
 
 
 def test_parallel_calls_get_their_own_results():

@@ -90,6 +90,11 @@ def test_an_object_is_found_under_its_flat_fields():
     assert held_under(attributes, "missing") is None
 
 
+def test_messages_are_in_the_order_of_their_numbers():
+    flat = {f"llm.input_messages.{number}.message.content": str(number) for number in (10, 2, 0)}
+    assert [message["content"] for message in flattened_messages(flat, "llm.input_messages")] == ["0", "2", "10"]
+
+
 def test_a_tool_without_a_result_is_a_call_alone():
     assert call_messages("python", {"code": "x"}, None, "c") == [
         {"role": "assistant", "content": "", "tool_calls": [{"name": "python", "arguments": {"code": "x"}, "id": "c"}]}
@@ -120,6 +125,8 @@ def test_fresh_messages_of_each_call_are_added_once():
     turns = [([MESSAGE], [answer]), ([MESSAGE, answer, more], [{"role": "assistant", "content": "Three."}])]
     assert [message["content"] for message in join_turns(turns)] == ["Count.", "Two.", "And then?", "Three."]
     assert join_turns([([], [answer]), ([more], [])]) == [answer, more]
+    other = {"role": "assistant", "content": "Another."}
+    assert join_turns([([], [answer]), ([other], [])]) == [answer, other]
 
 
 @pytest.mark.parametrize("given", [{}, {"gen_ai.input.messages": "null"}, {"gen_ai.input.messages": None}])
