@@ -17,7 +17,7 @@ class CommandRuntime:
     """A command that answers lines `{"code": ...}` with lines `{"text": ...}`."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._words = list(words)
+        self._words = words
         self._process: subprocess.Popen[bytes] | None = None
 
     def open(self) -> None:

@@ -44,7 +44,7 @@ class ForeignRuntime(CommandRuntime):
 
     def version(self) -> str:
         """Return package and version."""
-        return str(self._described["version"])
+        return self._described["version"]
 
     def offers(self) -> frozenset[str]:
         """Return the runtime's optional methods; a kill always works."""

@@ -189,7 +189,7 @@ class _HttpLine:
     def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         body = self._post(request)
         for line in body.splitlines():
-            message = _message(line.removeprefix("data:").strip())
+            message = _message(line.removeprefix("data:"))
             if message.get("id") == request["id"]:
                 return message
         raise UserError(f"{self._address} answered no message to {request['method']}")

@@ -35,6 +35,17 @@ def test_a_foreign_runtime_is_probed_by_its_own_python(made):
     assert report.inputs["host's object"] == "shared with the blocks"
 
 
+def test_a_kill_ends_the_serving_process_and_begins_another(made):
+    made.open()
+    before = made._process
+    assert made.offers() == {"reset", "resume", "inject", "hide", "kill"}
+    made.run("x = 1")
+    made.kill()
+    assert before.returncode == -9
+    assert "NameError" in made.run("x")
+    made.close()
+
+
 MADE_SERVER = Path(__file__).parent / "made" / "made_mcp.py"
 FILES = NAMES | {"temporary file": CHANNELS["temporary file"]}
 

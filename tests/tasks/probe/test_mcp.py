@@ -95,6 +95,15 @@ def test_a_silent_or_missing_server_is_told(monkeypatch):
     with pytest.raises(UserError, match=r"^the MCP server gave no reply in 0\.2 s$"):
         silent.open()
     silent.close()
+    ended: Any = McpRuntime(f"{sys.executable} -c pass")
+    with pytest.raises(UserError, match=r"^the MCP server ended; see its standard error above$"):
+        ended.open()
+    line = ended._line
+    line._process.wait()
+    with pytest.raises(UserError, match=r"^the MCP server ended; see its standard error above$"):
+        line.tell({})
+    ended.close()
+    assert line._process.stdout.closed
     with pytest.raises(UserError, match=r"^cannot start 'no-such-program': No such file or directory; name a command"):
         McpRuntime("no-such-program --now").open()
 
