@@ -76,6 +76,7 @@ def test_monty_feeds_a_session_that_is_resumed_from_its_dump(install):
     runtime.open()
     limits = ("checkout", {"max_feed_duration_secs": 1.0})
     assert asked == [("enter", 0), limits, ("enter", 1)]
+    assert runtime.injected() == {}
     given = {"x": [1]}
     runtime.inject(given)
     assert runtime.injected() is given
@@ -121,6 +122,7 @@ def test_rlms_runs_code_in_its_repls(install):
         assert asked == [name, "x = 1", "cleanup"]
     local = rlms_runtimes.LocalREPL()
     local.open()
+    assert local.injected() == {}
     given = {"x": 3}
     local.inject(given)
     assert local.injected() is given
@@ -162,6 +164,7 @@ def test_smolagents_executors_tell_logs_outputs_and_errors(install):
     runtime = smolagents_runtimes.LocalExecutor()
     runtime.open()
     assert asked == [("made", ([],), {"timeout_seconds": 2}), ("tools", {})]
+    assert runtime.injected() == {}
     given = {"x": 1}
     runtime.inject(given)
     assert runtime.injected() is given
@@ -220,6 +223,7 @@ def test_cave_agents_runtimes_are_awaited_on_a_loop_of_their_own(install, monkey
     runtime.open()
     begun = [("made", {"iopub_timeout": 5.0}), "start"] if is_kernel else [("made", {})]
     assert asked == begun
+    assert runtime.injected() == {}
     given = {"x": 1, "y": 2}
     runtime.inject(given)
     assert runtime.injected() is given
