@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from carryover.tasks.probe.channels import CHANNELS
+from carryover.tasks.probe.connectors.command import CommandRuntime
 from carryover.tasks.probe.connectors.foreign import FOREIGN, ForeignRuntime
 from carryover.tasks.probe.connectors.mcp import McpRuntime, find_code_tool
 from carryover.tasks.probe.probing import FAILED_BLOCK, probe
@@ -44,6 +45,41 @@ def test_a_kill_ends_the_serving_process_and_begins_another(made):
     assert before.returncode == -9
     assert "NameError" in made.run("x")
     made.close()
+
+
+def test_methods_of_a_foreign_runtime_are_requests(monkeypatch):
+    runtime = ForeignRuntime("rlms", "/env/bin/python")
+    asked = []
+
+    def ask(request, seconds=30):
+        asked.append((request, seconds))
+        return {"version": "rlms 1", "offers": ["kill", "reset"], "values": {"a": 1}}
+
+    monkeypatch.setattr(runtime, "ask", ask)
+    monkeypatch.setattr(CommandRuntime, "open", lambda self: asked.append("open"))
+    runtime.open()
+    assert (runtime.version(), runtime.offers()) == ("rlms 1", {"kill", "reset"})
+    assert asked == ["open", ({"do": "describe"}, 120)]
+    asked.clear()
+    runtime.reset()
+    runtime.time_out()
+    runtime.resume()
+    runtime.kill()
+    runtime.inject({"a": 1})
+    assert runtime.injected() == {"a": 1}
+    runtime.hide("token")
+    requests = [{"do": event} for event in ("reset", "time_out", "resume", "kill")]
+    requests += [{"do": "inject", "values": {"a": 1}}, {"do": "injected"}, {"do": "hide", "value": "token"}]
+    assert asked == [(request, 30) for request in requests]
+
+
+def test_a_package_that_is_not_there_is_told(monkeypatch):
+    monkeypatch.setitem(FOREIGN, "made", ("no_such_module", "Made"))
+    runtime = ForeignRuntime("made", sys.executable)
+    with pytest.raises(UserError) as refused:
+        runtime.open()
+    assert str(refused.value) == f"cannot open made with {sys.executable}; does it hold the package?"
+    runtime.close()
 
 
 MADE_SERVER = Path(__file__).parent / "made" / "made_mcp.py"

@@ -1,6 +1,7 @@
 """What each connector asks of its package, by stand-ins for the few names that it uses."""
 
 import asyncio
+import io
 import json
 import signal
 import sys
@@ -352,3 +353,22 @@ def test_requests_are_answered_by_their_kind(monkeypatch):
     assert serve._answer(runtime, {"do": "reset"}) == done
     assert (runtime.asked, serve.HIDDEN) == ([{"y": 2}, "reset"], ["token"])
     assert json.dumps(described)
+
+
+def test_requests_are_served_line_by_line_until_the_input_ends(monkeypatch, install):
+    events = []
+
+    class Opened(Served):
+        def open(self):
+            events.append("open")
+
+        def close(self):
+            events.append("close")
+
+    install(served_runtime={"Opened": Opened})
+    requests = io.BytesIO(b'{"code": "abc"}\n{"do": "injected"}\n')
+    replies = io.BytesIO()
+    monkeypatch.setattr(serve, "_take_streams", lambda: (requests, replies))
+    serve.serve("served_runtime", "Opened")
+    assert replies.getvalue() == b'{"text": "3"}\n{"values": {"x": 1}}\n'
+    assert events == ["open", "close"]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from carryover.tasks.probe.channels import CHANNELS, HELPERS, PROBED, setup, simpler
+from carryover.tasks.probe.channels import CHANNELS, HELPERS, PROBED, TOKENS, Channel, setup, simpler
 from carryover.tasks.probe.connectors.own import OwnRuntime
 from carryover.tasks.probe.contract import assert_contract
 from carryover.tasks.probe.looking import reason
-from carryover.tasks.probe.probing import FAILED_BLOCK, probe
+from carryover.tasks.probe.probing import FAILED_BLOCK, ProbeReport, probe
 from carryover.tasks.probe.report import findings
 from carryover.tasks.probe.verdict import OUTSIDE, breaches, is_promised
 from carryover.tasks.services.errors import UserError
@@ -169,6 +169,51 @@ def test_a_runtime_that_does_not_open_is_refused():
     message = r"cannot open mine: open\(\) raised ConnectionError: no sandbox here; open\(\) must start an interpreter"
     with pytest.raises(UserError, match=message):
         probe(RaisesAtOpening(), "mine", NAMES)
+
+
+class OffersAll(EventfulNamespace, SharesInputs):
+    """Offers every event and inputs, tells its version, and notes its blocks."""
+
+    def __init__(self):
+        self.ran = []
+
+    def version(self):
+        return "mine 3"
+
+    def run(self, code):
+        self.ran.append(code)
+        return super().run(code)
+
+
+def test_a_report_holds_all_that_was_found():
+    there = Channel("", "True")
+    undone = Channel("y = TOKEN", "'y' in globals()", undo="undone = TOKEN")
+    runtime = OffersAll()
+    report = probe(runtime, "mine", {"global": CHANNELS["global"], "there": there, "undone": undone})
+    kept = dict.fromkeys(("block", "error", "time_out", "resume"), "kept")
+    fates = {**kept, "reset": "lost", "kill": "lost"}
+    assert report == ProbeReport(
+        "mine",
+        {"global": fates, "there": {}, "undone": fates, FAILED_BLOCK: {"error": "kept"}},
+        version="mine 3",
+        events=["block", "error", "time_out", "reset", "resume", "kill"],
+        reasons={"there": "its state is there before anything was planted"},
+        lost_name_reads={"reset": "loud", "kill": "loud"},
+        live_globals={"block": True, "resume": True},
+        inputs={"change in place": "kept", "host's object": "shared with the blocks", "rebinding": "kept"},
+    )
+    undoing = [code for code in runtime.ran if code.endswith("undone = TOKEN")]
+    planted = [code.partition("\n")[0] for code in runtime.ran if "\ny = TOKEN" in code]
+    tokens = [code.partition("\n")[0] for code in undoing]
+    assert tokens == [planted[number] for number in (0, 1, 2, 4)]  # where it was found
+    assert len({*planted}) == 6
+    assert all(TOKENS.start < int(token.removeprefix("TOKEN = ")) < TOKENS.stop for token in planted)
+
+
+def test_a_channel_that_cannot_be_planted_gives_its_reason():
+    refused = Channel("raise OSError('no space')", "False")
+    report = probe(Namespace(), "mine", beside_names("function") | {"disk": refused})
+    assert (report.channels["disk"], report.reasons) == ({}, {"disk": "OSError: no space"})
 
 
 def test_what_a_method_raised_is_a_finding():
