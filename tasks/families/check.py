@@ -236,10 +236,11 @@ class _Lessons:
     @property
     def note(self) -> str:
         """Scores and lengths that the teacher reached, in words."""
-        count = max(len(self._played), 1)
+        count = max(len(self._played), 1)  # a teacher that failed at once has played none
         score = sum(recorded.episode.score or 0.0 for recorded in self._played) / count
         turns = sum(recorded.episode.turn_count for recorded in self._played) / count
-        return f"{self._who}: mean score {score:.2f} in {turns:.1f} turns, {count} episodes"
+        played = "1 episode" if len(self._played) == 1 else f"{len(self._played)} episodes"
+        return f"{self._who}: mean score {score:.2f} in {turns:.1f} turns, {played}"
 
     @property
     def _who(self) -> str:

@@ -27,6 +27,46 @@ def world():
     return own.family.open(own.sample("simple", 1).content)
 
 
+@pytest.mark.parametrize(
+    ("name", "seed", "found"),
+    [
+        ("types", 1, {"tier": "simple", "case_seed": 0, "place": 1, "digest": "f1b039a1053e5367"}),
+        ("types", 50, {"tier": "simple", "case_seed": 4, "place": 2, "digest": "eaf86ce644551f1a"}),
+        ("printed", 15, {"tier": "printed", "case_seed": 0, "place": 2, "digest": "45b1e8106cf83f47"}),
+    ],
+)
+def test_a_seed_is_a_case_of_its_drawing(name, seed, found):
+    """The digest is that of questions and expected states: a changed suite has other instances."""
+    assert open_own_family(f"cave_{name}").family.sample(found["tier"], seed) == found
+
+
+def test_a_goal_tells_variables_and_how_states_are_handed_in():
+    family = open_own_family("cave_types").family
+    assert family.goal(family.sample("simple", 1)) == (
+        "The task's variables are kept outside: read_variable(name) gives one as JSON, write_variable(name, value) "
+        "replaces it. Whatever is said above, only what is written with write_variable counts.\n"
+        "Variables of the task:\nsubject: int\n    A whole number, to be read and changed.\n"
+        "answer: NoneType\n    Bind results to this name.\n"
+        "The questions come one by one, and build on each other. `next_question()` hands in the state as it is and "
+        "returns the next question; `finish()` hands in the last one and ends. The first question: Add 29 to `subject`."
+    )
+
+
+def test_a_world_has_the_variables_the_questions_and_an_end(world):
+    tools: Any = world.tools
+    assert [*tools] == ["read_variable", "write_variable", "next_question", "finish"]
+    case = suite_cases("types", 0)[1]
+    tools["write_variable"]("subject", case.expected[0].state["subject"])
+    assert tools["read_variable"]("subject") == case.expected[0].state["subject"]
+    assert tools["next_question"]() == case.turns[1].question
+    assert world.metrics() == {"handed_in_count": 1, "right_count": 1}
+    assert world.score() == pytest.approx(1 / 3)
+    tools["finish"]()
+    tools["finish"]()
+    assert tools["next_question"]() == case.turns[2].question
+    assert world.metrics() == {"handed_in_count": 2, "right_count": 1}
+
+
 def test_a_wrong_state_earns_nothing(world):
     assert world.next_question() != world.next_question()
     world.finish()

@@ -1,10 +1,15 @@
 """A family's check finds what would make a study meaningless."""
 
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from carryover.tasks.families.check import STUDY_INSTANCES, check_family
+from carryover.tasks.families.check import STUDY_INSTANCES, _Lessons, check_family
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.runtime.contract import Contract, named_contract
+from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.families.written import written
 
 SAMPLE = 'draw = random.Random(f"{bucket} {seed}")'
@@ -62,6 +67,18 @@ def test_the_template_is_sound_for_a_hundred_seeds(tmp_path):
 def test_a_fault_is_named_with_its_way_out(tmp_path, old, new, fault):
     found = faults(tmp_path, {old: new})
     assert any(fault in each for each in found), found
+
+
+def test_every_instance_of_every_bucket_advances_the_bar(tmp_path):
+    advances = []
+
+    @contextmanager
+    def open_bar(*asked):
+        advances.append(asked)
+        yield lambda *advance: advances.append(advance)
+
+    check_family(written(tmp_path, NO_TEACHER), 3, open_bar=open_bar)
+    assert advances == [("family boxes", 6, "instances"), *[(1,)] * 6]
 
 
 def test_a_contract_of_ones_own_is_played_by_its_script(tmp_path):
@@ -141,6 +158,74 @@ def test_a_fault_names_its_place_once(tmp_path):
     (fault,) = faults(tmp_path, {SCORE: "return 1"})
     told = "doing nothing scores 1, not 0; score what the agent has achieved"
     assert fault == f"bucket few, seed 0 and 4 more: {told}"
+
+
+def test_a_single_faulty_instance_is_named_alone(tmp_path):
+    broken = f"{SAMPLE}\n        if bucket == 'many' and seed == 2:\n            raise OSError('no file')"
+    assert faults(tmp_path, {SAMPLE: broken}) == ["bucket many, seed 2: OSError: no file"]
+
+
+def test_no_more_than_five_faulty_instances_are_looked_at(tmp_path):
+    broken = f"{SAMPLE}\n        if seed % 2:\n            raise OSError(f'no file {{bucket}} {{seed}}')"
+    told = [f"bucket few, seed {seed}: OSError: no file few {seed}" for seed in (1, 3, 5, 7, 9)]
+    assert faults(tmp_path, {SAMPLE: broken}, seed_count=20) == told
+
+
+def taught_lessons(monkeypatch, *played):
+    """Return the lessons of a teacher that played so: messages, the end, score and replies; or what it raised."""
+    left = list(played)
+
+    def play(lessons, problem):
+        errors, finish_reason, score, turn_count = left.pop(0)
+        if isinstance(errors, Exception):
+            raise errors
+        told = [SimpleNamespace(message=message, is_caught=message == "caught") for message in errors]
+        episode = SimpleNamespace(finish_reason=finish_reason, score=score, turn_count=turn_count)
+        return SimpleNamespace(errors=told, episode=episode)
+
+    monkeypatch.setattr(_Lessons, "_play", play)
+    nothing: Any = None
+    lessons = _Lessons(nothing, MINE, nothing)
+    problems: Any = [SimpleNamespace(seed=seed) for seed in (4, 5, 6)]
+    lessons.give(problems)
+    return lessons, len(left)
+
+
+ENDED = FinishReason.FINISH_TOOL
+SOUND = ([], ENDED, 1.0, 3)
+
+
+def test_lessons_without_a_fault_are_told_by_their_means(monkeypatch):
+    lessons, left = taught_lessons(monkeypatch, SOUND, (["caught"], ENDED, None, 4), SOUND)
+    assert (lessons.faults, left) == ([], 0)
+    assert lessons.note == "teacher of mine: mean score 0.67 in 3.3 turns, 3 episodes"
+
+
+@pytest.mark.parametrize(
+    ("played", "found", "note"),
+    [
+        ((["no x"], ENDED, 0.5, 2), ["seed 5: no x"], "mean score 0.75 in 2.5 turns, 2 episodes"),
+        (
+            (["no x", "caught", "no y", "no z"], FinishReason.MAX_TURNS, 0.0, 9),
+            ["seed 5: no x", "seed 5: 2 further blocks fail"],
+            "mean score 0.50 in 6.0 turns, 2 episodes",
+        ),
+        ((KeyError("x"), ENDED, 0.0, 0), ["seed 5: KeyError: 'x'"], "mean score 1.00 in 3.0 turns, 1 episode"),
+    ],
+)
+def test_the_first_lesson_that_fails_is_the_last(monkeypatch, played, found, note):
+    lessons, left = taught_lessons(monkeypatch, SOUND, played, SOUND)
+    ended = ["teacher of mine: an episode ended with max_turns, not with finish()"]
+    assert lessons.faults == [
+        *(f"teacher of mine, {each}" for each in found),
+        *(ended if played[1] is FinishReason.MAX_TURNS else []),
+    ]
+    assert (left, lessons.note) == (1, f"teacher of mine: {note}")
+
+
+def test_no_lesson_at_all_has_a_note(monkeypatch):
+    lessons, _ = taught_lessons(monkeypatch, (KeyError("x"), ENDED, 0.0, 0))
+    assert lessons.note == "teacher of mine: mean score 0.00 in 0.0 turns, 0 episodes"
 
 
 def test_a_teacher_that_misses_a_name_is_a_fault(tmp_path):
