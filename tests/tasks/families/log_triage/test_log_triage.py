@@ -39,9 +39,32 @@ def test_a_spent_budget_refuses_new_queries_alone(world):
     assert world.query(queries[0])
 
 
-def test_an_unknown_value_is_refused(world):
-    with pytest.raises(ToolRuntimeException, match="No event has host = 'nowhere'"):
-        world.query({"host": "nowhere"})
+@pytest.mark.parametrize("where", [{"host": "nowhere"}, {"nothing": "nowhere"}])
+@pytest.mark.parametrize("tool", ["query", "report"])
+def test_an_unknown_value_is_refused(world, tool, where):
+    (name,) = where
+    with pytest.raises(ToolRuntimeException) as refused:
+        world.tools[tool](where)
+    assert str(refused.value) == f"No event has {name} = 'nowhere'; list_fields() tells the values."
+    assert world.known() == {"reported": {}, "queries_left": 14}
+
+
+def test_listed_fields_are_the_agents_own(world):
+    fields = world.list_fields()
+    assert fields == draw_log("calm", 3)["fields"]
+    fields[next(iter(fields))].clear()
+    assert world.list_fields() == draw_log("calm", 3)["fields"]
+
+
+def test_what_was_reported_and_is_left_is_known(world):
+    where = dict([next(iter(LOG["cause"].items()))])
+    assert [*world.tools] == ["list_fields", "query", "report", "finish"]
+    world.query({})
+    world.report(where)
+    assert world.known() == {"reported": where, "queries_left": 13}
+    assert world.metrics() == {"query_count": 1, "reported_count": 1}
+    where.clear()
+    assert world.metrics()["reported_count"] == 1
 
 
 def test_the_score_is_the_f1_of_the_reported_values(world):
