@@ -79,6 +79,11 @@ def test_the_score_is_the_f1_of_the_reported_values(world):
     assert world.score() == 1
 
 
+def test_the_reference_solution_ends_the_episode(world):
+    LogTriage().solve(LOG, world.tools)
+    assert (world.is_over, world.score()) == (True, 1)
+
+
 def test_the_goal_hides_the_cause():
     goal = LogTriage().goal(LOG)
     assert goal == "Log triage: 2000 events, 14 queries. Report the 4 values that together make events fail."

@@ -43,6 +43,11 @@ def test_what_is_known_is_what_was_looked_at(world):
     assert world.known() == {"graph": {"b": {"a": 1, "c": 3}}, "path": ["a", "b"], "strength": 6}
 
 
+def test_the_reference_solution_ends_the_episode(world):
+    MapExploration().solve({**LINE, "energy": 8}, world.tools)
+    assert (world.is_over, world.score(), world.trail()) == (True, 1, ["a", "d", "a", "b", "c"])
+
+
 def test_the_goal_hides_gold_and_roads():
     family = MapExploration()
     instance = family.sample("near", 0)
