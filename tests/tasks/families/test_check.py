@@ -73,12 +73,12 @@ def test_every_instance_of_every_bucket_advances_the_bar(tmp_path):
     advances = []
 
     @contextmanager
-    def open_bar(*asked):
-        advances.append(asked)
-        yield lambda *advance: advances.append(advance)
+    def open_bar(label, total, unit):
+        advances.append((label, total, unit))
+        yield lambda count, detail="": advances.append((count, detail))
 
     check_family(written(tmp_path, NO_TEACHER), 3, open_bar=open_bar)
-    assert advances == [("family boxes", 6, "instances"), *[(1,)] * 6]
+    assert advances == [("family boxes", 6, "instances"), *[(1, "")] * 6]
 
 
 def test_a_contract_of_ones_own_is_played_by_its_script(tmp_path):

@@ -2,6 +2,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,7 +192,7 @@ def test_a_report_holds_all_that_was_found():
     runtime = OffersAll()
     report = probe(runtime, "mine", {"global": CHANNELS["global"], "there": there, "undone": undone})
     kept = dict.fromkeys(("block", "error", "time_out", "resume"), "kept")
-    fates = {**kept, "reset": "lost", "kill": "lost"}
+    fates: Any = {**kept, "reset": "lost", "kill": "lost"}
     assert report == ProbeReport(
         "mine",
         {"global": fates, "there": {}, "undone": fates, FAILED_BLOCK: {"error": "kept"}},
