@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from carryover.tasks.families import choose
 from carryover.tasks.families.choose import choose_family, family_source, open_own_family
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.services.errors import UserError
@@ -18,6 +19,24 @@ def test_a_class_in_the_working_directory_is_found(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "boxes.py").rename(tmp_path / "boxes_of_a_user.py")
     assert choose_family("boxes_of_a_user:Boxes").name == "boxes"
+
+
+def test_a_family_is_named_after_its_class(tmp_path):
+    wanted = written(tmp_path, {"class Boxes": "class TwoOldBoxes"}).replace(":Boxes", ":TwoOldBoxes")
+    assert open_own_family(wanted).name == "two_old_boxes"
+    assert open_own_family(wanted) is open_own_family(wanted)
+
+
+def test_a_shipped_familys_source_is_that_of_all_its_files(tmp_path, monkeypatch):
+    plain = {name: family_source(name) for name in ("log_triage", "map_exploration", "cave_types", "cave_printed")}
+    assert plain["cave_types"] == plain["cave_printed"]
+    assert len({*plain.values()}) == 3
+    for name in ("family.py", "teacher.py"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(choose.inspect, "getsourcefile", lambda kind: str(tmp_path / "family.py"))
+    before = family_source("log_triage")
+    (tmp_path / "teacher.py").write_text("changed")
+    assert family_source("log_triage") != before
 
 
 def test_the_source_of_a_family_follows_its_file(tmp_path):

@@ -8,10 +8,11 @@ import pytest
 
 from carryover.tasks.agent.family import Score
 from carryover.tasks.agent.protocol import Message
-from carryover.tasks.families.family import Environment, Family, Habits
+from carryover.tasks.families.family import Environment, Family, Habits, Lesson
 from carryover.tasks.families.own_family import OwnFamily
 from carryover.tasks.families.problem import Problem
 from carryover.tasks.families.teacher import family_teacher
+from carryover.tasks.knapsack.teachers.small import PlayedTurn
 from carryover.tasks.services.errors import UserError
 from tests.tasks.agent.playing import block
 
@@ -231,6 +232,31 @@ def test_a_teachers_habits_are_the_instances_and_chance_the_turns(monkeypatch):
     chance = random.Random("turn 7").random()
     expected = f"{habits.choose('size', *range(1000))}\n```python\n{chance}\n```"
     assert (model._write_reply((said("user", "Take."),), 7), model.habits) == (expected, habits.drawn)
+
+
+def test_a_world_that_says_no_more_than_its_score_knows_and_measures_nothing():
+    class Bare(Environment):
+        def score(self):
+            return 0.0
+
+    bare = Bare()
+    assert (bare.known(), bare.metrics(), bare.is_over, [*bare.tools]) == ({}, {}, False, ["finish"])
+    bare.tools["finish"]()
+    assert bare.is_over
+
+
+@pytest.mark.parametrize(
+    ("turns", "kept_blocks", "starts_anew"),
+    [
+        ([], None, True),
+        ([PlayedTurn("x", "", has_failed=True)], None, True),
+        ([PlayedTurn("x", "", has_failed=False)], None, False),
+        ([PlayedTurn("x", "", has_failed=False)], 0, True),
+    ],
+)
+def test_a_lesson_starts_anew_where_nothing_is_kept(turns, kept_blocks, starts_anew):
+    lesson = Lesson("persistent", "", turns, Habits("i"), random.Random(0), kept_blocks)
+    assert lesson.starts_anew is starts_anew
 
 
 def test_a_family_without_a_teacher_says_so(own):
