@@ -92,7 +92,7 @@ def _parse(body: bytes) -> _ChatCompletion:
 
 def _complaint(error: ValidationError) -> str:
     """Return the first thing that is wrong with an answer."""
-    first = error.errors(include_url=False)[0]
+    first = error.errors()[0]
     place = ".".join(map(str, first["loc"]))
     value = json.dumps(first["input"])[:200]
     has_no_usage = place == "usage" and first["input"] is None

@@ -244,67 +244,17 @@ def test_any_other_bad_request_is_a_plain_model_error(endpoint):
     assert not isinstance(raised.value, ContextOverflowError)
 
 
-def with_choice(**fields):
-    _, content = make_answer()
-    return {**content, "choices": [{**content["choices"][0], **fields}]}
-
-
-def without(name, content):
-    return {key: value for key, value in content.items() if key != name}
-
-
-WHOLE = make_answer()[1]
-
-
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [
-        pytest.param(b"<html>Sign in to go on</html>", "invalid JSON: '<html>Sign in", id="a page"),
-        pytest.param(json.dumps(WHOLE).encode()[:-40], "invalid JSON: '{", id="torn"),
-        pytest.param(b"\xff\xfe\xfd", "invalid JSON", id="no text"),
-        pytest.param([], r"no chat completion: \[\]", id="a list"),
-        pytest.param({}, "without choices", id="empty"),
-        pytest.param({**WHOLE, "choices": []}, r"bad choices \[\]", id="no choice"),
-        pytest.param({**WHOLE, "choices": None}, "bad choices null", id="choices null"),
-        pytest.param(with_choice(message=None), r"bad choices\.0\.message null", id="message null"),
-        pytest.param(
-            {**WHOLE, "choices": [without("message", WHOLE["choices"][0])]},
-            r"without choices\.0\.message",
-            id="no message",
-        ),
-        pytest.param(with_choice(message={"content": ["x"]}), r"bad choices\.0\.message\.content", id="content a list"),
-        pytest.param(
-            with_choice(message={"content": None}, finish_reason=None),
-            "without finish_reason",
-            id="neither text nor reason",
-        ),
-        pytest.param({**WHOLE, "usage": None}, "without usage", id="usage null"),
-        pytest.param(without("usage", WHOLE), "without usage", id="no usage"),
-        pytest.param(
-            {**WHOLE, "usage": {"prompt_tokens": 11}}, r"without usage\.completion_tokens", id="no completion tokens"
-        ),
-        pytest.param(
-            {**WHOLE, "usage": {"prompt_tokens": 11, "completion_tokens": None}},
-            r"bad usage\.completion_tokens null",
-            id="completion tokens null",
-        ),
-    ],
+    [(b"<html>Sign in to go on</html>", "with invalid JSON: '<html>Sign in"), ({}, "without choices")],
 )
 def test_malformed_answer_is_an_explained_model_error_and_not_kept(endpoint, tmp_path, content, complaint):
     endpoint.answers = [(200, content), make_answer("Whole.")]
 
-    with pytest.raises(ModelError, match=rf"model 'tiny' answered .*{complaint}"):
+    with pytest.raises(ModelError, match=rf"model 'tiny' answered {complaint}"):
         ask(endpoint, make_request(), cache_folder=tmp_path)
     (completion,) = ask(endpoint, make_request(), cache_folder=tmp_path)
     assert completion.text == "Whole."
-
-
-def test_text_without_a_finish_reason_counts_as_finished(endpoint):
-    endpoint.answers = [(200, with_choice(finish_reason=None))]
-
-    (completion,) = ask(endpoint, make_request())
-
-    assert (completion.text, completion.finish_reason) == ("Hello.", "stop")
 
 
 def test_lone_surrogate_is_kept_as_a_question_mark(endpoint, tmp_path):
