@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from carryover.tasks.agent.events import Acted, Answer, Asked, Compacted, Observed, Replied, Unanswered
+from carryover.tasks.agent.events import Acted, Answer, Asked, Compacted, Observed, Refusal, Replied, Unanswered
 from carryover.tasks.agent.machine import EpisodeMachine, Limits
 from carryover.tasks.agent.protocol import (
     Completion,
@@ -18,7 +18,7 @@ from carryover.tasks.agent.protocol import (
 from carryover.tasks.agent.reply import read_reply
 from carryover.tasks.agent.speaker import Speaker
 from carryover.tasks.runtime.results import BlockResult
-from carryover.tasks.traces.vocabulary import FinishReason, TokenSource
+from carryover.tasks.traces.vocabulary import ErrorKind, FinishReason, TokenSource
 
 BLOCK = "```python\nx = 1\n```"
 
@@ -172,6 +172,48 @@ def test_an_unusable_reply_is_refused_and_runs_nothing(reply, error_type, text):
 def test_an_empty_reply_answers_where_no_block_is_needed():
     events, _ = play(Model(""))
     assert events[-1] == answer("", FinishReason.ANSWER, 1)
+
+
+def test_tokens_that_a_block_spent_on_models_count_against_the_budget():
+    class AskingSpeaker(PlainSpeaker):
+        def take_tokens(self):
+            return 40, 7
+
+    events, _ = play(Model(BLOCK, BLOCK), AskingSpeaker(), tokens=57)
+    assert (events[-1].stop, events[-1].text) == (FinishReason.MAX_TOKENS, "stopped_max_tokens tokens=57")
+    assert (events[-1].prompt_tokens, events[-1].completion_tokens) == (48, 9)
+
+
+def test_an_answer_that_is_refused_is_asked_for_again():
+    class ReviewingSpeaker(PlainSpeaker):
+        complaints = ("not a number",)
+
+        async def review(self):
+            first, self.complaints = (*self.complaints, None)[0], ()
+            return first
+
+    speaker = ReviewingSpeaker()
+    events, _ = play(Model("It is x.", "It is 3."), speaker)
+    assert events[2] == Observed("not a number", refusal=Refusal(ErrorKind.PROTOCOL, "WrongResult", "not a number"))
+    assert events[-1] == answer("It is 3.", FinishReason.ANSWER, 2)
+    assert speaker.told == ["not a number"]
+
+
+def test_a_conversation_up_to_its_limits_is_sent_as_it_is():
+    events, _ = play(Model("Done."), PlainSpeaker(length=60), shorten_above=60, context_tokens=61)
+    assert [type(event) for event in events] == [Asked, Replied, Answer]
+
+
+def test_an_observation_tells_of_dropped_blocks():
+    events, _ = play(Model(BLOCK, f"{BLOCK}\n{BLOCK}", "Done."))
+    observed = [event for event in events if isinstance(event, Observed)]
+    assert [event.has_note for event in observed] == [False, True]
+    assert [event.result for event in observed] == [BlockResult(), BlockResult()]
+
+
+def test_lone_surrogates_of_a_reply_are_replaced():
+    _, machine = play(Model("D\ud800ne."))
+    assert machine.answer.text == "D?ne."
 
 
 def test_a_model_that_fails_is_an_event_and_an_end():
