@@ -1,15 +1,18 @@
 """Which client a spec stands for, and that it is closed when it is not used any more."""
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import openai
 import pytest
 
-from carryover.tasks.agent.client import EndpointClientSpec, open_client
+from carryover.tasks.agent.client import EndpointClientSpec, ScriptedClientSpec, open_client
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EndpointSpec
 from carryover.tasks.agent.openai_client import OpenAIClient
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
+from carryover.tasks.runtime.contract import named_contract
 from carryover.tasks.traces.vocabulary import ContractName
 
 SPEC = EndpointClientSpec(endpoint=EndpointSpec(base_url="http://127.0.0.1:9/v1"))
@@ -42,6 +45,35 @@ def test_endpoint_connections_are_closed_on_every_exit(ending, monkeypatch):
         with pytest.raises(RuntimeError, match="stopped"):
             asyncio.run(use())
     assert [connections.is_closed() for connections in closed] == [True]
+
+
+@pytest.mark.parametrize(("train_contract", "played"), [(None, "persistent"), ("stateless", "stateless")])
+def test_a_script_is_opened_for_the_contract_that_it_is_written_for(train_contract, played):
+    asked = []
+    family: Any = SimpleNamespace(open_teacher=lambda *given, **named: asked.append((given, named)) or "teacher")
+    spec = ScriptedClientSpec(prints_table=False, habits={"loop": ("for",)})
+    condition = TEACHER.model_copy(update={"train_contract": train_contract})
+
+    async def opened():
+        async with open_client(spec, condition, family, len) as client:
+            return client
+
+    assert asyncio.run(opened()) == "teacher"
+    named = {"prints_table": False, "habits": {"loop": ("for",)}}
+    assert asked == [(("easy", named_contract(played), len), named)]
+
+
+def test_an_endpoints_replies_are_kept_in_its_folder(tmp_path):
+    async def opened(spec):
+        async with open_client(spec, TEACHER, KNAPSACK_FAMILY) as client:
+            assert isinstance(client, OpenAIClient)
+            return client
+
+    plain = asyncio.run(opened(SPEC))
+    assert (plain.model_name, plain._cache, plain._endpoint) == ("large", None, SPEC.endpoint)
+    kept = asyncio.run(opened(SPEC.model_copy(update={"cache": tmp_path, "asks_anew": True})))
+    assert kept._cache is not None
+    assert (kept._cache._folder, kept._cache._asks_anew) == (tmp_path, True)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,23 @@ async def hold_one_and_ask_twice(slots, end):
     return first, *others
 
 
+def test_a_slot_that_comes_free_is_one_slot():
+    async def play():
+        slots, end, began = EpisodeSlots(1), asyncio.Event(), asyncio.Event()
+        async with slots:
+            pass
+        first = asyncio.create_task(hold(slots, until=end))
+        second = asyncio.create_task(hold(slots, until=end, began=began))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        is_waiting = not began.is_set()
+        end.set()
+        await asyncio.gather(first, second)
+        return is_waiting
+
+    assert asyncio.run(play())
+
+
 def test_who_is_cancelled_while_waiting_leaves_the_queue():
     async def play():
         end = asyncio.Event()
