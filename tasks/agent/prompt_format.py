@@ -161,7 +161,7 @@ def cap_sentence(tool_call_cap: int | None, tool_count: int) -> str:
     """Return the sentence that tells the per-turn cap."""
     if tool_call_cap is None:
         return "A block may call tools as often as it likes."
-    counted = _COUNTS[tool_count] if tool_count < len(_COUNTS) else str(tool_count)
+    counted = _COUNTS[tool_count] if tool_count < len(_COUNTS) else tool_count
     return (
         f"A block may make at most {tool_call_cap} tool calls, all {counted} tools counted. The next call fails with "
         '"Tool call limit exceeded"; the count starts again with every block.'

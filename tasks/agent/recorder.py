@@ -166,7 +166,6 @@ class EpisodeRecorder:
         if self._pending is not None:
             reply, completion, seed = self._pending
             self._add_turn(self._turn, reply, completion, self._told, seed=seed, has_note=self._has_note)
-        self._pending = None
         self._told = None
         self._has_note = False
 

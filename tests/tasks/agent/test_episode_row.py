@@ -14,7 +14,8 @@ from carryover.tasks.agent.prompt_format import Feedback
 from carryover.tasks.agent.scripted import ScriptedModel, VariedModel
 from carryover.tasks.agent.study_speaker import ContractViolationError
 from carryover.tasks.runtime.contract import named_contract
-from carryover.tasks.runtime.results import BlockError, BlockResult
+from carryover.tasks.runtime.results import BlockError, BlockResult, Violation
+from carryover.tasks.services.source_digest import source_digest
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.tasks.agent.playing import INSTANCE, Model, block, make_condition, make_context, open_study_wire
 
@@ -28,9 +29,8 @@ FAILED = BlockResult(
 class NotedInterpreter:
     """Gives results from a list; `finish()` calls the tool."""
 
-    events = ()
-
     def __init__(self, contract, tools, results):
+        self.events = [(0, "reset", None, None)]
         self.contract = contract
         self.is_sound = True
         self.injected = []
@@ -52,6 +52,7 @@ class NotedInterpreter:
 
     def close(self):
         self.is_closed = True
+        self.events = []
 
 
 class NotedRuntime:
@@ -107,7 +108,9 @@ def test_an_episodes_row_tells_its_condition_its_rules_and_its_end():
 def test_a_declaration_tells_the_rules_of_the_episode():
     spec = EpisodeSpec(stateless_scope="namespace")
     declared = json.loads(play(NotedRuntime(), Model(FINISH), "stateless", spec=spec).episode.contract_json)
-    assert len(declared.pop("prompt_digest")) == len(declared.pop("code_digest")) == 16
+    assert len(declared.pop("prompt_digest")) == 16
+    played_by = ("carryover.tasks.agent", "carryover.tasks.runtime", "carryover.tasks.knapsack.family")
+    assert declared.pop("code_digest") == source_digest(played_by)[:16]
     assert declared == {
         "contract": {"name": "stateless", "version": 1, "lifetime": "block", "scope": "namespace"},
         "shown_contract": "stateless", "visibility": "declared", "header": "names", "backend": "jupyter",
@@ -169,6 +172,25 @@ def test_the_header_shows_names_as_the_shown_contract_has_them(shown, runtime, h
     condition = make_condition(runtime, visibility="as_trained", train_contract=shown, header=header)
     recorded = play(NotedRuntime(FAILED), Model(block("y"), FINISH), condition=condition)
     assert json.loads(recorded.turns[1].observation or "")["runtime_state"] == told
+
+
+def test_what_happened_to_an_interpreter_is_recorded_before_it_ends():
+    (event,) = play(NotedRuntime(), Model("No block.", FINISH), spec=EpisodeSpec(max_turns=1)).runtime_events
+    assert (event.step, event.kind) == (0, "reset")
+
+
+def test_a_block_that_never_ends_counts_as_none():
+    recorded = play(NotedRuntime(), Model("```python\nx = 1", FINISH))
+    told = json.loads(recorded.turns[1].observation or "")["observation"]
+    assert told["error"] == "No code block found. Answer with a short reflection and exactly one fenced Python block."
+    assert [error.error_type for error in recorded.errors] == ["NoCodeBlock"]
+
+
+def test_what_the_policy_forbids_is_told_by_place():
+    error = BlockError("interpreter", "PolicyViolation", "forbidden", (Violation("import", "os", 2),))
+    recorded = play(NotedRuntime(BlockResult(error=error)), Model(block("import os"), FINISH))
+    told = json.loads(recorded.turns[1].observation or "")["observation"]
+    assert told["violations"] == [{"rule": "import", "name": "os", "line": 2}]
 
 
 def test_an_injecting_contract_binds_before_every_block():

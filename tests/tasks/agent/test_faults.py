@@ -46,6 +46,13 @@ def test_a_block_that_reads_a_live_name_loses_it():
     assert injector.after_step(missing("total")) == "drop:total"
 
 
+def test_a_step_tells_the_name_that_it_dropped():
+    injector = FaultInjector(ALWAYS, "a", listing())
+    assert injector.before_step(1, "print(total)", ("total",), lambda name: name == "total") == "total"
+    assert injector.before_step(2, "print(total)", ("total",), lambda name: False) is None
+    assert injector.before_step(3, "list_items()", (), lambda name: True) is None
+
+
 def test_a_name_bound_before_it_is_read_is_never_dropped():
     injector, interpreter, _ = inject(ALWAYS, "total = 1\nprint(total)", names=("total",))
     assert interpreter.names == {"total"}

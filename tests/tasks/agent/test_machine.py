@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from carryover.tasks.agent.events import Acted, Answer, Asked, Compacted, Observed, Refusal, Replied, Unanswered
+from carryover.tasks.agent.events import (
+    Acted,
+    Answer,
+    Asked,
+    Compacted,
+    Observed,
+    Refusal,
+    Replied,
+    Unanswered,
+    retryable,
+)
 from carryover.tasks.agent.machine import EpisodeMachine, Limits
 from carryover.tasks.agent.protocol import (
     Completion,
@@ -262,7 +272,14 @@ def test_an_overflow_is_met_by_a_shorter_conversation():
 def test_an_overflow_of_a_short_conversation_ends_the_episode():
     events, _ = play(Model(ContextOverflowError("too long")), PlainSpeaker(length=40))
     assert [type(event) for event in events] == [Asked, Unanswered, Answer]
-    assert events[-1].stop == FinishReason.CONTEXT_LENGTH
+    assert events[-1] == answer("stopped_context_length error=too long", FinishReason.CONTEXT_LENGTH, 0)
+
+
+def test_an_end_by_time_is_an_error_to_be_tried_again():
+    late = answer("late", FinishReason.TIMEOUT, 2)
+    assert retryable(late) == answer("late", FinishReason.ERROR, 2)
+    done = answer("Done.", FinishReason.ANSWER, 2)
+    assert retryable(done) is done
 
 
 def test_a_conversation_as_long_as_the_window_is_not_sent():

@@ -6,11 +6,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
 from carryover.tasks.agent.episode_spec import EndpointSpec
-from carryover.tasks.agent.openai_client import OpenAIClient, _kind_of
+from carryover.tasks.agent.openai_client import OpenAIClient, _BrokenOffError, _kind_of, _until_done
 from carryover.tasks.agent.protocol import (
     Completion,
     CompletionRequest,
@@ -147,7 +148,8 @@ def test_text_reason_and_tokens_come_from_the_server(endpoint):
 def test_the_request_carries_seed_limits_and_the_episode(endpoint):
     endpoint.answers = [make_answer()]
 
-    ask(endpoint, make_request(temperature=0.2, max_completion_tokens=100))
+    tool = {"type": "function", "function": {"name": "look"}}
+    ask(endpoint, make_request(temperature=0.2, max_completion_tokens=100, tools=(tool,)))
 
     assert endpoint.bodies == [
         {
@@ -156,6 +158,7 @@ def test_the_request_carries_seed_limits_and_the_episode(endpoint):
             "seed": 5,
             "temperature": 0.2,
             "max_completion_tokens": 100,
+            "tools": [tool],
             "chat_template_kwargs": {"enable_thinking": False},
         }
     ]
@@ -298,9 +301,12 @@ def piece(text, reason=None):
     return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}]}
 
 
+BOTH = {"choices": [*piece("lo.", "length")["choices"], *piece("Other.")["choices"]]}
+
+
 def test_a_watched_reply_is_told_as_it_comes(endpoint, tmp_path):
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-    endpoint.answers = [streamed(piece("Hel"), piece("lo.", "length"), piece(None), {"usage": usage})]
+    endpoint.answers = [streamed(piece("Hel"), BOTH, piece(None), {"usage": usage})]
     heard = []
     request = make_request(on_text=heard.append)
 
@@ -321,6 +327,18 @@ def test_a_watched_reply_that_breaks_off_is_told(endpoint):
 
     with pytest.raises(NoReplyError, match=r"model 'tiny': the reply broke off \(RemoteProtocolError: peer closed"):
         ask(endpoint, make_request(on_text=print))
+
+
+def test_a_stream_that_broke_off_names_its_cause():
+    async def broken():
+        raise httpx.ReadError("reset")
+        yield  # pyright: ignore[reportUnreachable]
+
+    async def read():
+        return [chunk async for chunk in _until_done(broken())]
+
+    with pytest.raises(_BrokenOffError, match=r"^ReadError: reset$"):
+        asyncio.run(read())
 
 
 def test_a_failure_is_not_kept(endpoint, tmp_path):

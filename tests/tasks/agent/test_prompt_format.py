@@ -143,6 +143,13 @@ def test_a_variation_words_the_runtime_instruction(prompt_set):
     assert "PERSISTENT" not in text
 
 
+@pytest.mark.parametrize("prompt_set", ["full", "compact"])
+def test_an_observation_keeps_every_letter(prompt_set):
+    assert "pèche" in open_study_wire(prompt_set).observation(Feedback(is_success=True, output="pèche"), None)
+
+
 def test_the_cap_is_told_as_it_is():
+    assert "all ten tools counted" in cap_sentence(9, 10)
+    assert "all 11 tools counted" in cap_sentence(9, 11)
     assert "at most 80 tool calls" in cap_sentence(80, 4)
     assert cap_sentence(None, 4) == "A block may call tools as often as it likes."

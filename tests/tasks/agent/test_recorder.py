@@ -44,6 +44,26 @@ def test_another_missing_name_is_not_injected(recorder):
 
 
 @pytest.mark.parametrize(
+    ("error_type", "message", "is_missing"),
+    [
+        ("UnboundLocalError", "cannot access local variable 'x'", True),
+        ("KeyError", "'x'", False),
+        ("RuntimeError", "Variable x Is Not Defined", True),
+    ],
+)
+def test_a_missing_name_is_told_by_type_or_words(recorder, error_type, message, is_missing):
+    record(recorder, BlockResult(error=BlockError("interpreter", error_type, message)))
+    record(recorder, BlockResult(error=BlockError("tool", error_type, message)))
+    assert [error.is_missing_name for error in recorder.errors] == [is_missing, False]
+
+
+def test_a_caught_error_without_words_has_an_empty_message(recorder):
+    silent = ToolCall("inspect", "{}", None, "ToolRuntimeException", None, is_caught=True, seconds=0.0)
+    record(recorder, BlockResult(tool_calls=(silent,)))
+    assert recorder.errors[0].message == ""
+
+
+@pytest.mark.parametrize(
     ("error_type", "kind"), [("ToolCallLimitError", ErrorKind.CAP), ("ToolRuntimeException", ErrorKind.TOOL)]
 )
 def test_a_caught_error_has_the_kind_of_its_cause(recorder, error_type, kind):

@@ -19,6 +19,11 @@ class FullRecorder(EpisodeRecorder):
         raise RuntimeError("no space left")
 
 
+def test_a_speaker_that_never_opened_closes_nothing(runtime):
+    speaker = open_speaker(make_context(runtime, Model("")), PlannedEpisode(INSTANCE), KNAPSACK_FAMILY.open(INSTANCE))
+    asyncio.run(speaker.close(FullRecorder("run", "episode"), None))
+
+
 def test_interpreter_ends_although_its_last_events_cannot_be_recorded(runtime):
     opened: list[Interpreter] = []
     open_interpreter = runtime.open_interpreter
