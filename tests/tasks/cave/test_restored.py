@@ -73,6 +73,8 @@ def test_a_file_that_was_appended_to_reads_as_the_agent(open_agent, save_file, t
     agent.inject("later", 5)
     agent.ask("Second?")
     assert comparable(SavedAgent.read(save_file)) == comparable(agent._saved())
+    _, *appended = [json.loads(line)["entries"] for line in save_file.read_text().splitlines()]
+    assert max(map(len, appended)) == 1
     agent.text.remove_old_outputs(0)
     agent.text.replace_oldest(3, "So far.")
     agent.loop_state.notes.append("a note")

@@ -138,6 +138,7 @@ def test_a_request_holds_the_conversation_and_due_notes(speak):
     told = message.model_copy(update={"content": f"Q\n\n{fill('notice', text='a note')}"})
     for _ in range(2):
         assert speaker.request() == expected._replace(messages=(told,))
+        assert speaker.text.entries == [Entry("question", told.content)]
 
 
 @pytest.mark.parametrize(
