@@ -190,7 +190,7 @@ class CaveSpeaker(Speaker):
     def _post(self, acted: Acted) -> None:
         """Tell the interpreter's other users which names a block bound."""
         bound = names_bound_by(acted.code, 0)
-        names = tuple(sorted(bound.keys() & set(acted.result.active_globals)))
+        names = tuple(sorted(bound.keys() & acted.result.active_globals))
         self.runtime.posted.append(Posted(self.loop_state.name, names))
 
     def take_tokens(self) -> tuple[int, int]:

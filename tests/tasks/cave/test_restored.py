@@ -91,6 +91,12 @@ def test_a_file_that_was_appended_to_reads_as_the_agent(open_agent, save_file, t
     assert len((tmp_path / "other").read_text().splitlines()) == 1
 
 
+def test_a_file_says_while_a_block_runs(open_agent, save_file):
+    open_agent(block("1"), block("1 / 0"), "Done.", save_to=save_file).ask("Go.")
+    lines = [json.loads(line) for line in save_file.read_text().splitlines()]
+    assert [line["course"]["is_running"] for line in lines] == [False, True, False, True, False, False]
+
+
 def test_a_file_follows_another_state_from_its_start(open_agent, save_file):
     first, second = (open_agent(block(code), "Done.", name="same") for code in ("x = 1", "x = 2"))
     file = SaveFile(save_file)
