@@ -87,9 +87,7 @@ class BlockTaskset(vf.Taskset[BlockTask, BlockTasksetConfig]):
     def load(self) -> Iterator[BlockTask]:
         """Yield a task per seed."""
         config = self.config
-        environment = BlockEnvironment(
-            config.family, config.contract, bucket=config.bucket, max_turns=config.max_turns, is_shaped=config.is_shaped
-        )
+        environment = BlockEnvironment(config.family, config.contract, bucket=config.bucket, max_turns=config.max_turns)
         try:
             for seed in range(config.first_seed, config.first_seed + config.num_tasks):
                 yield BlockTask(self._data(environment, seed), config.task)

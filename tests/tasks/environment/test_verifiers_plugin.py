@@ -95,11 +95,15 @@ def plugin(monkeypatch):
         del sys.modules[PLUGIN]
 
 
-def test_a_task_holds_the_opening_and_the_conditions_of_its_seed(plugin, runtime):
+def test_a_task_holds_the_opening_and_the_conditions_of_its_seed(plugin, runtime, monkeypatch):
+    closed = []
+    close = plugin.BlockEnvironment.close
+    monkeypatch.setattr(plugin.BlockEnvironment, "close", lambda self: closed.append(close(self)))
     config = plugin.BlockTasksetConfig(
         family="log_triage", contract="stateless", bucket="busy", first_seed=4, num_tasks=2, is_shaped=True, max_turns=3
     )
     first, second = plugin.BlockTaskset(config).load()
+    assert len(closed) == 1
     *system, goal = BlockEnvironment("log_triage", "stateless", bucket="busy", runtime=runtime).opening(4)
     assert first.data.model_dump() == {
         "name": "log_triage-stateless-4",
@@ -191,7 +195,8 @@ def launch(plugin, task, runtime, monkeypatch):
 
         monkeypatch.setattr(plugin.httpx, "AsyncClient", Client)
         monkeypatch.setattr(plugin, "open_runtime", lambda _spec: runtime)
-        harness = plugin.BlockHarness(None)
+        harness = plugin.BlockHarness("a config")
+        assert harness.config == "a config"
         trace = SimpleNamespace(state=plugin.BlockState())
         context = SimpleNamespace(model="m")
         data = task(**changes).data
