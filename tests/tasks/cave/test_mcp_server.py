@@ -214,6 +214,16 @@ def test_the_first_cause_of_a_failed_start_is_named(monkeypatch):
         McpServer("server")
 
 
+def test_a_start_that_is_cancelled_is_not_waited_for(monkeypatch):
+    class Cancelled(StandIn):
+        async def initialize(self):
+            raise asyncio.CancelledError
+
+    Cancelled().install(monkeypatch)
+    with pytest.raises(UserError, match="MCP server server: CancelledError; check the command or the address"):
+        McpServer("server", timeout_seconds=5)
+
+
 def test_every_page_of_tools_is_offered(monkeypatch):
     package = StandIn(({"tools": [tool("read")], "nextCursor": "1"}, {"tools": [tool("put-back")]}))
     package.install(monkeypatch)

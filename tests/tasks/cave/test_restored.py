@@ -24,8 +24,8 @@ def differing(*places):
         (Restored(), [fill("restored")]),
         (Restored(seconds=3.0), [fill("restored")]),
         (
-            Restored(differing((2, "output"), (1, "state_hash"), (2, "error"), (1, "output"))),
-            [fill("restored"), fill("restored_otherwise", steps="1, 2 (error, output, state_hash)")],
+            Restored(differing((1, "output"), (8, "state_hash"), (1, "error"), (8, "output"))),
+            [fill("restored"), fill("restored_otherwise", steps="1, 8 (error, output, state_hash)")],
         ),
         (Restored(lost_names=("a", "b")), [fill("restored"), fill("names_lost", names="a, b")]),
         (Restored(missing_functions=("f", "g")), [fill("restored"), fill("functions_missing", names="f, g")]),

@@ -134,8 +134,9 @@ def test_a_request_holds_the_conversation_and_due_notes(speak):
         max_completion_tokens=70, on_text=print,
     )  # fmt: skip
     assert speaker.request() == expected
-    speaker.loop_state.notes.append("a note")
-    told = message.model_copy(update={"content": f"Q\n\n{fill('notice', text='a note')}"})
+    speaker.loop_state.notes += ["a note", "another"]
+    notes = "\n\n".join(fill("notice", text=text) for text in ("a note", "another"))
+    told = message.model_copy(update={"content": f"Q\n\n{notes}"})
     for _ in range(2):
         assert speaker.request() == expected._replace(messages=(told,))
         assert speaker.text.entries == [Entry("question", told.content)]
