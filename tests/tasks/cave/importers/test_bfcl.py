@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import zipfile
+from typing import Any
 
 import pytest
 
@@ -152,6 +153,7 @@ KINDS = {
         ("anything", ["a"], "A", True),
         ("pair", [[1, 2]], [1, 2], True),
         ("pair", [[1, 2]], [2, 1], False),
+        ("pair", [[1, 2]], [1.0, 2.0], False),
         ("pair", ["", [1, 2]], [], False),
         ("several", [["", "a"]], [""], False),
         ("several", [[1, 2]], [1, 2], True),  # of the accepted value's type
@@ -182,7 +184,9 @@ def test_parameters_are_judged_by_name(arguments, verdict):
 def test_each_wanted_call_is_made_once():
     schemas = {"f": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}}
     one, two = Accepted("f", {"a": [1]}), Accepted("f", {"a": [2]})
-    assert wrong_calls(schemas, [("f", {"a": 2}), ("f", {"a": 1})], [one, two]) == ()
+    made: list[tuple[str, Any]] = [("f", {"a": 2}), ("f", {"a": 1})]
+    assert wrong_calls(schemas, made, [one, two]) == ()
+    assert made == [("f", {"a": 2}), ("f", {"a": 1})]
     assert wrong_calls(schemas, [("g", {"a": 1})], [one]) == ("no call is f({'a': [1]})",)
     assert wrong_calls(schemas, [("f", {"a": 1})], [one, two]) == ("1 calls, expected 2",)
     assert wrong_calls(schemas, [("f", {"a": 1}), ("f", {"a": 2})], [one, one]) == ("no call is f({'a': [1]})",)
