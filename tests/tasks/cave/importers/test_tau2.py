@@ -211,6 +211,13 @@ def test_a_user_that_fails_ends_the_episode_with_an_error(download, run):
         run(case, "json", Oracle(["Yes?"]), Lines())
 
 
+def test_records_differ_by_content_whatever_the_order_of_their_fields(download):
+    case = tau2_cases(str(download))[0]
+    one = {"orders a": {"status": "x", "items": [1]}, "orders b": None}
+    assert case.differing(one, {"orders a": {"items": [1], "status": "x"}}) == ()
+    assert case.differing(one, {"orders c": {}}) == ("orders a", "orders c")
+
+
 def test_arms_are_told_the_wheels_documentation(download):
     world = tau2_cases(str(download))[0].world
     assert world.schemas["look"]["parameters"]["required"] == ["order_id"]

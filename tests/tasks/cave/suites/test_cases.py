@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from carryover.tasks.cave.suites.case import GoldenRun, Turn, World, grow_turns
+from carryover.tasks.cave.suites.case import Call, Dialogue, GoldenRun, Turn, World, grow_turns
 from carryover.tasks.cave.suites.catalogue import GENERATED, suite_cases
 from carryover.tasks.cave.suites.values import as_json, differing
 from carryover.tasks.services.source_digest import canonical_json
@@ -125,6 +125,41 @@ def test_a_generator_whose_turns_change_nothing_is_refused():
     world = World(variables={"x": 1})
     with pytest.raises(RuntimeError, match="no turn 1 changes the state"):
         grow_turns(random.Random(0), world, [[lambda _random, _world: Turn("Nothing.", "x = 1")]])
+
+
+def test_a_generator_whose_turns_fail_is_refused_with_the_failure():
+    with pytest.raises(RuntimeError, match=r"no turn 1 changes the state .*question='Divide\.'") as refused:
+        grow_turns(random.Random(0), World(), [[lambda _random, _world: Turn("Divide.", "1 / 0")]])
+    assert isinstance(refused.value.__cause__, ZeroDivisionError)
+
+
+def test_a_golden_program_tells_its_calls_by_stage():
+    def add(first, second=1, **others):
+        return first + second
+
+    golden = GoldenRun(World(variables={"x": 1}, functions={"add": add}))
+    once = golden.play("x = add(x)\nadd(1, 2)\n# then\nx = add(x, second=x)")
+    assert once == (
+        {"x": 4},
+        (
+            (Call("add", {"first": 1}), Call("add", {"first": 1, "second": 2})),
+            (Call("add", {"first": 2, "second": 2}),),
+        ),
+    )
+    again = golden.play("x = add((1, 2), [3]) if x < 0 else x")
+    assert again == ({"x": 4}, ((),))
+    assert golden.calls("add((1,), (2,), **{'a b': 3})") == (
+        Call("add", {"first": [1], "second": [2], "others": {"a b": 3}}),
+    )
+    assert once.calls == [call for stage in once.stages for call in stage]
+    assert (once.required(frozenset({"add"})), once.required(frozenset())) == (once.calls, [])
+
+
+def test_a_user_must_have_been_told_every_text():
+    dialogue = Dialogue("You ask.", told=("1200 Dollars", "Monday"))
+    assert dialogue.untold("It was 1,200 DOLLARS.") == ("not told: Monday",)
+    assert dialogue.untold("On monday: 1200 dollars") == ()
+    assert Dialogue("You ask.").untold("") == ()
 
 
 def test_a_turn_whose_program_fails_is_drawn_again():
