@@ -69,7 +69,7 @@ def _parts_of_sdk(part: Mapping[str, Any]) -> list[Any]:
         return [_result(call_id, _value(output), is_error=_has_failed(part, output))]
     name = part.get("toolName") or kind.removeprefix("tool-")
     call = {"type": "tool_use", "id": call_id, "name": name, "input": part.get("input", part.get("args"))}
-    field = _RESULT_FIELDS.get(part.get("state"))
+    field = _RESULT_FIELDS.get(str(part.get("state")))
     if field is None:
         return [call]
     return [call, _result(call_id, _value(part.get(field)), is_error=field == "errorText")]
