@@ -31,7 +31,6 @@ class StateWalk:
             match effect.kind:
                 case "set":
                     own.add(key)
-                    cleared.discard(key)
                 case "clear":
                     own.discard(key)
                     cleared.add(key)

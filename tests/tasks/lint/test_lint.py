@@ -338,6 +338,22 @@ def test_defaults_and_values_beside_lazy_annotations_are_read():
     assert (found.carried_names, found.carried_read_count) == (("size",), 2)
 
 
+@pytest.mark.parametrize(
+    ("code", "shadows"),
+    [
+        ("size: int = 3", ()),
+        ("max: int = 3", ("max",)),
+        ("from math import pow, sqrt as abs  # sum", ("abs", "pow")),
+        ("for id, row in enumerate(rows): pass", ("id",)),
+        ("print(max := 3)", ("max",)),
+        ("def set(list): pass", ("set",)),
+        ("print(sum == 3)", ()),
+    ],
+)
+def test_builtins_that_code_binds_are_told_by_its_text(code, shadows):
+    assert shadows_of(["x = 1", code]) == set(shadows)
+
+
 @pytest.mark.parametrize("code", [" " * 2_000 + "!", "for a " * 50_000])
 def test_bindings_of_hostile_text_are_found_in_linear_time(code):
     started = time.process_time()
