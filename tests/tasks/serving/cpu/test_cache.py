@@ -39,6 +39,16 @@ def test_growing_keeps_what_is_held():
     assert cache.tensor.shape[2] >= 1000
 
 
+def test_room_grows_by_some_tokens_or_a_quarter():
+    cache = KeyValueCache(CacheShape(layer_count=3, head_count=2, head_dim=5))
+    for wanted, capacity in ((0, 0), (3, 3 + 256), (259, 259), (260, 260 + 256), (2000, 2000 + 500)):
+        cache.reserve(wanted)
+        assert tuple(cache.tensor.shape) == (3, 4, capacity, 5)
+    cache.token_ids = [1, 2, 3]
+    cache.truncate(2)
+    assert cache.token_ids == [1, 2]
+
+
 def test_an_episodes_next_turn_finds_all_of_the_last():
     pool = CachePool(ROOMY)
     assert converse(pool, [1, 2, 3], "episode") == 0
