@@ -8,7 +8,9 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.gpu_places import borrowed_gpus, visible_gpus
 
 
-@pytest.mark.parametrize(("visible", "gpus"), [("2,3", ["2", "3"]), ("GPU-a", ["GPU-a"]), ("", [])])
+@pytest.mark.parametrize(
+    ("visible", "gpus"), [("2,3", ["2", "3"]), (" 2, 3 ,", ["2", "3"]), ("GPU-a", ["GPU-a"]), ("", [])]
+)
 def test_a_training_may_take_the_gpus_that_its_starter_sees(visible, gpus):
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": visible}) == gpus
 
