@@ -98,6 +98,8 @@ def test_the_readme_s_example_reads_a_warehouse(landing, make_episode, make_row,
     study = make_row(RunRow, run_id="run", flow="reproduce_study", plan_digest="plan")
     landing.write({"runs": [study], "run_ends": [finished]}, "run")
     merge(landing, tmp_path / "data" / "warehouse.duckdb")
+    with Warehouse.open(tmp_path / "data" / "warehouse.duckdb") as warehouse:
+        assert warehouse.latest_plan() == "plan"
     monkeypatch.chdir(tmp_path)
     read: dict[str, pl.DataFrame] = {}
     exec(example, read)
@@ -108,6 +110,11 @@ def test_the_readme_s_example_reads_a_warehouse(landing, make_episode, make_row,
         ("stateless", 1),
         ("stateless", 2),
     ]
+
+
+def test_a_warehouse_without_a_study_has_no_latest_plan(merged):
+    with Warehouse.open(merged) as warehouse:
+        assert warehouse.latest_plan() is None
 
 
 def test_parameters_are_named(merged):
