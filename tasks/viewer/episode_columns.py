@@ -57,7 +57,7 @@ def _words(column: pa.ChunkedArray) -> dict[str, Any]:
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
     """Return a column's numbers, as floats with NaN where it has nulls."""
-    if pa.types.is_integer(column.type) and column.null_count == 0:
+    if pa.types.is_integer(column.type):
         return column.to_numpy()
     return np.round(column.cast(pa.float64()).to_numpy(), DIGITS)
 

@@ -103,6 +103,10 @@ def handed_over(part):
     return f'carryoverPart("{part.path}","{part.packed}");\n'
 
 
+def test_a_folder_may_lie_in_a_new_one(tmp_path):
+    assert write(tmp_path / "new" / "b").path.is_file()
+
+
 def test_a_file_takes_as_many_episodes_and_bytes_as_it_may(tmp_path, monkeypatch):
     monkeypatch.setattr(bundle, "MOST_EPISODES", 5)
     size = write(tmp_path / "a.html").path.stat().st_size

@@ -83,6 +83,14 @@ def test_misses_name_the_last_step_before_that_lost_or_bound_the_name():
     assert [missing[1:5] for missing in lane.missing] == [(3, "x", 2, 2), (3, "y", None, None), (5, "x", 4, 4)]
 
 
+def test_what_the_failed_block_binds_itself_was_not_there_before():
+    steps = [step(1, last=("x",)), step(2, last=("x",), error="NameError")]
+    events = [event(1, "bind", "x"), event(2, "read", "x"), event(2, "bind", "x")]
+    lane = state_lane(steps, events, [error(2, "x")])
+    assert marks(lane)["x"][2] == ("missing", "bound", "lost")
+    assert lane.missing[0][1:5] == (2, "x", 1, 1)
+
+
 def test_a_block_of_unknown_state_binds_unless_it_failed():
     failed = step(1, error="KeyError", state_event="unknown")
     assert state_lane([failed], [event(1, "bind", "x")], []).names == ()

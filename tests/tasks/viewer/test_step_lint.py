@@ -30,6 +30,10 @@ def test_a_step_tells_the_names_that_it_takes_from_earlier_ones():
     }
 
 
+def test_a_step_tells_the_names_that_are_bound_too_late():
+    assert lint_steps("print(y)", "y = 2") == {1: {"carried": (), "early_names": ("y",), "is_judged": True}}
+
+
 def test_blocks_of_one_reply_follow_each_other():
     turns = [
         {"turn": 1, "assistant_text": "", "observation": None},
