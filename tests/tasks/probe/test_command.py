@@ -1,6 +1,7 @@
 """What a command is asked, and what its answers mean."""
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -67,7 +68,10 @@ def test_a_silent_command_is_told_and_ended(opened, monkeypatch):
     silent = opened("exec sleep 60")
     with pytest.raises(UserError, match=r"^'sh' gave no reply in 0\.05 s; it must answer every block$"):
         silent.ask({"code": "x"}, 0.05)
+    process = silent._process
+    assert os.getpgid(process.pid) == process.pid  # a kill ends all that it began, and nothing else
     silent.close()
+    assert process.returncode == -9
 
 
 def test_a_command_that_is_not_there_is_told():

@@ -1,6 +1,7 @@
 """What is said to a server of the Model Context Protocol, and what its answers mean."""
 
 import json
+import os
 import sys
 import textwrap
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -57,7 +58,7 @@ def served(tmp_path):
 
 def test_a_session_is_greeted_and_asked_for_its_tools(served):
     serve, heard = served
-    runtime = serve(ANSWERS)
+    runtime: Any = serve(ANSWERS)
     runtime.open()
     assert runtime.version() == "made 2, tool python"
     assert runtime.offers() == {"reset"}
@@ -70,7 +71,10 @@ def test_a_session_is_greeted_and_asked_for_its_tools(served):
     ]
     call = {"name": "python", "arguments": {"code": "x = 1"}}
     assert heard() == [*begun, {**rpc, "id": 3, "method": "tools/call", "params": call}]
+    process = runtime._line._process
+    assert os.getpgid(process.pid) == process.pid
     runtime.reset()
+    assert process.returncode == 0
     assert [message.get("id") for message in heard()[4:]] == [4, None, 5]
 
 
