@@ -15,7 +15,7 @@ from carryover.tasks.interchange.chat import chat_record
 from carryover.tasks.interchange.inspect_log import inspect_log, write_inspect
 from carryover.tasks.interchange.openinference import export_request
 from carryover.tasks.traces.vocabulary import FinishReason
-from tests.tasks.interchange.made_trace import OPENING, made_trace
+from tests.tasks.interchange.made_trace import OPENING, made_trace, make_step
 
 WHOLE = Path(__file__).with_name("whole")
 NOON = 1_772_366_400
@@ -137,6 +137,24 @@ def test_an_error_ends_a_log_and_an_authors_trace(message):
     last = documents.trace["events"][-2]
     is_told = last == {"type": "ErrorEvent", "data": {"error": message}, "timestamp": documents.trace["finished_at"]}
     assert is_told is (message is not None)
+
+
+def test_each_of_several_blocks_has_its_own_outcome_in_a_log():
+    steps = [
+        make_step(2, 3, "a", output="printed", result="1", error="KeyError: 1"),
+        make_step(3, 3, "b", output="printed", result="1"),
+        make_step(4, 3, "c", result="1"),
+        make_step(5, 3, "d"),
+    ]
+    trace = made_trace()._replace(steps=tuple(steps))
+    (sample,) = inspect_log([trace], trace.folder)["samples"]
+    told = ["KeyError: 1", "printed", "1", ""]
+    assert [each["content"] for each in sample["messages"] if each["role"] == "tool"] == told
+    assert [event["result"] for event in sample["events"]] == told
+    assert [event.get("error") for event in sample["events"]] == [
+        {"type": "unknown", "message": "KeyError: 1"},
+        *[None] * 3,
+    ]
 
 
 def test_user_messages_before_the_first_reply_are_the_task_of_an_authors_trace():
