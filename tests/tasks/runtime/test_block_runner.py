@@ -14,7 +14,7 @@ from carryover.tasks.runtime.runtime_spec import RuntimeSpec
 from carryover.tasks.runtime.shaping import Preview
 from carryover.tasks.runtime.state import EpisodeState
 from carryover.tasks.runtime.tools import ToolTable
-from tests.tasks.runtime.noting_engine import KEPT, REPORT, run, state_on
+from tests.tasks.runtime.noting_engine import KEPT, RECENT, REPORT, run, state_on
 
 ROLLED_BACK = "The interpreter was rolled back to its state before this step."
 
@@ -74,7 +74,30 @@ def test_error_of_a_block_is_told_by_where_it_came_from():
     assert [(one.result_json, one.error_type, one.is_caught) for one in found.tool_calls] == [
         ("5", None, False), (None, "ToolCallLimitError", False),
     ]  # fmt: skip
-    assert result_of(runner).error == BlockError("interpreter", "KeyError", "text")
+    again = result_of(runner)
+    assert (again.error, again.tool_calls) == (BlockError("interpreter", "KeyError", "text"), ())
+
+
+def test_names_that_existed_may_be_more_than_those_that_stay():
+    state, engine = state_on(RECENT)
+    runner, _ = runner_on(state)
+    engine.reports = [REPORT, REPORT._replace(names=("x", "y")), REPORT._replace(names=("x", "y"))]
+    found = [runner.run(code) for code in ("x = 1", "y = 1", "1")]
+    assert [one.active_globals for one in found] == [("x",), ("x", "y"), ("y",)]
+    assert [one.last_step_globals for one in found] == [("x",), ("x", "y"), ("x", "y")]
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_calls_of_a_killed_block_are_told(is_closed):
+    def call(answer: Callable[..., Any]) -> Report:
+        answer("look", [], {})
+        raise BlockKilledError("StepTimeout", "late")
+
+    state, engine = state_on(KEPT)
+    runner, use = runner_on(state)
+    use.is_closed = is_closed
+    engine.reports = [call]
+    assert [one.tool for one in runner.run("look()").tool_calls] == ["look"]
 
 
 @pytest.mark.parametrize(

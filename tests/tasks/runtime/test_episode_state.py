@@ -147,7 +147,7 @@ def test_replay_that_fails_loses_the_state(error):
 def test_replay_repeats_the_record_with_its_replies():
     state, engine = state_on(KEPT)
     state.install(binding("first"), binding("second"), binding("first"))
-    assert state.not_installed([Installed("first"), Installed("gone"), Installed("gone"), Dropped("x")]) == ("gone",)
+    assert state.not_installed([Installed("first"), Installed("gone"), Installed("a"), Dropped("x")]) == ("a", "gone")
     reply = ToolReply('["look", [], {}]', ("value", "5"))
     late = Ran(Block(2, "0", "late"), (), OBSERVED._replace(error="x\nStepTimeout: late"))
     entries = (
@@ -180,9 +180,11 @@ def test_replay_repeats_the_record_with_its_replies():
 
 def test_reload_that_ends_otherwise_is_told():
     state, engine = state_on(KEPT)
+    run(state, 1)
     engine.reports = [BlockKilledError("StepTimeout", "late")]
     with pytest.raises(StateLostError, match=r"^step 4 does not end as it did: StepTimeout: late$"):
         state.reload((Ran(Block(4, "0", ""), (), OBSERVED),))
+    assert (state.active, state.journal, state._canaries) == ((), [], Canaries())
 
 
 def test_snapshot_is_restored_by_its_owner():

@@ -1,5 +1,6 @@
 """Reports and answers of a block's process, which may hold anything."""
 
+import logging
 import os
 from collections.abc import Callable
 from typing import Any
@@ -172,6 +173,9 @@ def test_stop_ends_the_block_that_runs_and_the_next():
     engine = Scripted()
     engine.stop()
     assert not engine.is_ended
+    fresh = Scripted()
+    execute(fresh)
+    assert not fresh.is_ended
     execute(engine)
     assert engine.is_ended
     other = Scripted()
@@ -224,10 +228,12 @@ def test_rich_results_are_texts_and_bytes(found, shown):
     assert engine.shown(3) == tuple(Display(3, data) for data in shown)
 
 
-def test_rich_results_that_do_not_travel_are_left_out():
+def test_rich_results_that_do_not_travel_are_left_out(caplog):
     engine = Scripted()
     engine.answers = [{"error": "no"}]
-    assert engine.shown(3) == ()
+    with caplog.at_level(logging.INFO):
+        assert engine.shown(3) == ()
+    assert caplog.messages == ["rich results of a block are left out: 'rich results: no'"]
     assert engine.notes == [(("shown",), ())]
 
 
@@ -260,7 +266,7 @@ def test_files_are_unpacked_by_the_process_that_keeps_them():
 
 
 def test_former_values_of_a_name_are_kept_within_a_size():
-    engine = Scripted(object_limit_bytes=25)
+    engine = Scripted(object_limit_bytes=20)
     memories = [SharedMemory(10) for _ in range(5)]
     for memory in memories:
         engine.keep(Binding(("bind", "a", False, 10), memory))
@@ -268,3 +274,4 @@ def test_former_values_of_a_name_are_kept_within_a_size():
     engine.keep(Binding(("define", "a", "", []), None))
     kept = [binding.content for binding in engine.installed]
     assert kept == [None, None, None, memories[3], memories[4], memories[0], None]
+    assert [Scripted(contract).forgets for contract in ("stateless", "persistent")] == [True, False]
