@@ -12,8 +12,9 @@ from carryover.tasks.services.errors import UserError
 PACKAGE = "made_package"
 MODULE = f"""
 import {PACKAGE}_stub
+from {PACKAGE}.above import name
 from {PACKAGE}.inner.other import word
-told = word + {PACKAGE}_stub.ending
+told = word + name + {PACKAGE}_stub.ending
 """
 
 
@@ -23,7 +24,8 @@ def folder(tmp_path):
     inner.mkdir(parents=True)
     (tmp_path / PACKAGE / "__init__.py").write_text("raise SystemExit('a package is not run')")
     (inner / "main.py").write_text(MODULE)
-    (inner / "other.py").write_text("word = 'hello'\n")
+    (inner / "other.py").write_text("word = 'hello '\n")
+    (inner.parent / "above.py").write_text("name = 'Ana'\n")
     return tmp_path
 
 
@@ -47,7 +49,7 @@ def test_modules_are_imported_beside_an_installed_package(folder, monkeypatch):
     installed = ModuleType(PACKAGE)
     monkeypatch.setitem(sys.modules, PACKAGE, installed)
     (module,) = Download(folder, "made 1.0").modules([f"{PACKAGE}.inner.main"], {f"{PACKAGE}_stub": {"ending": "!"}})
-    assert (module.told, module.__name__) == ("hello!", f"{PACKAGE}.inner.main")
+    assert (module.told, module.__name__) == ("hello Ana!", f"{PACKAGE}.inner.main")
     assert {name: one for name, one in sys.modules.items() if name.startswith(PACKAGE)} == {PACKAGE: installed}
 
 
