@@ -152,6 +152,31 @@ def test_what_parts_share_is_counted_once():
     assert "scratch-rules, header-none: persistent -> persistent, small" in stages
 
 
+def test_models_of_other_seeds_are_counted_apart():
+    plan = resolve_plan("laptop")
+    (part,) = plan.parts
+    parts = [
+        part.model_copy(update={"name": name, "training_seeds": seeds}) for name, seeds in (("a", (1,)), ("b", (2,)))
+    ]
+    rows = estimate_study(plan.model_copy(update={"parts": tuple(parts)}), PRICES, 4)
+    trained = [row.stage for row in rows if "training, " in row.stage]
+    assert trained == [f"{name}, main: training, {arm}" for name in "ab" for arm in ("persistent", "stateless")]
+
+
+def test_episodes_without_published_ones_take_as_long_as_easy_ones():
+    plan = resolve_plan("paper")
+    (part,) = plan.parts
+    small = [
+        each.model_copy(update={"instances": each.instances.model_copy(update={"bucket": "small"})})
+        for each in part.evaluations
+    ]
+    changed = plan.model_copy(update={"parts": (part.model_copy(update={"evaluations": tuple(small)}),)})
+    hours = {row.stage: row.hours for row in estimate_study(changed, PRICES, 4)}
+    published = {row.stage: row.hours for row in estimate_study(plan, PRICES, 4)}
+    name = "main: stateless -> stateless"
+    assert hours[f"{name}, small"] == published[f"{name}, easy"]
+
+
 def test_an_own_base_has_one_row_before_its_adapters():
     rows = estimate_study(resolve_plan("laptop_full"), PRICES, 4)
     stages = [row.stage for row in rows]

@@ -43,7 +43,7 @@ def evidence_of(statistics, *, reason=None, ended=100):
 
 def judge(hypotheses, statistics, **known):
     file = HypothesisFile(protocol=read_hypotheses().protocol, hypothesis=tuple(hypotheses))
-    return judge_file(file, statistics, evidence_of(statistics, **known))
+    return judge_file(file, iter(statistics), evidence_of(statistics, **known))
 
 
 def statistic(
@@ -245,6 +245,30 @@ def test_pairs_that_did_not_end_bear_no_verdict():
     assert verdict.verdict == "no verdict"
     (verdict,) = judge([hypothesis()], [statistic("mean", "has_missing_name", PS, estimate=1.0)], ended=0)
     assert verdict.verdict == "holds"  # a mean of one cell needs no pairs
+
+
+def test_pairs_are_counted_in_the_cells_that_a_claim_compares():
+    claims = [
+        hypothesis(name="ratio", analysis="ratio", metric="total_tokens", a="S->S", b="P->P", criteria=("low > 1",)),
+        hypothesis(name="other", analysis="ratio", metric="total_tokens", a="P->S", b="P->P", criteria=("low > 1",)),
+        hypothesis(name="interaction", **INTERACTION),
+    ]
+    rows = [
+        statistic("ratio", "total_tokens", SS, PP, low=2.0),
+        statistic("ratio", "total_tokens", PS, PP, low=2.0),
+        statistic("interaction", "total_tokens", high=-4.0),
+    ]
+    group = Group("main", "scratch", "declared", "names", "small")
+    pairs = {(group, frozenset({"S->S", "P->P"})): 20}
+    file = HypothesisFile(protocol=read_hypotheses().protocol, hypothesis=tuple(claims))
+    verdicts = judge_file(file, rows, Evidence({group: None}, {group: 19}, pairs, 20))
+    assert {one.hypothesis: (one.verdict, one.note) for one in verdicts} == {
+        "ratio": ("holds", ""),
+        "other": ("no verdict", "0 pairs ended in the compared cells: a verdict needs 20"),
+        "interaction": ("no verdict", "19 pairs ended in the compared cells: a verdict needs 20"),
+    }
+    (unplayed, *_) = judge_file(file, rows, Evidence({}, {}, {}, 20))
+    assert unplayed.note == "no trained model was evaluated"
 
 
 def test_a_verdict_says_whether_the_scripts_fulfil_it():

@@ -9,6 +9,8 @@ from carryover.tasks.plans.models import (
     ALL_CELLS,
     ChosenCells,
     StudyModel,
+    evaluation_conditions,
+    model_name,
     planned_groups,
     script_conditions,
     served_models,
@@ -76,6 +78,10 @@ def test_a_chosen_model_is_served_with_the_base():
     assert held == [("persistent-0", "persistent")]
 
 
+def test_a_trained_model_is_named_by_its_contract_and_seed():
+    assert model_name("recent-1", 3) == "recent-1-3"
+
+
 def test_an_unknown_model_is_refused_with_the_choices():
     with pytest.raises(UserError, match="no model 'persistent-7'; choose from base, persistent-0, stateless-0"):
         ChosenCells(model="persistent-7").served(MODELS)
@@ -100,6 +106,33 @@ def test_each_script_plays_under_each_runtime_beside_the_models():
         (script, runtime, "teacher") for script, runtime in product(("persistent", "stateless"), repeat=2)
     ]
     assert len({one.model_name for one in played}) == 2
+
+
+def test_an_evaluation_plays_the_models_that_it_wants_under_each_contract():
+    (part,) = resolve_plan("laptop").parts
+    trained, untrained = part.evaluations
+    played = [list(evaluation_conditions(part, evaluation, MODELS)) for evaluation in (trained, untrained)]
+    assert [[(one.model_name, one.runtime_contract) for one in conditions] for conditions in played] == [
+        list(product(("persistent-0", "stateless-0"), ("persistent", "stateless"))),
+        list(product(("base",), ("persistent", "stateless"))),
+    ]
+    assert played[0][1] == Condition(
+        purpose="evaluation",
+        variant="main",
+        base="scratch",
+        model_name="persistent-0",
+        train_contract="persistent",
+        training_seed=0,
+        runtime_contract="stateless",
+        visibility="declared",
+        header="names",
+        bucket="small",
+        split="evaluation",
+        is_out_of_distribution=False,
+    )
+    larger = trained.model_copy(update={"instances": trained.instances.model_copy(update={"bucket": "small_large"})})
+    conditions = [*evaluation_conditions(part, larger, MODELS), *script_conditions(part, larger)]
+    assert {one.is_out_of_distribution for one in conditions} == {True}
 
 
 def test_every_plan_of_a_scripted_teacher_has_the_script_control():

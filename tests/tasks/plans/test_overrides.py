@@ -75,6 +75,10 @@ def test_empty_and_repeated_seeds_and_parts_are_refused(fields, message):
         Overrides(**fields)
 
 
+def test_an_override_may_be_named_without_a_value():
+    assert Overrides.model_validate(dict.fromkeys(Overrides.model_fields)) == Overrides()
+
+
 def test_overridden_plans_are_validated_by_the_plan_s_own_rules():
     (part,) = SMOKE.parts
     longest = part.training.batch.max_length

@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -7,7 +8,7 @@ import pytest
 
 from carryover.tasks.plans.estimate import start_shape
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.preflight import check_needs, free_bytes, training_needs
+from carryover.tasks.plans.preflight import check_machine, check_needs, check_teachers, free_bytes, training_needs
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.serving_memory import largest_serving_need
@@ -85,6 +86,18 @@ def test_one_line_names_gpu_model_endpoint_and_key(monkeypatch):
         f"the teacher's key in the environment variable {KEY}; "
         f"an answer from the teacher's endpoint {NOBODY}/v1 (Connection refused)"
     )
+
+
+def test_a_machine_and_a_teacher_can_be_checked_alone(monkeypatch):
+    monkeypatch.delenv(KEY, raising=False)
+    check_machine(make_plan(), Limits(), lambda: H100)
+    lack = TOO_SMALL.removesuffix(": ")
+    with pytest.raises(UserError, match=re.escape(f"plan paper cannot start; missing: {lack}") + "$"):
+        check_machine(make_plan(), Limits(), lambda: NO_GPU)
+    with pytest.raises(
+        UserError, match=f"missing: the teacher's key in .* {KEY}; an answer from the teacher's endpoint"
+    ):
+        check_teachers(make_plan())
 
 
 def test_a_missing_server_program_is_named(monkeypatch, tmp_path):

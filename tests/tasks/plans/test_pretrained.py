@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.overrides import Overrides
@@ -143,6 +144,9 @@ def test_another_bucket_moves_training_and_evaluation():
     assert (part.teacher.episode.prompt_set, evaluation.episode.prompt_set) == ("compact", "compact")
     assert (part.teacher.episode.max_turns, evaluation.episode.max_turns) == (24, 24)
     assert evaluation.episode.max_completion_tokens == 320
+    assert (part.teacher.episode.tool_call_cap, evaluation.episode.tool_call_cap) == (
+        KNAPSACK["small"].tool_call_cap,
+    ) * 2
     assert part.teacher.episode.max_completion_tokens == 12_288
 
 
@@ -158,8 +162,9 @@ def test_numbers_of_the_training_are_overrides():
     assert (training.gradient_checkpointing, training.cpu_threads, training.chat_template) == (False, 2, "chatml")
 
 
-def test_a_rank_is_served_by_the_next_that_vllm_makes_room_for():
-    assert resolve_plan("pretrained", Overrides(lora_rank=48)).serving.max_lora_rank == 64
+@pytest.mark.parametrize(("rank", "room"), [(8, 8), (48, 64), (65, 128), (320, 320)])
+def test_a_rank_is_served_by_the_next_that_vllm_makes_room_for(rank, room):
+    assert resolve_plan("pretrained", Overrides(lora_rank=rank)).serving.max_lora_rank == room
 
 
 def test_one_contract_alone_is_trained_and_played():
@@ -205,8 +210,10 @@ def test_a_card_of_fetched_weights_names_the_base(base, tmp_path):
     assert resolve_plan("pretrained", Overrides(base_model=base)).label == "pretrained, Tiny, dequantized from Q4_1"
 
 
-@pytest.mark.parametrize(("habits", "tokens", "prompted"), [("fixed", 756, 7_198), ("varied", 1641, 7_535)])
-def test_hours_on_a_cpu_follow_size_and_tokens_of_the_base(base, habits, tokens, prompted):
+@pytest.mark.parametrize(
+    ("habits", "tokens", "prompted", "read"), [("fixed", 756, 7_198, 2_104), ("varied", 1641, 7_535, 1_802)]
+)
+def test_hours_on_a_cpu_follow_size_and_tokens_of_the_base(base, habits, tokens, prompted, read):
     overrides = Overrides(base_model=base, train_count=100, epochs=1, teacher_habits=habits, **SMALL)
     plan = resolve_plan("pretrained", overrides)
     rows = {row.stage: row for row in estimate_study(plan, Prices(), 4)}
@@ -215,7 +222,9 @@ def test_hours_on_a_cpu_follow_size_and_tokens_of_the_base(base, habits, tokens,
     assert training.training_tokens == 95 * tokens
     operations = 2 * 134_515_008 * 3 + 2 * tokens * 576 * 30 * 3.5
     assert 3600 * training.hours == pytest.approx(95 * tokens * operations / 6e10, rel=1e-3)
-    assert rows["main: stateless -> stateless, small"].prompt_tokens == 100 * prompted
+    played = rows["main: stateless -> stateless, small"]
+    assert played.prompt_tokens == 100 * prompted
+    assert 3600 * played.hours == pytest.approx(100 * read * 2 * 134_515_008 / 6e10 / 2, rel=1e-3)  # on two cores
 
 
 def test_a_base_on_the_hub_has_the_positions_of_its_commit(monkeypatch, tmp_path, base):

@@ -57,6 +57,25 @@ def test_an_identity_leaves_out_how_it_is_played():
     assert shard.model_copy(update={"is_billed": True, "maximum_attempts": 9}).identity == shard.identity
 
 
+def test_shards_are_named_by_their_conditions():
+    names = ["base-on-persistent", "base-on-stateless", "persistent-0-on-persistent", "persistent-0-on-stateless"]
+    assert [shard.name for shard in served_shards()] == [f"main-scratch-{name}-small-declared-names" for name in names]
+
+
+def test_episodes_of_a_shard_have_ids_of_their_own():
+    shard, other, *_ = served_shards()
+    changed = shard.model_copy(update={"stage_digest": "another"})
+    places = (("i", 0, 0), ("j", 0, 0), ("i", 1, 0), ("i", 0, 1))
+    ids = [each.episode_id(*place) for each in (shard, other, changed) for place in places]
+    assert len(set(ids)) == 12
+    assert shard.episode_id("i", 0, 0) == ids[0]
+
+
+def test_a_run_knows_its_folders_and_where_its_results_hold():
+    assert (RUN.folders.home, RUN.folders.landing) == (Path("/d"), "/d/landing")
+    assert RUN.cache_identity == {"landing": "/d/landing", "generation": "g"}
+
+
 def test_teachers_play_the_training_instances_once_per_contract(tmp_path):
     (tmp_path / "tokenizer.json").write_text("{}")
     shards = teacher_shards(RUN, PART, tmp_path)
@@ -102,6 +121,15 @@ def test_concurrency_alone_makes_no_other_episodes():
     elsewhere = RUN.plan.serving.model_copy(update={"engine": "external", "url": "http://h/v1"})
     assert served_shards(serving=elsewhere)[0].stage_digest not in digests
     assert served_shards(base=BASE.model_copy(update={"identity": "other"}))[0].stage_digest not in digests
+
+
+@pytest.mark.parametrize("source", [None, "another"])
+def test_episodes_of_another_source_of_the_family_are_others(source):
+    instances = PART.train_instances.model_copy(update={"family_source": "one"})
+    other = PART.train_instances.model_copy(update={"family_source": source})
+    parts = [PART.model_copy(update={"train_instances": each}) for each in (instances, other)]
+    first, second = (teacher_shards(RUN, part, None)[0].stage_digest for part in parts)
+    assert first != second
 
 
 def test_scripts_play_every_evaluation_as_often_as_models():
