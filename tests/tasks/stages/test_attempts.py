@@ -6,6 +6,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.agent.client import ScriptedClientSpec
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.agent.episode_spec import EpisodeSpec
+from carryover.tasks.families.choose import choose_family
 from carryover.tasks.knapsack.family import KNAPSACK_FAMILY
 from carryover.tasks.knapsack.instance import instance_rows
 from carryover.tasks.knapsack.knapsack_spec import open_bucket
@@ -16,7 +17,7 @@ from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.shards import ShardSpec
 from carryover.tasks.plans.study_plan import InstanceSetSpec
 from carryover.tasks.services.errors import UserError
-from carryover.tasks.stages.attempts import EpisodePlace, missing_episodes
+from carryover.tasks.stages.attempts import EpisodePlace, landed_episode_ids, missing_episodes
 from carryover.tasks.stages.runs import start_run
 from carryover.tasks.stages.stage_results import instance_ids, note_instances, read_instances
 from carryover.tasks.traces.rows import ErrorRow, Row
@@ -112,6 +113,26 @@ def test_an_attempt_at_an_endpoint_that_was_down_is_none(run, zone, play):
         most: missing_episodes(run, zone, SHARD.model_copy(update={"maximum_attempts": most})) for most in (1, 2)
     }
     assert limited == {1: [], 2: [EpisodePlace(failed.instance_id, 0, 2)]}
+
+
+def test_every_landed_attempt_is_listed_in_order(run, zone, play):
+    land(run, zone)
+    first, second = SAMPLED
+    play(second, 0)
+    play(first, 1, FinishReason.ERROR, attempt=0)
+    play(first, 1, attempt=1)
+    shard = SHARD.model_copy(update={"replicates": 2})
+    places = [(first.instance_id, 1, 0), (first.instance_id, 1, 1), (second.instance_id, 0, 0)]
+    assert landed_episode_ids(run, zone, shard) == [SHARD.episode_id(*place) for place in places]
+
+
+def test_an_instance_without_items_is_read(run, zone):
+    family = choose_family("map_exploration")
+    instance = family.sample("near", 3)
+    row, items = family.rows(instance, run.run_id, "evaluation")
+    zone.write({"instances": [row], "items": items}, run.run_id)
+    assert items == []
+    assert list(read_instances(zone, family, [row.instance_id])) == [instance]
 
 
 def test_episode_replayed_by_the_run_is_not_played_again(run, zone, play, make_episode):

@@ -162,6 +162,12 @@ def test_checks_of_a_plan_leave_other_plans_out(path):
     assert broken["another plan"] == []
 
 
+def test_checks_come_by_their_names():
+    names = [check.name for check in check_files()]
+    assert names == sorted(names)
+    assert {"table_keys_are_unique", "table_rows_trace_to_a_run", "episode_references_exist"} <= set(names)
+
+
 def test_a_check_names_what_its_rows_are_about(path, monkeypatch):
     monkeypatch.setattr(gate, "check_files", lambda: [CheckFile("odd", "select 1 as colour")])
     told = "^sql/checks/odd.sql starts with 'colour'; choose from table_name, plan_digest, instance_id, episode_id, "

@@ -42,6 +42,18 @@ def test_overlaps_of_sets_that_are_not_kept_go(tmp_path):
     assert kept(tmp_path, "training_overlaps", "dataset_id") == ["a"]
 
 
+def test_sets_and_overlaps_are_kept_in_order(tmp_path):
+    examples = [example("b", "f"), example("a", "e", position=1), example("a", "f")]
+    ids = pl.DataFrame({"episode_id": ["e", "f"], "kept_id": ["e", "f"]})
+    overlaps = [overlap(name) for name in "bba"]
+    overlaps[0]["other_contract"] = "z"
+    keep_training(warehouse_of(examples, overlaps), tmp_path, ids, ids["kept_id"])
+    assert kept(tmp_path, "training_examples", "episode_id") == ["f", "e", "f"]
+    assert kept(tmp_path, "training_examples", "dataset_id") == ["a", "a", "b"]
+    assert kept(tmp_path, "training_overlaps", "dataset_id") == ["a", "b", "b"]
+    assert kept(tmp_path, "training_overlaps", "other_contract") == ["stateless", "stateless", "z"]
+
+
 def test_of_equal_sets_the_one_of_the_later_run_is_kept(tmp_path):
     ids = pl.DataFrame({"episode_id": ["e", "f"], "kept_id": ["e", "f"]})
     for dataset_id, run_id in (("a", "2"), ("b", "1")):

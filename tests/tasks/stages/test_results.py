@@ -261,7 +261,6 @@ def test_kept_reinforcements_have_their_table(study, tmp_path, make_row):
     assert table.select("update_count", "first_missed_pct", "last_missed_pct").rows() == [(2, 100, 25)]
 
 
-@pytest.mark.slow
 def test_a_plan_without_a_run_is_named(study, tmp_path):
     with pytest.raises(WarehouseError, match="no run of plan c here"):
         keep_results(study("a", 1), ["a", "c"], tmp_path / "mechanism", kept_statistics)

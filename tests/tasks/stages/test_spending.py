@@ -61,6 +61,14 @@ def test_conditions_share_one_meter_until_it_is_closed(open_run):
     assert share_meter(run, zone).spent == Spent()
 
 
+def test_closing_a_meter_leaves_those_of_other_runs(open_run):
+    (first, zone), (second, _) = open_run(LIMITED), open_run(LIMITED)
+    meters = [share_meter(run, zone) for run in (first, second)]
+    close_meter(first)
+    assert share_meter(second, zone) is meters[1]
+    assert share_meter(first, zone) is not meters[0]
+
+
 def test_nothing_is_read_without_a_limit(open_run):
     run, zone = open_run(Limits())
     land(zone, run.plan.digest, "teacher", purpose="teacher")
