@@ -108,17 +108,17 @@ def landed_run(zone: LandingZone, row: RunRow) -> Iterator[None]:
     It ends finished, stopped by a limit or a signal, or failed.
     """
     zone.write({RunRow.TABLE: [row]}, row.run_id)
-    ending: tuple[RunStatus, str] = ("failed", "ended before its reason was known")
     try:
         yield
-        ending = ("finished", "")
     except BaseException as error:
-        ending = _ending(error)
+        _land_end(zone, row.run_id, *_ending(error))
         raise
-    finally:
-        status, message = ending
-        end = RunEndRow(run_id=row.run_id, status=status, message=message, finished_at=datetime.now(UTC))
-        zone.write({RunEndRow.TABLE: [end]}, row.run_id)
+    _land_end(zone, row.run_id, "finished", "")
+
+
+def _land_end(zone: LandingZone, run_id: str, status: RunStatus, message: str) -> None:
+    end = RunEndRow(run_id=run_id, status=status, message=message, finished_at=datetime.now(UTC))
+    zone.write({RunEndRow.TABLE: [end]}, run_id)
 
 
 def finished_runs(flow: str, plan_name: str) -> list[str]:
