@@ -82,7 +82,6 @@ class PreparedDataset:
 
         Return the JSONL paths, or raise `UserError`.
         """
-        folder.mkdir(parents=True, exist_ok=True)
         for contract in self.records:
             for ending, content in (("parquet", self.parquet), ("jsonl", self.jsonl)):
                 path = folder / f"{contract}.{ending}"

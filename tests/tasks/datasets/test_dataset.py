@@ -316,6 +316,14 @@ def test_a_trace_over_budget_names_its_length_and_budget(traces, prepare):
     assert row.measured > 10
 
 
+def test_a_trace_without_a_task_names_what_it_lacks(traces, prepare):
+    dataset = prepare(traces.trace(task=""))
+    (row,) = dataset.rows
+    assert (row.status, row.reason) == ("skipped", "extraction_without_task_or_steps")
+    assert (row.measured, row.threshold, row.content_digest) == (None, None, None)
+    assert len(dataset.dataset_id) == 16
+
+
 def test_the_files_are_read_by_training_and_as_parquet(arms, prepare, tmp_path):
     dataset = prepare(*arms)
     paths = dataset.write(tmp_path / "data")

@@ -55,6 +55,14 @@ def order():
     return [instance_at(candidates, position) for position in range(5)]
 
 
+def test_traces_of_one_place_come_by_their_ids():
+    place = {"contract": "persistent", "instance_id": "i", "reason": None, "measured": None, "threshold": None}
+    rows = [{"episode_id": name, "replicate": replicate, **place} for replicate, name in ((0, "b"), (1, "c"), (0, "a"))]
+    found = order_candidates(pl.DataFrame(rows, schema_overrides={"reason": pl.String}), CONTRACTS, seed=42)
+    assert [each.episode_id for each in found if each.replicate == 0] == ["a", "b"]
+    assert sorted({each.position for each in found}) == [0, 1]
+
+
 def test_both_arms_follow_one_shuffle(order):
     candidates = candidates_of({f"{contract}:{name}": None for contract, name in product(CONTRACTS, "abcde")})
     assert sorted(order) == list("abcde")
