@@ -106,4 +106,4 @@ def _module_of(requirement: str) -> str:
     A requirement is, for example, `great-expectations>=1.8; extra == "study"`.
     """
     distribution = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
-    return distribution.replace("-", "_").lower()
+    return distribution.replace("-", "_")

@@ -1,5 +1,7 @@
+import inspect
 import logging
-from typing import Literal
+import signal
+from typing import Any, Literal, get_args
 
 import httpx
 import pytest
@@ -7,7 +9,7 @@ from prefect import flow
 from prefect.logging.handlers import PrefectConsoleHandler
 from pydantic import BaseModel, Field
 
-from carryover.flows.cli.command import run_as_command
+from carryover.flows.cli.command import flow_options, run_as_command
 from carryover.tasks.agent.study_speaker import ContractViolationError
 from carryover.tasks.runtime.sandbox.launch import SandboxStartError
 from carryover.tasks.runtime.sandbox.level import SandboxUnavailableError
@@ -44,6 +46,68 @@ def test_flags_are_the_flow_s_parameters_with_objects_unfolded():
     )
     assert code == 0
     assert seen == [{"scale": "large", "overrides": Overrides(count=3, seeds=(1, 2)), "dry_run": True}]
+
+
+class Nested(BaseModel):
+    """Fields that are options of their own."""
+
+    names: list[str] = Field(default=[], description="Names.")
+    prices: dict[str, float] | None = Field(default=None, description="Prices.")
+
+
+@flow
+def every_kind(
+    scale: Literal["small", "large"] = "small",
+    *,
+    share: float | None = None,
+    count: int = 3,
+    keeps: bool = True,
+    drops: bool = False,
+    word: str = "",
+    nested: Nested = Nested(),  # noqa: B008
+):
+    """Take options of every kind.
+
+    Args:
+        scale: How much of it.
+        count: How many.
+    """
+
+
+@flow
+def demanding(count: int, scale: str = "small"):
+    """Take a number that nobody assumes."""
+
+
+def shown(option):
+    """Return an option's type, flag, help and the name of what it takes."""
+    kind, told = get_args(option.annotation)
+    return kind, told.default, told.help, told.metavar  # Typer reads a flag where a default would stand
+
+
+def test_options_have_types_flags_and_help_of_their_fields():
+    options, groups = flow_options(every_kind)
+    assert groups == {"nested": ["names", "prices"]}
+    assert {option.name: shown(option) for option in options} == {
+        "scale": (Literal["small", "large"], "--scale", "How much of it.  [default: small]", None),
+        "share": (float, "--share", "", None),
+        "count": (int, "--count", "How many.  [default: 3]", None),
+        "keeps": (bool, "--keeps/--no-keeps", "  [default: True]", None),
+        "drops": (bool, "--drops", "", None),
+        "word": (str, "--word", "", None),
+        "names": (Any, "--names", "Names.", "LIST"),
+        "prices": (Any, "--prices", "Prices.", "JSON"),
+    }
+    assert {(option.default, option.kind) for option in options} == {(None, inspect.Parameter.KEYWORD_ONLY)}
+    (count, scale), _ = flow_options(demanding)
+    assert (count.default, scale.default) == (inspect.Parameter.empty, None)
+
+
+def test_an_interrupt_ends_what_waits_in_the_kernel(monkeypatch):
+    told = []
+    monkeypatch.setattr(signal, "siginterrupt", lambda *given: told.append(given))
+    assert run(answer=lambda _: True) == 0
+    assert told == [(signal.SIGINT, True)]
 
 
 @flow

@@ -1,5 +1,6 @@
 import logging
 import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,12 +14,15 @@ from carryover.tasks.services.errors import UserError
 
 FAILED = Collected(planned_count=3, played_count=3, error_count=3, first_error="refused")
 IN_PART = Collected(planned_count=3, played_count=2, error_count=2, first_error="refused")
+ONE = Collected(planned_count=1, played_count=1, error_count=1, first_error="refused")
 DONE = Collected(planned_count=3, played_count=0, error_count=0)
 
 
-def test_a_stage_of_which_every_episode_failed_has_failed():
-    with pytest.raises(UserError, match="every episode, 6 in all, ended with an error"):
-        report_errors([FAILED, FAILED])
+@pytest.mark.parametrize(("collected", "count"), [([FAILED, FAILED], 6), ([ONE], 1)])
+def test_a_stage_of_which_every_episode_failed_has_failed(collected, count):
+    with pytest.raises(UserError) as failed:
+        report_errors(collected)
+    assert str(failed.value) == f"every episode, {count} in all, ended with an error; fix the cause and run it again"
 
 
 @pytest.mark.parametrize("collected", [[], [DONE], [FAILED, DONE], [IN_PART]])
@@ -55,7 +59,9 @@ def test_a_line_is_said_once_on_the_terminal(monkeypatch, capsys, is_kept_off):
     logger = SimpleNamespace(log=lambda *given: logged.append(given))
     monkeypatch.setattr(messages, "get_run_logger", lambda: logger)
     printer = PrefectConsoleHandler()
+    other = logging.NullHandler()
     logging.getLogger().addHandler(printer)
+    logging.getLogger().addHandler(other)
     try:
         if is_kept_off:
             messages.keep_logs_off_terminal()
@@ -63,6 +69,8 @@ def test_a_line_is_said_once_on_the_terminal(monkeypatch, capsys, is_kept_off):
         messages.warn("late")
     finally:
         logging.getLogger().removeHandler(printer)
+        logging.getLogger().removeHandler(other)
+    assert other.filters == []
     assert logged == [(logging.INFO, "%s", "50% [done]"), (logging.WARNING, "%s", "late")]
     assert capsys.readouterr().err == ("50% [done]\nlate\n" if is_kept_off else "")
 
@@ -70,8 +78,11 @@ def test_a_line_is_said_once_on_the_terminal(monkeypatch, capsys, is_kept_off):
 def test_nothing_is_printed_while_the_interpreter_ends(monkeypatch):
     closed = []
     monkeypatch.setattr(os, "dup2", lambda opened, replaced: closed.append((opened, replaced)))
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(flush=lambda: closed.append("flushed")))
     messages.silence_exit()
-    ((opened, replaced),) = closed
+    monkeypatch.undo()
+    before, (opened, replaced) = closed
+    assert before == "flushed"
     assert (Path(f"/proc/self/fd/{opened}").readlink(), replaced) == (Path(os.devnull), 2)
     assert os.write(opened, b"x") == 1
     os.close(opened)

@@ -240,4 +240,7 @@ def test_a_finished_study_prints_its_finding_on_one_screen(home, monkeypatch, ca
     assert max(map(len, lines[:-1])) <= 80  # the last line is a path
     assert len(lines) <= 50
     text = "\n".join(lines)
+    assert lines[1] == f"{plan.title} (plan {plan.digest})"
+    assert "smoke ends every episode after 4 replies, so few finish or score" in text
+    assert "ended with `error`" not in text
     assert all(part in text for part in ("carryover tables", "carryover report", str(home / "warehouse.duckdb")))

@@ -1,3 +1,4 @@
+import json
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,8 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.analysis.statistics_spec import PP, PS
+from carryover.tasks.knapsack.environment import describe_tools
+from carryover.tasks.plans.hypotheses import Group, Verdict
 from carryover.tasks.services.errors import UserError
 from tests.empty_warehouse import open_empty_memory
 from tests.sql.hand_made_warehouse import HandMade
@@ -136,3 +139,51 @@ def test_a_plan_without_episodes_has_no_training_bucket():
     warehouse: Any = SimpleNamespace(sql=sql)
     assert [tables.training_bucket(warehouse, plan) for plan in ("played", "planned")] == ["easy", ""]
     assert asked == [(tables.command_sql("training_bucket"), plan) for plan in ("played", "planned")]
+
+
+def test_a_table_is_asked_with_what_its_query_names():
+    asked = []
+
+    def sql(query, **named):
+        asked.append((query, named))
+        return SimpleNamespace(polars=lambda: "rows")
+
+    warehouse: Any = SimpleNamespace(sql=sql)
+    for name, wanted in (("both", ("plan_digest", "tools_json")), ("one", ("plan_digest",))):
+        query = table_query("table_1")._replace(sql=name, parameters=wanted)
+        assert tables.read_table(warehouse, query, "2f3a") == "rows"
+    tools = json.dumps(describe_tools())
+    assert asked == [
+        ("both", {"plan_digest": "2f3a", "tools_json": tools}),
+        ("one", {"plan_digest": "2f3a"}),
+    ]
+
+
+def test_the_evidence_of_a_plan_is_by_group_and_pair():
+    group = ("main", "scratch", "declared", "names", "small")
+    rows = {
+        tables.command_sql("judged_settings"): [(*group, "not learnt", 7)],
+        tables.command_sql("ended_pairs"): [(*group, "P->P", "P->S", 5), (*group, "P->P", "S->S", 6)],
+        "select ended_pair_minimum from staging.verdict_minimums": [(18,)],
+    }
+    warehouse: Any = SimpleNamespace(sql=lambda query, **_: SimpleNamespace(rows=lambda: rows[query]))
+    of = Group(*group)
+    assert tables._read_evidence(warehouse, "2f3a") == (
+        {of: "not learnt"},
+        {of: 7},
+        {(of, frozenset({"P->P", "P->S"})): 5, (of, frozenset({"P->P", "S->S"})): 6},
+        18,
+    )
+
+
+def test_verdicts_are_printed_group_by_group(monkeypatch, capsys):
+    names = [name for name in Verdict._fields if name not in ("estimate", "low", "high")]
+    plain = dict.fromkeys(names, "x") | {"estimate": 0.5, "low": None, "high": None}
+    order = [("b", "1"), ("a", "2"), ("a", "1"), ("b", "0")]
+    verdicts = [Verdict(**(plain | {"variant": variant, "bucket": bucket})) for variant, bucket in order]
+    monkeypatch.setattr(tables, "read_verdicts", lambda warehouse, plan: verdicts)
+    print_verdicts(NOWHERE, "2f3a", "csv")
+    head, *lines = capsys.readouterr().out.splitlines()
+    places = [head.split(",").index(name) for name in ("variant", "bucket")]
+    printed = [tuple(line.split(",")[place] for place in places) for line in lines[: len(order)]]
+    assert printed == sorted(order)
