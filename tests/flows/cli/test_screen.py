@@ -28,6 +28,14 @@ def test_text_has_the_style_that_it_is_given_and_no_markup():
     assert plain("x").style == ""
 
 
+def test_a_console_colours_no_numbers_and_words_by_itself(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    console = screen()
+    with console.capture() as shown:
+        console.print("12 'a' True http://a")
+    assert shown.get() == "12 'a' True http://a\n"
+
+
 @pytest.mark.parametrize(("columns", "width"), [("77", 77), (None, 160)])
 def test_a_console_is_as_wide_as_the_terminal(monkeypatch, columns, width):
     if columns is None:

@@ -11,6 +11,7 @@ from carryover.flows.cli import table_commands
 from carryover.flows.cli.results import documents, tables
 from carryover.storage.warehouse import schema_reference
 from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
+from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.stages import results
 from tests.flows.cli.calling import note_calls, run
 
@@ -87,7 +88,9 @@ def test_figures_and_report_go_where_they_are_told(given, tmp_path):
     pages = given(documents, "write_report", Path("page.html"))
     home = tmp_path / "study"
     home.mkdir()
-    assert run("figures", "--home", home, "--plan", "2f3a") == "a.svg\nb.svg\n"
+    for _ in range(2):  # into the same folder
+        assert run("figures", "--home", home, "--plan", "2f3a") == "a.svg\nb.svg\n"
+    assert drawn.pop() == drawn[0]
     run("figures", "--folder", "mine", *KEPT)
     assert drawn == [
         (f"{home} or None", "plan 2f3a", home / "documents" / "figures"),
@@ -97,6 +100,8 @@ def test_figures_and_report_go_where_they_are_told(given, tmp_path):
     (home / "documents").rmdir()
 
     assert run("report", "--home", home, "--plan", "2f3a") == "page.html\n"
+    assert run("report", "--home", home, "--plan", "2f3a") == "page.html\n"  # into the same folder
+    assert pages.pop() == pages[0]
     run("report", "--path", "mine.html", *KEPT)
     assert pages == [
         (f"{home} or None", "plan 2f3a", home / "documents" / "report.html"),
@@ -105,8 +110,10 @@ def test_figures_and_report_go_where_they_are_told(given, tmp_path):
     assert [path.name for path in home.iterdir()] == ["documents"]
 
 
-def test_schema_describes_one_relation_in_the_format_asked_for(given):
+def test_schema_describes_one_relation_in_the_format_asked_for(given, monkeypatch):
     seen = given(schema_reference, "describe_schema", pl.DataFrame({"column": ["score"], "meaning": ["from 0 to 1"]}))
     assert run("schema", "episodes", "--format", "csv") == "column,meaning\nscore,from 0 to 1\n"
-    assert "from 0 to 1" in run("schema")
+    monkeypatch.setenv("COLUMNS", "70")
+    frame = pl.DataFrame({"column": ["score"], "meaning": ["from 0 to 1"]})
+    assert run("schema") == render_table("schema", frame, "rich", layout="plain", width=70)
     assert seen == [("episodes",), (None,)]

@@ -66,6 +66,11 @@ def test_opening_leaves_nothing_behind(tmp_path):
     assert list((tmp_path / "home").iterdir()) == []
 
 
+def test_a_folder_that_another_thread_has_opened_too_is_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "touch", lambda path: None)  # the other thread has removed the file again
+    assert open_folders(tmp_path / "home").home == tmp_path / "home"
+
+
 def test_threads_open_one_folder_at_once(tmp_path):
     with ThreadPoolExecutor(8) as threads:
         opened = set(threads.map(lambda _: open_folders(tmp_path / "home").home, range(400)))

@@ -178,9 +178,9 @@ def test_the_evidence_of_a_plan_is_by_group_and_pair():
 
 def test_verdicts_are_printed_group_by_group(monkeypatch, capsys):
     names = [name for name in Verdict._fields if name not in ("estimate", "low", "high")]
-    plain = dict.fromkeys(names, "x") | {"estimate": 0.5, "low": None, "high": None}
+    plain: dict[str, Any] = dict.fromkeys(names, "x") | {"estimate": 0.5, "low": None, "high": None}
     order = [("b", "1"), ("a", "2"), ("a", "1"), ("b", "0")]
-    verdicts = [Verdict(**(plain | {"variant": variant, "bucket": bucket})) for variant, bucket in order]
+    verdicts = [Verdict(**{**plain, "variant": variant, "bucket": bucket}) for variant, bucket in order]
     monkeypatch.setattr(tables, "read_verdicts", lambda warehouse, plan: verdicts)
     print_verdicts(NOWHERE, "2f3a", "csv")
     head, *lines = capsys.readouterr().out.splitlines()
