@@ -188,6 +188,7 @@ class MadeError(Exception):
         (ValueError("wrong"), "ValueError", "wrong"),
         (KeyError("missing"), "KeyError", "missing"),
         (KeyError(), "KeyError", ""),
+        (KeyError(5), "KeyError", "5"),
         (MadeError("wrong"), "ToolRuntimeException", "MadeError: wrong"),
         (ValueError("x" * 20_000), "ValueError", "x" * 10_000),
         (KeyError("x" * 20_000), "KeyError", "x" * 10_000),

@@ -33,7 +33,8 @@ from carryover.tasks.runtime.objects import (
     sealed,
     write_value,
 )
-from carryover.tasks.runtime.transfer import fetch, send_binding
+from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.transfer import Fetched, check, fetch, send_binding
 from tests.tasks.runtime import deferred_annotations as deferred
 
 LIMIT = 1 << 20
@@ -352,3 +353,48 @@ def test_blob_without_room_or_a_seal_is_refused(monkeypatch):
     monkeypatch.setattr(module, "SharedMemory", refuse)
     with pytest.raises(RetrievalError, match=r"^a: no 9 bytes of shared memory are available .Too many open files.;"):
         fetch(Asked(MEASURED, None), "a", 9)
+
+
+def blob_of(value: Any) -> Fetched:
+    encoded = encode(value)
+    content = bytearray(encoded.size)
+    encoded.write(memoryview(content))
+    return Fetched(sealed(content), encoded.libraries)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (b"\x04\0\0\0null", None),
+        (b'\x07\0\0\0"wrong"', "a: wrong"),
+        (b"", "a: decoding it ended the process that tried it (EOFError)"),
+        (b"\x01\0\0\0x", "a: decoding it ended the process that tried it (FrameError)"),
+    ],
+)
+def test_blob_that_may_do_harm_is_tried_elsewhere(monkeypatch, answer, problem):
+    asked: list[Any] = []
+
+    def ask(_spec: RuntimeSpec, message: Any, descriptors: tuple[int, ...]) -> None:
+        asked.append(message)
+        assert os.path.samestat(os.fstat(descriptors[0]), os.fstat(array.memory.descriptor))
+        os.write(descriptors[1], answer)
+
+    monkeypatch.setattr(module, "_ask_reader", ask)
+    spec = RuntimeSpec(object_limit_bytes=5000)
+    check("a", blob_of({1}), spec)
+    assert asked == []
+    array = blob_of(np.zeros(1))
+    if problem is None:
+        check("a", array, spec)
+    else:
+        with pytest.raises(RetrievalError) as raised:
+            check("a", array, spec)
+        assert str(raised.value) == problem
+    assert asked == [(array.memory.size, ("numpy",), 5000)]
+
+
+def test_large_blob_is_tried_elsewhere(monkeypatch):
+    monkeypatch.setattr(module, "_ask_reader", lambda _spec, _message, descriptors: os.write(descriptors[1], b"x"))
+    monkeypatch.setattr(module, "SMALL_BYTES", 100)
+    with pytest.raises(RetrievalError, match="decoding it ended"):
+        check("a", blob_of("x" * 200), RuntimeSpec())

@@ -165,6 +165,21 @@ def test_errors_of_a_tool_are_named():
     assert len(str(raised.value)) == 4 << 20
 
 
+def test_request_to_end_the_run_goes_through():
+    ending = type("Ending", (BaseException,), {"__module__": "prefect.exceptions"})
+    failing = type("FailedRun", (Exception,), {"__module__": "prefect.exceptions"})
+
+    def fail(kind: type[BaseException]) -> None:
+        raise kind("now")
+
+    tool = HostTool("fail", fail)
+    with pytest.raises(ending):
+        tool.call([ending], {}, None)
+    for kind in (failing, SystemExit, GeneratorExit):
+        with pytest.raises(ToolRuntimeException, match=f"^{kind.__name__}: now$"):
+            tool.call([kind], {}, None)
+
+
 def test_stop_by_hand_is_raised_once_it_is_recorded():
     calls = table()
     with pytest.raises(CallInterruptedError) as raised:
@@ -256,8 +271,14 @@ def test_object_result_that_json_carries_goes_as_json(monkeypatch):
     ("value", "message"),
     [
         ({1: 2}, "take_one returned a value that is not JSON: keys must be str, not int"),
+        (
+            10**5000,
+            "take_one returned a value that is not JSON: Exceeds the limit (4300 digits) for integer string "
+            "conversion; use sys.set_int_max_str_digits() to increase the limit",
+        ),
         ({1}, "take_one returned a value that is not JSON: Object of type set is not JSON serializable"),
     ],
+    ids=["key", "long", "set"],
 )
 def test_result_that_is_no_json_is_refused(value, message):
     calls = ToolTable({"take_one": lambda: value}, None)

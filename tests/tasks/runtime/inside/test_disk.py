@@ -48,6 +48,15 @@ def test_everything_is_removed_at_any_depth(folder):
     assert list(folder.iterdir()) == []
 
 
+def test_no_descriptor_stays_open(folder):
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    disk.write_file(str(folder / "new"), b"x", 0o640)
+    assert disk.read_file(str(folder / "new")) == b"x"
+    with pytest.raises(IsADirectoryError):
+        disk.read_file(str(folder / "a"))
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
 def test_files_are_read_and_written_without_following_links(folder):
     disk.write_file(str(folder / "new"), b"x" * 3_000_000, 0o640)
     assert disk.read_file(str(folder / "new")) == b"x" * 3_000_000
