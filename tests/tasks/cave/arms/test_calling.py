@@ -90,6 +90,8 @@ def test_a_function_is_offered_as_its_signature_declares_it():
     assert agent.tools == ({"type": "function", "function": described},)
 
     given = {"description": "Mine.", "parameters": {}}
+    described_first = CallingAgent(Model(), {"add": add}, AgentSpec(), name="e", schemas={"add": given})
+    assert described_first.tools == ({"type": "function", "function": {"name": "add", **given}},)
     agent.add("own", lambda anything: None, {"own": given})
     agent.add("bare", lambda anything: None, {"own": given})
     own, bare = (tool["function"] for tool in agent.tools[1:])
