@@ -169,15 +169,9 @@ class CallingAgent(Speaker):
 def _result(ran: list[CallResult], calls: tuple[ToolCall, ...]) -> BlockResult:
     """Return a reply's calls as the result of one block."""
     return BlockResult(
-        "\n".join(one.content for one in ran),
-        None,
-        next((one.error for one in ran if one.error), None),
-        active_globals=(),
-        last_step_globals=(),
+        output="\n".join(one.content for one in ran),
+        error=next((one.error for one in ran if one.error), None),
         tool_calls=calls,
-        state_event="kept",
-        state_hash=None,
-        notices=(),
         seconds=sum(call.seconds for call in calls),
     )
 

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from carryover.tasks.agent.condition import decoding_seed
+from carryover.tasks.agent.events import Acted
 from carryover.tasks.agent.protocol import Completion, FunctionCall, Message
 from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.cave.agent_spec import AgentSpec
 from carryover.tasks.cave.arms.calling import EXECUTE, CallingAgent
 from carryover.tasks.runtime.contract import CONTRACTS
+from carryover.tasks.runtime.results import BlockResult
 from carryover.tasks.traces.vocabulary import FinishReason, TokenSource
 
 
@@ -163,3 +165,33 @@ def test_python_runs_in_a_session_that_keeps_its_names(fork_tree):
     assert (first.code, first.result.error, first.is_verified) == ("x = 2\nprint(x)\nx + 1", None, True)
     assert second.result.error is not None
     assert second.result.error.kind == "interpreter"
+
+
+def test_python_that_is_not_offered_is_an_unknown_function():
+    agent = CallingAgent(Model(("", [(EXECUTE, '{"code": "1"}')]), ("Done.", [])), {"add": add}, AgentSpec(), name="e")
+    (acted,) = [event.acted for event in play(agent) if hasattr(event, "acted")]
+    (told,) = answers(agent)
+    assert told.startswith("error: ToolInvocationException: ")
+    assert acted.code == "execute_python(code='1')"
+
+
+def test_a_session_that_broke_its_contract_once_is_not_verified():
+    class Python:
+        """A session whose first block breaks the contract."""
+
+        def __init__(self):
+            self.codes = []
+
+        async def run(self, code):
+            self.codes.append(code)
+            return Acted(code, BlockResult(output="printed", result="2"), is_verified=len(self.codes) > 1)
+
+    python: Any = Python()
+    calls = [(EXECUTE, '{"code": "a"}'), (EXECUTE, "{}")]
+    agent = CallingAgent(Model(("", calls), ("Done.", [])), {}, AgentSpec(), name="e", python=python)
+    assert agent.is_verified
+    (acted,) = [event.acted for event in play(agent) if hasattr(event, "acted")]
+    assert (acted.is_verified, agent.is_verified, python.codes) == (False, False, ["a", ""])
+    assert answers(agent) == ["printed\n2", "printed\n2"]
+    output = "printed\n2\nprinted\n2"
+    assert acted == Acted("a\n", BlockResult(output=output), is_verified=False)

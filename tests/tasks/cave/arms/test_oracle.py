@@ -1,9 +1,13 @@
 import asyncio
 
+import pytest
+
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall, Message
-from carryover.tasks.cave.arms.oracle import Oracle
+from carryover.tasks.cave.arms.arm import ARMS
+from carryover.tasks.cave.arms.oracle import Oracle, script
 from carryover.tasks.cave.arms.tokens import count_messages, count_reply
-from carryover.tasks.cave.suites.case import Call
+from carryover.tasks.cave.scripted import block
+from carryover.tasks.cave.suites.case import Call, Case, Dialogue, Turn, World
 
 
 def test_every_call_of_a_conversation_has_an_id_of_its_own():
@@ -36,3 +40,78 @@ def test_a_reply_is_counted_by_the_stated_tokenizer():
         model_seconds=0.0,
         tool_calls=(call,),
     )
+
+
+TWO_TURNS = Case(
+    "made",
+    "two",
+    0,
+    World(variables={"a": 1, "b": {5}, "c": 3}),
+    (Turn("Add.", "a += len(b)"), Turn("Put.", "b.add(a)\nc = a")),
+    dialogue=Dialogue("You ask.", told=("a fact",)),
+)
+FILES = "import json\nfrom pathlib import Path\n"
+FILE = "json.loads(Path('{}.json').read_text())"
+
+
+def read(*names):
+    return tuple(Call("read_variable", {"name": name}) for name in names)
+
+
+def write(name, value):
+    return Call("write_variable", {"name": name, "value": value})
+
+
+def run(code):
+    return (Call("execute_python", {"code": code}),)
+
+
+SCRIPTS = {
+    "persistent_code": [block("a += len(b)"), "Done. a fact", block("b.add(a)\nc = a"), "Done. a fact"],
+    "stateless_code": [
+        block("a = read_variable('a')\nb = set(read_variable('b'))\na += len(b)\nwrite_variable('a', a)"),
+        "Done. a fact",
+        block(
+            "a = read_variable('a')\nb = set(read_variable('b'))\nb.add(a)\nc = a\n"
+            "write_variable('b', sorted(b))\nwrite_variable('c', c)"
+        ),
+        "Done. a fact",
+    ],
+    "code_act": [
+        block("a = read_variable('a')\nb = set(read_variable('b'))\na += len(b)\nprint(a)"),
+        'Done. a fact\n```json\n{"a": 2}\n```',
+        block("b.add(a)\nc = a\nprint(sorted(b))\nprint(c)"),
+        'Done. a fact\n```json\n{"b": [2, 5], "c": 2}\n```',
+    ],
+    "code_to_file": [
+        block(
+            f"{FILES}a = {FILE.format('a')}\nb = set({FILE.format('b')})\na += len(b)\n"
+            "_ = Path('a.json').write_text(json.dumps(a))"
+        ),
+        "Done. a fact",
+        block(
+            f"{FILES}a = {FILE.format('a')}\nb = set({FILE.format('b')})\nb.add(a)\nc = a\n"
+            "_ = Path('b.json').write_text(json.dumps(sorted(b)))\n_ = Path('c.json').write_text(json.dumps(c))"
+        ),
+        "Done. a fact",
+    ],
+    "json": [
+        read("a", "b"), (write("a", 2),), "Done. a fact", (write("b", [2, 5]), write("c", 2)), "Done. a fact",
+    ],
+    "json_python": [
+        read("a", "b"), run("a = 1\nb = set([5])\na += len(b)\nprint(a)"), (write("a", 2),), "Done. a fact",
+        run("a = 2\nb = set([5])\nb.add(a)\nc = a\nprint(sorted(b))\nprint(c)"),
+        (write("b", [2, 5]), write("c", 2)), "Done. a fact",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_a_script_reads_what_it_lacks_and_gives_back_what_changed(arm):
+    assert script(TWO_TURNS, ARMS[arm]) == SCRIPTS[arm]
+
+
+def test_a_turn_that_changes_nothing_gives_nothing_back():
+    case = Case("made", "none", 0, World(variables={"a": 1}), (Turn("Look.", "print(a)"),))
+    assert script(case, ARMS["code_act"]) == [block("a = read_variable('a')\nprint(a)"), "Done."]
+    assert script(case, ARMS["json_python"]) == [read("a"), "Done."]
