@@ -1,13 +1,16 @@
 import asyncio
 
+import pandas
 import pytest
 
 from carryover.tasks.agent.protocol import Completion, CompletionRequest, FunctionCall, Message
 from carryover.tasks.cave.arms.arm import ARMS
-from carryover.tasks.cave.arms.oracle import Oracle, script
+from carryover.tasks.cave.arms.case_environment import source_of
+from carryover.tasks.cave.arms.oracle import Oracle, programs, script
 from carryover.tasks.cave.arms.tokens import count_messages, count_reply
 from carryover.tasks.cave.scripted import block
 from carryover.tasks.cave.suites.case import Call, Case, Dialogue, Turn, World
+from carryover.tasks.cave.suites.objects import Robot
 
 
 def test_every_call_of_a_conversation_has_an_id_of_its_own():
@@ -115,3 +118,57 @@ def test_a_turn_that_changes_nothing_gives_nothing_back():
     case = Case("made", "none", 0, World(variables={"a": 1}), (Turn("Look.", "print(a)"),))
     assert script(case, ARMS["code_act"]) == [block("a = read_variable('a')\nprint(a)"), "Done."]
     assert script(case, ARMS["json_python"]) == [read("a"), "Done."]
+
+
+def fetch():
+    return {"day": [1, 2]}
+
+
+FETCH = "import pandas\nprices = pandas.DataFrame(fetch())"
+CLASSES_AND_DATA = Case(
+    "made",
+    "data",
+    0,
+    World(
+        variables={"robot": Robot(0, 0, 0), "days": 0},
+        data={"prices": pandas.DataFrame({"day": [1, 2]})},
+        types=(Robot,),
+        functions={"fetch": fetch},
+    ),
+    (Turn("Turn.", "robot.turn(1)"), Turn("Count.", "days = len(prices) + robot.facing", FETCH)),
+)
+CSV = "import json\nfrom pathlib import Path\nimport pandas\nprices = pandas.read_csv('prices.csv')\n"
+READ_FILE = "robot = Robot(**json.loads(Path('robot.json').read_text()))"
+CLASS = source_of(Robot)
+COUNT = "days = len(prices) + robot.facing"
+PROGRAMS = {
+    "persistent_code": ["robot.turn(1)", COUNT],
+    "stateless_code": [
+        "robot = Robot(**read_variable('robot'))\nrobot.turn(1)\nwrite_variable('robot', vars(robot))",
+        f"robot = Robot(**read_variable('robot'))\n{COUNT}\nwrite_variable('days', days)",
+    ],
+    "code_act": [
+        f"{CLASS}\nrobot = Robot(**read_variable('robot'))\nrobot.turn(1)\nprint(vars(robot))",
+        f"{FETCH}\n{COUNT}\nprint(days)",
+    ],
+    "code_to_file": [
+        f"{CLASS}\n{CSV}{READ_FILE}\nrobot.turn(1)\n_ = Path('robot.json').write_text(json.dumps(vars(robot)))",
+        f"{CLASS}\n{CSV}{READ_FILE}\n{COUNT}\n_ = Path('days.json').write_text(json.dumps(days))",
+    ],
+}
+
+
+@pytest.mark.parametrize("arm", PROGRAMS)
+def test_a_program_opens_with_the_classes_and_data_that_it_lacks(arm):
+    assert [*programs(CLASSES_AND_DATA, ARMS[arm])] == PROGRAMS[arm]
+
+
+@pytest.mark.parametrize("arm", ["json", "json_python"])
+def test_calls_fetch_data_and_compute_with_classes(arm):
+    robot = {"x": 0, "y": 0, "facing": 1}
+    code = f"{CLASS}\nrobot = Robot(**{ {**robot, 'facing': 0}!r})\nrobot.turn(1)\nprint(vars(robot))"
+    computing = [run(code)] if arm == "json_python" else []
+    assert script(CLASSES_AND_DATA, ARMS[arm]) == [
+        read("robot"), *computing, (write("robot", robot),), "Done.",
+        (Call("fetch", {}),), (write("days", 3),), "Done.",
+    ]  # fmt: skip
