@@ -12,6 +12,7 @@ LOADERS = (
     "tests/tasks/services/test_hub.py",
     "tests/tasks/serving/cpu/",
     "tests/tasks/sft/",
+    "tests/tasks/stages/test_gate.py",
     "tests/tasks/test_prepare.py",
     "tests/tasks/test_provide_tokenizer.py",
     "tests/tasks/test_serve.py",
