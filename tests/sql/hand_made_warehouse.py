@@ -27,6 +27,9 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 TEACHERS = {"laptop": "scripted", "paper": "gemini-3-flash-preview", "import": "large"}
 CONTRACTS = {**{letters: contract for contract, letters in LETTERS.items()}, "base": None}
 
+HELD = " union all ".join(f"(select '{table}' from main.{table} limit 1)" for table in TABLES)
+"""Names of the tables that hold a row: to ask takes a third of the time of emptying every table."""
+
 
 @cache
 def marts_behind(query: str) -> tuple[MartSource, ...]:
@@ -48,7 +51,7 @@ class HandMade:
     """
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
-        for table in TABLES:
+        for (table,) in connection.execute(HELD).fetchall():
             connection.execute(f"delete from main.{table}")
         self._connection = connection
         self._added: dict[type[Row], list[Row]] = defaultdict(list)
