@@ -53,6 +53,7 @@ def test_a_folder_is_told_from_a_hub_id(tmp_path):
     assert is_local(str(tmp_path))
     assert all(is_local(path) for path in ("./base", "~/base", "/nowhere/base"))
     assert not is_local("Qwen/Qwen3-8B")
+    assert find_file(str(tmp_path), "config.json", None) == tmp_path / "config.json"
 
 
 def test_a_folder_below_the_home_folder_is_found(tmp_path, monkeypatch):
@@ -85,8 +86,7 @@ def test_the_card_of_fetched_weights_names_them(tmp_path):
     assert source_title(str(tmp_path)) == "Small"
 
 
-def test_a_models_file_is_found_in_its_folder_or_the_cache(downloaded, tmp_path):
-    assert find_file(str(tmp_path / "model"), "config.json", None) == tmp_path / "model" / "config.json"
+def test_a_models_file_is_found_in_the_cache(downloaded, tmp_path):
     snapshots = tmp_path / "cache" / "models--tiny--base" / "snapshots"
     assert find_file("tiny/base", "config.json", OLD_COMMIT) == snapshots / OLD_COMMIT / "config.json"
     assert find_file("tiny/base", "config.json", None) == snapshots / NEW_COMMIT / "config.json"
