@@ -75,21 +75,22 @@ def test_used_names_and_statements_with_effects_count_of_an_import(project):
     lower = project / "tasks" / "lower" / "rule.py"
     (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.lower.rule import limit\n")
     text = (
-        "import os, cmath as math\nfrom math import floor, sqrt\nBASE = 1\n"
-        "def limit():\n    return sqrt(BASE, math)\ndef other():\n    return 2\n"
+        "import os, cmath as math\nimport xml.dom\nfrom math import floor, sqrt\nBASE = 1\n"
+        "def limit():\n    return sqrt(BASE, math, xml)\ndef other():\n    return 2\n"
     )
     lower.write_text(text)
     before = source_digest(["carryover.tasks.upper"])
     edits = {
         "return 2": "return 3", "floor": "ceil", "BASE = 1": "BASE = 2", "from math": "from cmath",
         "sqrt(BASE": "sqrt(1 + BASE", "import os": "import re", "cmath as": "numbers as",
+        "xml.dom": "xml.sax",
     }  # fmt: skip
     changed = set()
     for old, new in edits.items():
         lower.write_text(text.replace(old, new))
         if source_digest(["carryover.tasks.upper"]) != before:
             changed.add(old)
-    assert changed == {"BASE = 1", "from math", "sqrt(BASE", "cmath as"}
+    assert changed == {"BASE = 1", "from math", "sqrt(BASE", "cmath as", "xml.dom"}
     lower.write_text(text + "print(limit())\n")
     assert source_digest(["carryover.tasks.upper"]) != before
 

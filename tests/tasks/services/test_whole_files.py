@@ -79,9 +79,16 @@ def test_by_default_the_first_folder_stays(tmp_path):
 
 def test_a_file_and_the_names_of_its_folders_are_durable_before_it_counts(tmp_path, monkeypatch):
     synced = []
-    monkeypatch.setattr(os, "fsync", lambda number: synced.append(str(Path(f"/proc/self/fd/{number}").readlink())))
+    sizes = []
+
+    def note(number: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{number}").readlink()))
+        sizes.append(os.fstat(number).st_size)
+
+    monkeypatch.setattr(os, "fsync", note)
     write_whole(tmp_path / "new" / "folder" / "a.txt", "content")
     *folders, file, folder = synced
+    assert sizes[-2] == len("content")
     assert folders == [str(tmp_path), str(tmp_path / "new")]
     assert file.startswith(str(tmp_path / "new" / "folder" / ".a.txt."))
     assert folder == str(tmp_path / "new" / "folder")
@@ -173,8 +180,11 @@ def test_files_of_a_folder_appear_once_all_are_written(tmp_path):
     with folder_filled_whole(folder) as temporary:
         (temporary / "a").mkdir()
         (temporary / "a" / "new").touch()
+        (temporary / "b" / "c").mkdir(parents=True)
+        (temporary / "b" / "c" / "new").touch()
         assert not (folder / "a" / "new").exists()
-    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) == ["a", "a/new", "kept"]
+    found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    assert found == ["a", "a/new", "b", "b/c", "b/c/new", "kept"]
     assert list(tmp_path.iterdir()) == [folder]
 
 
