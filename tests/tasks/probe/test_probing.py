@@ -86,6 +86,23 @@ def test_methods_that_a_runtime_does_not_offer_are_left_alone():
     assert (report.inputs, report.failures) == ({}, {})
 
 
+def test_a_runtime_that_selects_its_events_has_those_alone():
+    class OffersReset(EventfulNamespace):
+        def offers(self):
+            return frozenset({"reset"})
+
+    assert probe(OffersReset(), "made", NAMES).events == ["block", "error", "reset"]
+
+
+def test_a_users_error_of_a_method_ends_the_probe():
+    class Refuses(EventfulNamespace):
+        def resume(self):
+            raise UserError("no replies left; buy more")
+
+    with pytest.raises(UserError, match=r"^no replies left; buy more$"):
+        probe(Refuses(), "made", NAMES)
+
+
 def test_the_reason_of_a_failed_look_is_its_error():
     assert reason('{"status": "error", "error_type": "SyntaxError", "error_message": "no"}') == "SyntaxError: no"
     assert reason("first\nlast") == "last"
