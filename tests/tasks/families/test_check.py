@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from carryover.tasks.families.check import STUDY_INSTANCES, _Lessons, check_family
+from carryover.tasks.families.check import STUDY_INSTANCES, _Lessons, _taught, check_family
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.runtime.contract import Contract, named_contract
 from carryover.tasks.traces.vocabulary import FinishReason
-from tests.tasks.families.written import written
+from tests.tasks.families.written import opened, written
 
 SAMPLE = 'draw = random.Random(f"{bucket} {seed}")'
 SCORE = "return self._coins.get(self._chosen, 0) / max(self._coins.values())"
@@ -103,6 +103,13 @@ def test_a_contract_without_a_teacher_is_a_fault(tmp_path):
     wanted = written(tmp_path, NO_TEACHER)
     (fault,) = check_family(wanted, 3, contracts=(MINE,)).faults
     assert fault == "no teacher for contract 'mine': teach mine or stateless, and name it in taught"
+
+
+def test_contracts_that_are_taught_or_given_are_played_once(tmp_path):
+    own = opened(tmp_path)
+    given = (MINE, named_contract("stateless"))
+    assert _taught(own, given) == [named_contract("persistent"), named_contract("stateless"), MINE]
+    assert _taught(own, ()) == [named_contract("persistent"), named_contract("stateless")]
 
 
 def test_a_taught_contract_is_named_once(tmp_path):

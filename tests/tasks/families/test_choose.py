@@ -73,6 +73,16 @@ def test_a_wrong_name_in_a_file_tells_its_families(tmp_path, name, told):
     assert str(refused.value) == f"{told} in {file}; choose from {file}:Boxes"
 
 
+def test_a_contract_of_a_file_is_a_choice_and_no_family(tmp_path):
+    file = tmp_path / "contracts.py"
+    file.write_text("from carryover import Contract\nMINE = Contract(name='mine', lifetime='block')\nOTHER = 1\n")
+    with pytest.raises(UserError) as refused:
+        open_own_family(f"{file}:Mine")
+    assert str(refused.value) == f"no 'Mine' in {file}; choose from {file}:MINE"
+    with pytest.raises(UserError, match=r":MINE' is no subclass of carryover\.Family; `carryover family new NAME`"):
+        open_own_family(f"{file}:MINE")
+
+
 def test_a_file_without_a_family_says_so(tmp_path):
     file = tmp_path / "empty.py"
     file.write_text("x = 1")

@@ -23,6 +23,8 @@ def test_every_seed_is_sound(name):
         problems = [own.sample(bucket, seed) for seed in range(5)]
         for problem in problems:
             own.validate(problem)
+            goal = own.family.goal(problem.content)
+            assert goal == goal.strip()
         assert len({problem.instance_id for problem in problems}) == 5
 
 
