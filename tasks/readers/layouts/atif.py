@@ -54,6 +54,6 @@ def _trace(document: Mapping[str, Any], name: str) -> Trace:
 def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the steps' messages, each before its results."""
     for step in steps:
-        yield {**step, "role": step["source"], "content": step.get("message")}
+        yield {**step, "role": step["source"]}
         for result in (step.get("observation") or {}).get("results") or ():
             yield {**result, "role": "tool", "tool_call_id": result.get("source_call_id")}

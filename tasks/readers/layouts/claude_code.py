@@ -33,7 +33,7 @@ def read(records: Sequence[Record]) -> Iterator[Trace]:
     for (session, is_side_chain), group in groupby(sorted(lines, key=_conversation), key=_conversation):
         messages = _messages(list(group))
         trace_id = (session or name) + ("-sidechain" if is_side_chain else "")
-        yield chat_trace({}, messages, trace_id, trace_id=trace_id, has_fresh_processes=True)
+        yield chat_trace({}, messages, trace_id, has_fresh_processes=True)
 
 
 def _is_message(line: Any) -> bool:

@@ -53,6 +53,6 @@ def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message as chat: code calls and computer results."""
     content = str(message.get("content") or "")
     if message.get("type") == "code":
-        arguments = {"code": content, "language": message.get("format") or "python"}
+        arguments = {"code": content, "language": message.get("format")}
         return {"role": "assistant", "tool_calls": [{"name": "execute", "arguments": arguments}]}
     return {"role": "tool" if message["role"] == "computer" else message["role"], "content": content}

@@ -62,6 +62,7 @@ def test_names_that_a_conversation_lists_are_kept_and_others_unknown(contract, m
     rows = imported({"contract": contract, "messages": messages})
     assert [step.active_globals_before for step in rows.steps] == names
     assert [step.state_event for step in rows.steps] == events
+    assert [step.active_globals for step in rows.steps] == [*names[1:], ()]
     live = [event.is_live_before for event in rows.name_events if event.step == 2 and event.kind == "bind"]
     assert live == ["ids" in names[1]]
 
@@ -286,6 +287,15 @@ def test_a_header_that_lists_no_names_tells_none(header):
     observation = header if "runtime_state" in header else f'{header}"runtime_state"'
     rows = imported({"messages": [REUSING[0], {"role": "user", "content": observation}, REUSING[2]]})
     assert [step.state_event for step in rows.steps] == ["unknown", "unknown"]
+
+
+def test_an_error_of_a_reply_without_a_block_is_the_protocols_or_the_models():
+    replies = (Reply("Hm.", error="no block"), Reply("", error="down", is_model_error=True))
+    rows = import_trace(Trace(trace_id="t", replies=replies), SETTING)
+    assert [(error.turn, error.step, error.kind, error.message) for error in rows.errors] == [
+        (1, None, "protocol", "no block"),
+        (2, None, "model", "down"),
+    ]
 
 
 def test_a_task_of_two_models_of_the_authors_is_refused(tmp_path):
