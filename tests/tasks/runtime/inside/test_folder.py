@@ -229,3 +229,48 @@ def test_without_a_path_there_is_nothing():
 def test_a_warm_up_leaves_no_word(opened, place):
     opened.warm_up()
     assert (opened._word, listed(place)) == (None, [])
+
+
+def test_inodes_are_those_of_files(opened, place):
+    fill(place)
+    opened.end_block("w", is_mapped=False)
+    files = {(place / name).stat().st_ino for name in ("file", "a/deep")}
+    assert opened.inodes() == files
+
+
+def test_only_files_that_were_made_anew_have_moved(opened, place):
+    for name in ("written", "removed"):
+        (place / name).write_text("before")
+    status = (place / "removed").stat()
+    opened.end_block("w", is_mapped=False)
+    (place / "written").write_text("after!")
+    with (place / "removed").open():  # so that nothing else gets its inode
+        (place / "removed").unlink()
+        assert opened.restore() == {(status.st_dev, status.st_ino): str(place / "removed")}
+    assert {name: (place / name).read_text() for name in ("written", "removed")} == {
+        "written": "before",
+        "removed": "before",
+    }
+
+
+def test_folder_whose_paths_are_too_long_is_made_anew(opened, place, monkeypatch):
+    (place / "file").write_text("file")
+    opened.end_block("w", is_mapped=False)
+    (place / "made").write_text("made")
+    signs = opened._signs
+
+    def fail() -> None:
+        monkeypatch.setattr(opened, "_signs", signs)
+        raise OSError("File name too long")
+
+    monkeypatch.setattr(opened, "_signs", fail)
+    opened.restore()
+    assert listed(place) == [".canary", "file"]
+    assert (place / "file").read_text() == "file"
+
+
+def test_place_is_kept_for_the_blocks_to_come(opened, place):
+    opened.place("a/b", b"content")
+    (place / "a" / "b").unlink()
+    opened.restore()
+    assert (place / "a" / "b").read_bytes() == b"content"
