@@ -64,6 +64,8 @@ def test_regression_emits_the_event_of_the_automation(tmp_path, monkeypatch):
     assert event.event in trigger.expect
     assert ResourceSpecification.model_validate(declared["trigger"]["match"]).matches(event.resource)
     assert all(event.resource.get(label) for label in trigger.for_each)
+    labels = {label: event.resource.get(f"carryover.{label}") for label in ("plan", "series", "runtime_contract")}
+    assert labels == {"plan": night.plan.digest, "series": SERIES, "runtime_contract": "stateless"}
     (action,) = declared["actions"]
     told = {
         part: Environment(undefined=StrictUndefined).from_string(action[part]).render(event=event)

@@ -20,6 +20,7 @@ from carryover.tasks.reinforce import (
     submit_reinforcement,
 )
 from carryover.tasks.reinforcement.update_log import LOG_NAME, UpdateLog
+from carryover.tasks.runtime.contract import Contract
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.sft.card import ModelCard, write_card
 from carryover.tasks.stages.runs import start_run
@@ -67,6 +68,16 @@ def test_a_reinforcement_starts_from_the_model_of_its_contract(run):
             assert planned.job.played.bucket == part.train_instances.bucket
             assert (planned.contract, planned.job.seed, planned.job.plan_digest) == (contract, 0, run.plan.digest)
             assert planned.job.output == run.folders.models / f"{planned.name}-{planned.identity}"
+
+
+def test_a_contract_of_ones_own_is_defined_where_it_is_played(run):
+    live = Contract(name="live", lifetime="block", words="Runtime: LIVE.")
+    part = parts_of(run)["other"]
+    teacher = part.teacher.model_copy(update={"contracts": ("persistent", "live")})
+    part = part.model_copy(update={"teacher": teacher, "own_contracts": (live,)})
+    note_trained(run, "persistent")
+    played = plan_reinforcement(run, part, "persistent", 0).job.played
+    assert (played.runtime_contract, played.own_contracts) == ("live", (live,))
 
 
 def test_another_model_or_runtime_is_another_reinforcement(run):

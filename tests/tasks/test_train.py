@@ -58,7 +58,7 @@ def finish_training(run, part, data):
     """Leave what a finished training on the given data leaves: its card."""
     training = plan_training(run, part, "persistent", 0, None)
     folder = training.job.output
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     card = make_card(spec=part.training, plan_digest=run.plan.digest, dataset_digest=hashlib.sha256(data).hexdigest())
     write_card(folder, card)
     return folder
@@ -70,6 +70,21 @@ def test_a_finished_model_of_equal_identity_is_kept(run, part):
     assert trained == TrainedFolder(path=folder.relative_to(run.home), digest="f" * 64)
     (row,) = LandingZone(run.landing).read("training_runs").to_pylist()
     assert (row["dataset_id"], row["model_digest"]) == ("data", "f" * 64)
+
+
+def test_a_refreshed_training_leaves_nothing_of_the_finished_one(run, part, monkeypatch):
+    finish_training(run, part, DATA)
+    planned = plan_training(run, part, "persistent", 0, None)
+    refreshing = run.model_copy(update={"limits": Limits(refresh=(Stage.TRAINING,))})
+    trained = []
+
+    def train_in_process(job, on_log, check):
+        trained.append(planned.is_finished)
+        return read_trained(finish_training(run, part, DATA))
+
+    monkeypatch.setattr(train, "train_in_process", train_in_process)
+    train_model.fn(refreshing, planned)
+    assert trained == [False]
 
 
 def test_other_data_are_trained_on_in_another_folder(run, part, tmp_path):
@@ -132,16 +147,18 @@ def test_only_a_base_of_unknown_size_is_named_once(part, tmp_path):
 
 
 def test_base_and_tokenizer_count_by_content_not_path(run, part, tmp_path):
-    def identities(name, weights, words):
+    def identities(name, weights, words, revision=None):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.safetensors").write_bytes(weights)
         (tmp_path / name / "tokenizer.json").write_bytes(words)
-        training = TRAINING["paper"].model_copy(update={"base_model": str(tmp_path / name), "base_revision": None})
+        base = {"base_model": str(tmp_path / name), "base_revision": revision, "base_title": name}
+        training = TRAINING["paper"].model_copy(update=base)
         of_folder = part.model_copy(update={"training": training})
         return plan_training(run, of_folder, "persistent", 0, None).identity, tokenizer_identity(of_folder, None)
 
     first = identities("first", b"1", b"a")
     assert identities("moved", b"1", b"a") == first
+    assert identities("pinned", b"1", b"a", revision="b968826") == first
     other_weights, same_words = identities("trained", b"2", b"a")
     assert other_weights != first[0]
     assert same_words == first[1]

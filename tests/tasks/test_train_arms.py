@@ -91,6 +91,15 @@ def test_each_arm_has_its_dataset_and_all_one_tokenizer(learnt, tmp_path):
     assert texts == expected
 
 
+def test_few_conversations_are_all_learned_from(learnt, monkeypatch):
+    monkeypatch.setattr(train_arms, "_TOKENIZER_SAMPLE", 5)
+    train_arms.prepare_lessons.fn(7)
+    ((texts, _),) = learnt
+    assert [text for text in texts if text.startswith("Question")] == [
+        f"Question {70 + number}." for number in range(8)
+    ]
+
+
 def test_other_lessons_or_settings_are_other_data(learnt, monkeypatch):
     digests = {train_arms.prepare_lessons.fn(seed).digest for seed in (1, 2)}
     spec = train_arms.TRAINING_SPEC.model_copy(update={"max_steps": 3})

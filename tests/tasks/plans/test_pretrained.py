@@ -12,7 +12,7 @@ from carryover.tasks.knapsack.knapsack_spec import KNAPSACK
 from carryover.tasks.knapsack.teachers.habits import VARIED
 from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.overrides import Overrides
-from carryover.tasks.plans.pretrained import base_positions
+from carryover.tasks.plans.pretrained import base_positions, in_bucket
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.shards import scripted_client, scripted_identity
 from carryover.tasks.services.errors import UserError
@@ -144,10 +144,16 @@ def test_another_bucket_moves_training_and_evaluation():
     assert (part.teacher.episode.prompt_set, evaluation.episode.prompt_set) == ("compact", "compact")
     assert (part.teacher.episode.max_turns, evaluation.episode.max_turns) == (24, 24)
     assert evaluation.episode.max_completion_tokens == 320
-    assert (part.teacher.episode.tool_call_cap, evaluation.episode.tool_call_cap) == (
-        KNAPSACK["small"].tool_call_cap,
-    ) * 2
     assert part.teacher.episode.max_completion_tokens == 12_288
+
+
+def test_a_bucket_brings_its_tool_call_cap():
+    episode = part_of().teacher.episode.model_copy(update={"tool_call_cap": 3})
+    teacher = part_of().teacher.model_copy(update={"episode": episode})
+    evaluations = tuple(each.model_copy(update={"episode": episode}) for each in part_of().evaluations)
+    moved = in_bucket(part_of().model_copy(update={"teacher": teacher, "evaluations": evaluations}), "small")
+    caps = [moved.teacher.episode.tool_call_cap, *(each.episode.tool_call_cap for each in moved.evaluations)]
+    assert caps == [KNAPSACK["small"].tool_call_cap] * 2
 
 
 def test_numbers_of_the_training_are_overrides():
