@@ -191,6 +191,12 @@ def test_a_full_disk_is_not_called_an_unreachable_hub():
     assert "\n" not in str(caught.value)
 
 
+def test_a_folder_that_is_not_there_is_told_before_it_is_read():
+    with pytest.raises(UserError) as missing:
+        _explain("/nowhere/base", AssertionError("it is not read"))
+    assert str(missing.value) == "base model not found: /nowhere/base; train or copy it there, or pass a hub id"
+
+
 def test_an_error_unrelated_to_the_source_is_raised_unchanged():
     with pytest.raises(KeyError):
         _explain("no/body", KeyError("a bug"))

@@ -11,6 +11,7 @@ from carryover.tasks.services.progress import (
     StageProgress,
     TimeLeftColumn,
     no_bar,
+    pace,
     progress_bar,
     waiting_line,
 )
@@ -79,6 +80,24 @@ def test_more_units_than_planned_are_all_of_them():
     stage = StageProgress("merge", 2, "rows")
     stage.add(3, "")
     assert stage.describe(0.0) == (100.0, "merge: 3 of 2 rows in 0 s")
+
+
+@pytest.mark.parametrize(
+    ("rate", "told"), [(0.04, "25 s per step"), (0.05, "0.1/s"), (99.94, "99.9/s"), (100.0, "100/s"), (100.6, "101/s")]
+)
+def test_a_pace_has_digits_where_they_tell_something(rate, told):
+    assert pace(rate, "steps") == told
+
+
+def test_a_bar_of_few_units_tells_the_time_that_it_took():
+    clock = iter(range(1000))
+    progress = Progress(get_time=lambda: next(clock))
+    task = progress.add_task("base", total=2, unit="models")
+    column = TimeLeftColumn(elapsed_when_finished=True)
+    progress.advance(task)
+    assert column.render(progress.tasks[task]).plain == "-:--:--"
+    progress.advance(task)
+    assert column.render(progress.tasks[task]).plain.startswith("0:00:0")
 
 
 def test_a_bar_tells_the_time_left_after_some_units():

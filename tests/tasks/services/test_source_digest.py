@@ -95,6 +95,17 @@ def test_used_names_and_statements_with_effects_count_of_an_import(project):
     assert source_digest(["carryover.tasks.upper"]) != before
 
 
+def test_a_name_bound_beside_others_counts_with_its_whole_module(project):
+    lower = project / "tasks" / "lower" / "rule.py"
+    (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.lower.rule import LEAST\n")
+    text = "LEAST, MOST = 1, 2\ndef other():\n    return 3\n"
+    lower.write_text(text)
+    before = source_digest(["carryover.tasks.upper"])
+    for edited in (text.replace("1, 2", "1, 4"), text.replace("3", "5")):
+        lower.write_text(edited)
+        assert source_digest(["carryover.tasks.upper"]) != before
+
+
 def test_a_name_is_followed_through_a_re_export(project):
     (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.middle.rule import LIMIT\n")
     (project / "tasks" / "middle").mkdir()
