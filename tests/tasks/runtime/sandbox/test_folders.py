@@ -1,3 +1,4 @@
+import os
 import tempfile
 from pathlib import Path
 
@@ -5,6 +6,7 @@ import pytest
 
 from carryover.tasks.runtime.inside.folder import Folder, FolderError
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
+from carryover.tasks.runtime.sandbox.bubblewrap import scratch_mount
 from carryover.tasks.runtime.sandbox.folders import ScratchFolder, ScratchFolders
 
 
@@ -72,3 +74,30 @@ def test_sandbox_side_refuses_a_folder_that_holds_files(tmp_path):
     with pytest.raises(FolderError, match="is not empty"):
         Folder().open(str(tmp_path), 1 << 20, keeps=True)
     assert kept.exists()
+
+
+def test_host_s_folders_end_with_their_worker(folders, tmp_path):
+    (base,) = folders.base
+    assert Path(base).parent == tmp_path.resolve()
+    made = folders.make()
+    assert (Path(made.path).parent, made.is_mounted, made.limit_bytes) == (Path(base), False, 1 << 20)
+    assert made.settings(keeps=True) == {
+        "path": made.path, "is_mounted": False, "limit_bytes": 1 << 20, "keeps": True,
+    }  # fmt: skip
+    with folders.processes() as descriptors:
+        assert descriptors == ()
+    folders.close()
+    assert not Path(base).exists()
+    folders.close()
+    folders.remove(None)
+
+
+def test_mounted_folder_comes_with_the_host_s_processes():
+    folders = ScratchFolders(RuntimeSpec(scratch_limit_bytes=9), "bwrap+seccomp")
+    assert folders.make() == (scratch_mount(), True, 9)
+    with folders.processes() as (descriptor,):
+        assert os.path.samestat(os.fstat(descriptor), os.stat("/proc"))  # noqa: PTH116
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+    with ScratchFolders(RuntimeSpec(), "bwrap+seccomp").processes() as descriptors:
+        assert descriptors == ()
