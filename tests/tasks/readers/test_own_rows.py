@@ -12,4 +12,5 @@ def test_our_own_rows(traces):
     assert first.blocks[0].output == "1\n"
     assert second.declared_contract == "stateless"
     assert second.blocks == (Block("finish(x)", output="", error="NameError: name 'x' is not defined"),)
+    assert [reply.observation for reply in second.replies][-1] == ""
     assert [reply.text for reply in second.replies] == ["Hm.", "Thought 2.\n```python\nfinish(x)\n```"]

@@ -79,6 +79,8 @@ def called(name, arguments):
         ({"content": '<tool_call>{"arguments": {"code": "x = 1"}}</tool_call>'}, ["x = 1"]),
         ({"content": '[TOOL_CALLS] [{"arguments": {"code": "x = 1"}}, {"name": "bash", "arguments": {"cmd": "ls"}}]'},
          ["x = 1", "ls"]),
+        ({"content": "```Python\nx = 1\n```"}, ["x = 1"]),
+        ({"content": "Write <execute>x\nand go on ("}, []),
         ({"content": "Inline `x = 1` only."}, []),
         ({"content": None}, []),
     ],
@@ -92,6 +94,13 @@ def test_code_in_every_form_is_read(message, codes):
     ("message", "unread", "others"),
     [
         (called("search", '{"query": "x"}'), (), ("search",)),
+        (called("python.Finish", {"first": "x", "second": "y"}), (), ("python.Finish",)),
+        pytest.param(
+            {"content": f"[TOOL_CALLS] {'[' * 100_000}]"},
+            ("call of a tool without a name without source code",),
+            (),
+            id="absurd nesting",
+        ),
         (called("final_answer", {"answer": "3", "code": None}), (), ("final_answer",)),
         (called("execute_jupyter_code_cell", {"answer": "3", "code": None}), (), ("execute_jupyter_code_cell",)),
         (called("str_replace_editor", {"command": "view", "path": "/a"}), (), ("str_replace_editor",)),

@@ -22,3 +22,11 @@ def test_frequent_layouts_and_tools_come_first():
         "read 3 episodes and 0 blocks: frequent (2), rare (1); "
         "24 calls of tools that run no code: f (9), e (5), d (4), c (3), b (2)"
     )
+
+
+def test_every_byte_is_shown_and_none_is_not():
+    shown = []
+    tally = Tally(show_bytes=shown.append)
+    for count in (1, 0, 5):
+        tally.pass_bytes(count)
+    assert (shown, tally.byte_count) == ([1, 5], 6)
