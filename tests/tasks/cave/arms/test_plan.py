@@ -33,6 +33,8 @@ def test_trained_models_play_what_they_learnt():
         SuitePlan(model="laptop", suites=("types",))
     with pytest.raises(ValidationError, match="give --suites multi_variable --arms persistent_code,stateless_code"):
         SuitePlan(model="laptop", suites=("multi_variable",), arms=("stateless_code", "json"))
+    both = ("persistent_code", "stateless_code")
+    assert SuitePlan(model="laptop", suites=("multi_variable",), arms=both).arms == both
     trained = SuitePlan(model="laptop", suites=("multi_variable",), arms=("stateless_code",))
     assert (trained.scale, trained.is_trained) == ("laptop", True)
     assert trained.model_copy(update={"endpoint_url": "http://127.0.0.1:1/v1"}).digest == trained.digest

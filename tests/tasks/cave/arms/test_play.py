@@ -402,7 +402,9 @@ def test_an_episode_has_one_id_in_every_run():
     episode = CaseEpisode(COUNTER, "json", 0)
     assert episode_id(episode, "plan", "none") == episode_id(episode, "plan", "none")
     others = [episode._replace(arm="json_python"), episode._replace(replicate=1), episode._replace(attempt=1)]
-    assert len({episode_id(other, "plan", "none") for other in (episode, *others)}) == 4
+    ids = {episode_id(other, "plan", "none") for other in (episode, *others)}
+    ids |= {episode_id(episode, "other", "none"), episode_id(episode, "plan", "parallel")}
+    assert [len(each) for each in ids] == [24] * 6
 
 
 def test_the_stated_tokenizer_counts_by_hand():
