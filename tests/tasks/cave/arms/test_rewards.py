@@ -60,3 +60,4 @@ def test_a_fifth_of_the_cases_is_held_out():
     splits = [split_of(f"types/simple/{number:03d}") for number in range(1000)]
     assert 150 < splits.count("evaluation") < 250
     assert splits.count("train") + splits.count("evaluation") == 1000
+    assert [number for number in range(30) if splits[number] == "evaluation"] == [10, 16, 19]
