@@ -58,7 +58,7 @@ def called(name, arguments):
         ({"content": "<execute_bash>ls"}, ["ls"]),
         ({"content": "<code>\nx = 1\n</code>\n<code>\ny = 2\n"}, ["x = 1", "y = 2"]),
         ({"content": "Go. <execute>\nx = ("}, ["x = ("]),
-        ({"content": "Go. <execute> \nx = ("}, ["x = ("]),
+        ({"content": "Go. <execute> \ny = ("}, ["y = ("]),
         ({"content": "<tool_call>\nx = 1\n</tool_call>"}, ["x = 1"]),
         ({"content": "<tool_call>python\n<arg_key>code</arg_key>\n<arg_value>x = 1</arg_value>\n</tool_call>"},
          ["x = 1"]),
