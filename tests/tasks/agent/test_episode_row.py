@@ -120,6 +120,19 @@ def test_a_declaration_tells_the_rules_of_the_episode():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("visibility", "train_contract", "shown"),
+    [
+        ("declared", "stateless", "persistent"),
+        ("as_trained", "stateless", "stateless"),
+        ("as_trained", None, "persistent"),
+    ],
+)
+def test_a_model_is_shown_the_contract_in_force_or_that_of_its_training(visibility, train_contract, shown):
+    condition = make_condition("persistent", visibility=visibility, train_contract=train_contract)
+    assert condition.shown_contract == shown
+
+
 def test_limits_are_those_of_the_rules():
     spec = EpisodeSpec(max_turns=7, max_tokens=900, timeout_seconds=30.0)
     assert episode_limits(spec) == Limits(replies=7, replies_spent=FinishReason.MAX_TURNS, tokens=900, seconds=30.0)
