@@ -19,6 +19,11 @@ def test_a_missing_prompt_is_named_with_those_there_are():
         find_prompt(texts("compact"), "runtime_functions")
 
 
+@pytest.mark.parametrize("prompt_set", ["full", "compact"])
+def test_prompts_neither_begin_nor_end_with_blanks(prompt_set):
+    assert [name for name, text in texts(prompt_set).items() if text != text.strip()] == []
+
+
 def test_values_are_filled_in():
     text = fill_prompt(texts("compact"), "goal", capacity=31, budget=7)
 

@@ -85,6 +85,13 @@ def test_only_a_failure_of_the_chosen_tool_is_injected(recorder, fault, is_injec
     assert recorder.errors[0].is_injected == is_injected
 
 
+def test_a_call_of_the_chosen_tool_that_succeeds_is_not_injected(recorder):
+    failed = failed_call("inspect", "ToolRuntimeException", UNAVAILABLE, is_caught=True)
+    done = ToolCall("inspect", "{}", "1", None, None, is_caught=False, seconds=0.0)
+    record(recorder, BlockResult(tool_calls=(failed, done)), "fail:inspect")
+    assert [call.is_injected for call in recorder._tool_calls] == [True, False]
+
+
 def test_a_block_ended_by_a_chosen_failure_is_injected(recorder):
     failure = BlockError("tool", "ToolRuntimeException", f"ToolRuntimeException: {UNAVAILABLE}")
     record(recorder, BlockResult(error=failure), "fail:inspect")
