@@ -234,6 +234,12 @@ def test_a_model_that_fails_is_an_event_and_an_end():
     assert events[-1] == answer("stopped_error error=gone", FinishReason.ERROR, 1)
 
 
+def test_a_model_that_takes_too_long_ends_by_time():
+    events, _ = play(Model(TimeoutError()))
+    assert [type(event) for event in events] == [Asked, Unanswered, Answer]
+    assert events[-1] == answer("stopped_timeout", FinishReason.TIMEOUT, 0)
+
+
 def test_a_reply_that_cannot_be_kept_is_recorded_and_stops_the_run():
     events, machine = play(Model(ReplyNotKeptError("disk full", completion(BLOCK))))
     assert [type(event) for event in events] == [Asked, Replied, Answer]
