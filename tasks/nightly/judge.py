@@ -226,14 +226,12 @@ def _differing_parts(identity: Identity, baseline: Identity) -> list[str]:
     return names
 
 
-def _describe_parts(names: Sequence[str], identity: Identity, baseline: Identity) -> str | None:
+def _describe_parts(names: Sequence[str], identity: Identity, baseline: Identity) -> str:
     """Describe the differences of parts that are kept whole."""
     described = [name for name in names if name in DESCRIBED_PARTS]
     before = {name: baseline[name] for name in described}
     after = {name: identity[name] for name in described}
     sentences = describe_difference(before, after)
-    if not sentences:
-        return None
     words = "; ".join(sentences[:SENTENCES])
     if len(sentences) > SENTENCES:
         words += f"; {len(sentences) - SENTENCES} more"

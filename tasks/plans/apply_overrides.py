@@ -145,8 +145,8 @@ def _changed_part(part: StudyPart, overrides: Overrides, contracts: Mapping[str,
         _refuse_knapsack_options(overrides)
         part = in_family(part, overrides.family, has_endpoint=overrides.teacher_url is not None)
     part = _with_instances(part, overrides)
-    dataset = overrides.model_dump(include={"text_format", "retention", "matching"}, exclude_none=True)
-    validation = overrides.model_dump(include=set(ValidationSpec.model_fields), exclude_none=True)
+    dataset = overrides.model_dump(include={"text_format", "retention", "matching"})
+    validation = overrides.model_dump(include=set(ValidationSpec.model_fields))
     changed = _with(
         part,
         validation=_with(part.validation, **validation),

@@ -237,6 +237,11 @@ def test_episodes_that_the_night_did_not_play_are_unpaired():
     assert (row.verdict, row.pair_count, row.unpaired_count) == ("incomplete", 6, 6)
 
 
+def test_the_last_attempt_at_an_episode_counts():
+    (row,) = judge(play("study"), play("night-1", attempt=1), play("night-1", said="other"))
+    assert (row.verdict, row.pair_count, row.identical_count) == ("identical", 12, 12)
+
+
 def test_a_night_that_did_not_finish_is_no_baseline():
     killed = play("night-1", replicate=1, is_of_finished_run=False)
     (row,) = judge(killed, play("night-2", replicate=1, attempt=1), run_id="night-2")

@@ -33,6 +33,7 @@ def test_any_model_behind_an_endpoint_plays_instead_of_the_studys():
     night = NightObject(endpoint_url="http://127.0.0.1:1/v1", endpoint_model="qwen")
     (evaluation,) = night.part(PART).evaluations
     assert (evaluation.has_base_rows, evaluation.has_trained_rows, evaluation.has_scripted_rows) == (True, False, False)
+    assert night.part(PART).base == "endpoint"
     model = night.model()
     assert model is not None
     assert model.name == "qwen"

@@ -306,6 +306,20 @@ def test_claims_are_counted_once_and_by_what_fulfils_them():
     ]
 
 
+def test_claims_without_a_verdict_or_an_interval_are_counted():
+    claims = [hypothesis(name=name, metric=metric) for name, metric in (("one", "score"), ("two", "step_count"))]
+    rows = [statistic("mean", claim.metric, PS, method="BCa", estimate=0.1) for claim in claims]
+    rows.append(statistic("mean", "score", PS, estimate=0.1, low=0.0, high=0.2))
+    verdicts = judge(claims, rows)
+    assert [(one.low, one.high) for one in verdicts] == [(0.0, 0.2), (None, None)]
+    assert count_claims(verdicts) == [
+        "2 distinct claims in 2 verdicts: 0 hold, 2 do not (one, two), 0 without a verdict"
+    ]
+    assert count_claims(judge(claims, rows, reason="smoke")) == [
+        "2 distinct claims in 2 verdicts: 0 hold, 0 do not, 2 without a verdict"
+    ]
+
+
 def test_claims_about_state_in_a_stateless_runtime_are_forced():
     forced = {one.name for one in read_hypotheses().hypothesis if one.forced}
     assert {"no_name_lives_in_p_on_s", "nothing_to_bind_again_in_s_on_s"} <= forced

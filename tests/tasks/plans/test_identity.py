@@ -132,6 +132,7 @@ def test_packages_of_training_are_recorded_with_every_run():
 def test_an_input_counts_by_value():
     assert stage_digest(Stage.DATA, {"b": 1, "a": (2,)}) == stage_digest(Stage.DATA, {"a": [2], "b": 1})
     assert stage_digest(Stage.DATA, 1) != stage_digest(Stage.DATA, 2)
+    assert len(current_source()) == 16
     assert identity.analysis_source() == stage_digest(Stage.ANALYSIS)
     assert set(SOURCES) == set(Stage)
     assert gate_and_land.__module__ in SOURCES[Stage.DATA]

@@ -1,6 +1,7 @@
 """Which models and cells an evaluation takes."""
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,15 @@ def test_every_cell_of_a_study_is_a_cross_evaluation():
 def test_the_commit_of_a_base_reaches_the_server():
     pinned = MODELS[0].model_copy(update={"revision": "b968826"})
     assert [served_models([base, *MODELS[1:]]).base_revision for base in (MODELS[0], pinned)] == [None, "b968826"]
+
+
+def test_adapters_and_checkpoints_are_served_apart():
+    adapter = MODELS[1].model_copy(update={"kind": "adapter"})
+    served = served_models([MODELS[0], adapter, MODELS[2]])
+    assert (served.base, served.base_name) == ("base", "base")
+    assert (served.adapters, served.checkpoints) == (
+        {"persistent-0": Path("persistent-0")}, {"stateless-0": Path("stateless-0")},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("choice", [{"model": "persistent-0"}, {"runtime_contract": "stateless"}])

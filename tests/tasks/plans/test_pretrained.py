@@ -168,6 +168,11 @@ def test_numbers_of_the_training_are_overrides():
     assert (training.gradient_checkpointing, training.cpu_threads, training.chat_template) == (False, 2, "chatml")
 
 
+def test_a_rank_beyond_any_that_vllm_serves_is_refused():
+    with pytest.raises(UserError, match=r"training\.lora\.rank 513 is beyond serving\.max_lora_rank 512"):
+        resolve_plan("pretrained", Overrides(lora_rank=513))
+
+
 @pytest.mark.parametrize(("rank", "room"), [(8, 8), (48, 64), (65, 128), (320, 320)])
 def test_a_rank_is_served_by_the_next_that_vllm_makes_room_for(rank, room):
     assert resolve_plan("pretrained", Overrides(lora_rank=rank)).serving.max_lora_rank == room
