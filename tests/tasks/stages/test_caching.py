@@ -114,3 +114,11 @@ def test_results_lie_with_the_rows_where_these_are_shared():
         for landing in ("/data/landing", "/shared/landing")
     ]
     assert stored == [Path("/data/results"), Path("/shared/landing/objects/results")]
+
+
+def test_a_stages_task_is_tagged_by_stage_and_contract():
+    tasks_of = [
+        in_run(generate_instance_set, make_run("r"), Stage.INSTANCES, contract=contract)
+        for contract in (None, "persistent")
+    ]
+    assert [task.tags for task in tasks_of] == [{"stage:instances"}, {"stage:instances", "contract:persistent"}]
