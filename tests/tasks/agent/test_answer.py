@@ -10,7 +10,7 @@ from carryover.tasks.agent.protocol import Completion, FunctionCall
 USAGE = {"prompt_tokens": 11, "completion_tokens": 3}
 
 
-def choice(content: object = "Hello.", reason="stop", **message):
+def choice(content: object = "Hello.", reason: str | None = "stop", **message):
     return {"finish_reason": reason, "message": {"role": "assistant", "content": content, **message}}
 
 

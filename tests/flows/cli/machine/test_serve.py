@@ -145,7 +145,8 @@ def test_vllm_serves_a_base_of_the_hub_with_its_environment(tmp_path, monkeypatc
         return ["vllm", models.base, str(models.base_revision), str(spec.context_tokens), f"{host}:{port}"]
 
     monkeypatch.setattr(serve, "server_command", command_of)
-    start_server("hub/m", [], engine="vllm", context_tokens=None, **(OPTIONS | {"revision": "b9"}))
+    given: dict[str, Any] = {**OPTIONS, "revision": "b9"}
+    start_server("hub/m", [], engine="vllm", context_tokens=None, **given)
     environment = {**os.environ, "VLLM_BATCH_INVARIANT": "1", "DO_NOT_TRACK": "1"}
     assert became == [("vllm", ["vllm", "hub/m", "b9", "77", "h:1"], environment)]
     assert capsys.readouterr().out == "serving mine at http://h:1/v1\n"
