@@ -220,16 +220,14 @@ class _Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.is_opaque = self.is_opaque or _reaches_main(node)
+        self.is_opaque = self.is_opaque or _reaches_main(node) or _may_change_names(node.func)
         source = _source_run_here(node, "exec", "eval")
-        if source is not None:
-            statements = self._statements(source)
+        statements = None if source is None else self._statements(source)
+        if statements:
             is_evaluated = _called(node) == "eval"
-            if is_evaluated and statements and isinstance(statements[0], ast.Expr):
+            if is_evaluated and isinstance(statements[0], ast.Expr):
                 return self.visit(statements[0].value)
-            self.is_opaque = self.is_opaque or bool(statements and not is_evaluated)
-        if isinstance(node.func, ast.Attribute) and _is_namespace(node.func.value):
-            self.is_opaque = self.is_opaque or node.func.attr not in _READING_METHODS
+            self.is_opaque = self.is_opaque or not is_evaluated
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
@@ -286,6 +284,13 @@ def _called(node: ast.AST) -> str | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id
     return None
+
+
+def _may_change_names(method: ast.expr) -> bool:
+    """Tell whether it is a method of the block's names that does more than read them."""
+    if isinstance(method, ast.Attribute) and _is_namespace(method.value):
+        return method.attr not in _READING_METHODS
+    return False
 
 
 def _source_run_here(node: ast.expr, *functions: str) -> ast.expr | None:

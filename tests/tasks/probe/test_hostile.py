@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from carryover.tasks.probe.hostile import probe_hostile
+from tests.tasks.probe.scripted_runtime import Says
 
 ATTEMPTS = [
     "file of the host",
@@ -13,33 +14,15 @@ ATTEMPTS = [
 ]
 
 
-class Answers:
-    """Gives texts from a list, and notes the blocks."""
-
-    def __init__(self, *texts):
-        self._texts = list(texts)
-        self.ran = []
-
-    def open(self):
-        pass
-
-    def close(self):
-        pass
-
-    def run(self, code):
-        self.ran.append(code)
-        return self._texts.pop(0)
-
-
-class Hides(Answers):
+class Hides(Says):
     """Holds a value beside its blocks, and lets one see it."""
 
     def hide(self, value):
-        self._texts.append(f"found {value}")
+        self.answers.append(f"found {value}")
 
 
 def test_a_denial_is_told_with_its_reason():
-    runtime = Answers("", "1\nPermissionError: no. Ask for it", "  \n", "OSError: gone")
+    runtime = Says("", "1\nPermissionError: no. Ask for it", "  \n", "OSError: gone")
     told = ["denied", "denied: PermissionError: no", "denied", "denied: OSError: gone"]
     assert probe_hostile(runtime) == dict(zip(ATTEMPTS, told, strict=True))
     (opened,) = re.findall(r"print\(open\('(.*)'\)\.read\(\)\)", runtime.ran[0])

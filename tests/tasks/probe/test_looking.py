@@ -6,29 +6,9 @@ from carryover.tasks.probe.channels import Channel, setup, simpler
 from carryover.tasks.probe.inputs import probe_inputs
 from carryover.tasks.probe.looking import Look, look, outcome_of, plant, reason, run_block, tells
 from carryover.tasks.services.errors import UserError
+from tests.tasks.probe.scripted_runtime import Says
 
 CHANNEL = Channel("x = TOKEN", "import os\nx == TOKEN", binds="x", remnant="x is not None")
-
-
-class Says:
-    """Answers blocks from a list, and notes them; an error among the answers is raised."""
-
-    def __init__(self, *answers):
-        self._answers = list(answers)
-        self.ran = []
-
-    def open(self):
-        pass
-
-    def close(self):
-        pass
-
-    def run(self, code):
-        self.ran.append(code)
-        answer = self._answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
 
 
 @pytest.mark.parametrize(
