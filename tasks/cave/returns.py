@@ -2,6 +2,7 @@
 
 import dataclasses
 import typing
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
+from pydantic.warnings import ArbitraryTypeWarning
 
 from carryover.tasks.agent.runtime_stream import RuntimeStream
 from carryover.tasks.cave.prompting import fill
@@ -122,12 +124,16 @@ def _columns_of(kind: Any) -> dict[str, str] | None:
 
 
 def _adapter_of(kind: Any) -> TypeAdapter[Any]:
-    try:
-        return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
-    except PydanticSchemaGenerationError as error:
-        raise ValueError(f"no value can be validated as {kind!r:.200}: {error.message}") from error
-    except PydanticUserError:  # a class with a configuration of its own
-        return TypeAdapter(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ArbitraryTypeWarning)  # it would validate any value as an object such as 3
+        try:
+            return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
+        except (PydanticSchemaGenerationError, ArbitraryTypeWarning, SyntaxError) as error:
+            raise ValueError(
+                f"no value can be validated as {kind!r:.200}; give a type, or a frame's columns"
+            ) from error
+        except PydanticUserError:  # a class with a configuration of its own
+            return TypeAdapter(kind)
 
 
 def _as_data(value: Any) -> Any:

@@ -313,8 +313,11 @@ def _read_error(given: Any) -> str:
     """Return an error given as text or object."""
     if not isinstance(given, Mapping):
         return str(given)
-    kind = given.get("type") or given.get("name") or given.get("ename") or "Exception"
+    kind = given.get("type") or given.get("name") or given.get("ename")
     message = given.get("message") or given.get("value") or given.get("evalue") or ""
+    if not kind:
+        kind = "Exception"
+        message = message or json.dumps(given)
     if _FAILED_LINE.search(str(message)):
         return str(message).strip()
     found = find_error(str(message))

@@ -1,6 +1,7 @@
 """Typed results: the agent is told what to bind, and a mismatch goes back to it."""
 
 import dataclasses
+import re
 from datetime import datetime
 from typing import Any, cast
 
@@ -162,6 +163,13 @@ def test_frame_is_checked_by_its_columns(make):
 def test_column_of_an_unknown_type_is_refused():
     with pytest.raises(ValueError, match="column 'a' of unknown type 'Plain'; choose from int, float"):
         Expected({"a": Plain}, "result", 0)
+
+
+@pytest.mark.parametrize("kind", [3, "no type", [1], print])
+def test_what_is_no_type_is_refused(kind):
+    told = f"no value can be validated as {kind!r}; give a type, or a frame's columns"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        Expected(kind, "result", 0)
 
 
 def test_instance_of_an_ordinary_class_is_accepted_as_it_is():
