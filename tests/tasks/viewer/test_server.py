@@ -96,7 +96,7 @@ def test_what_is_no_request_is_passed_on():
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "box.example", "[2001:db8::1]"])
 def test_with_a_token_every_address_of_the_machine_answers(host):
-    client = TestClient(viewer_app(answer, token="secret"), base_url=f"http://{host}:8")
+    client = TestClient(viewer_app(answer, token="secret"), headers={"host": f"{host}:8"})
     assert client.get("/api/study").status_code == 401
     assert client.get("/api/study?token=secret").status_code == 200
 
