@@ -55,7 +55,7 @@ EXITS = {
     "keep OUT --where nothing": (1, "nothing"),
     "keep NOWHERE --recompute": (1, "absent"),
     "questions 11": (1, "no question 11; choose from 1 to 10"),
-    "questions eleven": (2, "found 'eleven'"),
+    "questions eleven": (2, "'eleven'"),
     "questions --plan nope": (1, "no run of plan 'nope'"),
     "questions --write NOWHERE": (1, "No such file"),
     "questions --write NOTES": (1, "asks none of these questions; give a copy of sql/questions.md"),
