@@ -144,7 +144,7 @@ def before_line(
 
 
 def line_reading(block: LintBlock, name: str | None) -> int | None:
-    """Return the line of the first read of an earlier name; null for no name."""
+    """Return the line of the first read of an earlier name; None for no name."""
     return next((statement.first_line for statement in block.statements if name in statement.reads), None)
 
 

@@ -313,15 +313,18 @@ def _read_error(given: Any) -> str:
     """Return an error given as text or object."""
     if not isinstance(given, Mapping):
         return str(given)
-    kind = given.get("type") or given.get("name") or given.get("ename")
-    message = given.get("message") or given.get("value") or given.get("evalue") or ""
-    if not kind:
-        kind = "Exception"
-        message = message or json.dumps(given)
-    if _FAILED_LINE.search(str(message)):
-        return str(message).strip()
-    found = find_error(str(message))
-    return found or f"{kind}: {message}"
+    kind = _first_held(given, "type", "name", "ename")
+    message = _first_held(given, "message", "value", "evalue")
+    if not (kind or message):
+        message = json.dumps(given)
+    if _FAILED_LINE.search(message):
+        return message.strip()
+    return find_error(message) or f"{kind or 'Exception'}: {message}"
+
+
+def _first_held(held: Mapping[str, Any], *keys: str) -> str:
+    """Return the text of the first field that is filled, or none."""
+    return next((str(held[key]) for key in keys if held.get(key)), "")
 
 
 def _exit_code(held: Mapping[str, Any]) -> int | None:

@@ -120,13 +120,17 @@ def _shipped(folder: Path) -> list[Path]:
 
 
 def _path(name: str) -> Path:
-    return ROOT / name.removeprefix("carryover.").replace(".", "/")
+    return _place(ROOT, name)
+
+
+def _place(root: Path, name: str) -> Path:
+    return root / name.removeprefix("carryover.").replace(".", "/")
 
 
 @cache
 def _module_file(root: Path, name: str) -> Path:
-    """Return a module's place, always the same object: a walk compares places a hundred thousand times."""
-    return (root / name.removeprefix("carryover.").replace(".", "/")).with_suffix(".py")
+    """Return a module's file, always the same object: a walk compares files a hundred thousand times."""
+    return _place(root, name).with_suffix(".py")
 
 
 def _imported(dotted: str) -> tuple[Path, str] | None:
