@@ -2,26 +2,22 @@ import csv
 import json
 import shutil
 from datetime import UTC, datetime
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from carryover.flows.cli.main import app
-from carryover.flows.cli.traces import exchange
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages import imports
 from carryover.tasks.traces.rows import EpisodeRow
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.bars import RecordedBars
 from tests.flattening import flat
 from tests.flows.cli.calling import call, import_records, run
-from tests.storage.conftest import build_episode, build_row
 
 CHAT = [
     {"role": "system", "content": "Code."},
@@ -262,13 +258,6 @@ def test_export_writes_what_is_asked_for(home, tmp_path, to, pattern, count):
     assert len(list(folder.rglob(pattern))) == count
 
 
-@pytest.mark.parametrize(("plan", "latest", "chosen"), [(None, None, None), (None, "late", "late"), ("a", "late", "a")])
-def test_the_named_plan_or_the_latest_is_read(plan, latest, chosen):
-    rows = SimpleNamespace(rows=lambda: [("a",), ("late",)])
-    warehouse: Any = SimpleNamespace(latest_plan=lambda: latest, sql=lambda _: rows)
-    assert exchange.default_plan(warehouse, plan) == chosen
-
-
 def test_export_takes_a_condition(home, tmp_path):
     condition = "runtime_contract = 'stateless'"
     assert run("export", tmp_path / "out", "--where", condition, "--home", home).startswith("1 episodes")
@@ -374,34 +363,3 @@ def test_two_files_and_two_imports_are_paired_alike(tmp_path):
 def test_plan_without_run_is_named_beside_known_plans(home, command):
     with pytest.raises(UserError, match="no run of plan 'nope'; the latest plans are import"):
         run(command, "--plan", "nope", "--home", home)
-
-
-def land_study(home, plan, number):
-    """Land a finished study of one episode under a plan, the later the higher its number."""
-    zone = LandingZone(home / "landing")
-    when = datetime(2026, 1, number, tzinfo=UTC)
-    run = build_row(RunRow, run_id=plan, flow="reproduce_study", plan_digest=plan, plan_name="smoke", started_at=when)
-    end = build_row(RunEndRow, run_id=plan, status="finished", finished_at=when)
-    zone.write({"runs": [run], "run_ends": [end]}, plan)
-    rows = build_episode(f"episode-{plan}", plan_digest=plan, train_contract="persistent", contract_json="{}")
-    rows.pop("turns", None)
-    zone.write({table: [row.model_copy(update={"run_id": plan}) for row in some] for table, some in rows.items()}, plan)
-
-
-def test_commands_read_the_latest_finished_plan_and_another_by_name(tmp_path):
-    home = tmp_path / "data"
-    for number, plan in enumerate(("old", "new"), start=1):
-        land_study(home, plan, number)
-    run("merge", "--home", home)
-    assert "episode-new" in run("episode", "episode", "--home", home)
-    assert "episode-old" in run("episode", "episode", "--plan", "old", "--home", home)
-    with pytest.raises(UserError, match=r"plan new has no episode 'episode-o'; .*--plan old"):
-        run("episode", "episode-o", "--home", home)
-    assert "plan_digest = 'new'" in run("questions", 1, "--home", home)
-    assert "plan_digest = 'old'" in run("questions", 1, "--plan", "old", "--home", home)
-    for options, plan in (((), "new"), (("--plan", "old"), "old")):
-        assert run("export", tmp_path / plan, *options, "--home", home).startswith("1 episodes in ")
-        assert f"episode-{plan}" in (tmp_path / plan / "traces.jsonl").read_text()
-    with pytest.raises(UserError, match="the warehouse holds 2 plans; name one with --plan: new, old"):
-        run("export", tmp_path / "authors", "--to", "authors", "--home", home)
-    assert run("export", tmp_path / "authors", "--to", "authors", "--plan", "old", "--home", home).startswith("1 ")
