@@ -1,12 +1,14 @@
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
 from carryover.tasks.analysis import resampling
-from carryover.tasks.analysis.alignment import Aligned
+from carryover.tasks.analysis.alignment import Aligned, Arms
 from carryover.tasks.analysis.intervals import bootstrap_intervals, seed_interval
 from carryover.tasks.analysis.intervals import ratio as ratio_of_means
-from carryover.tasks.analysis.statistics_spec import StatisticsSpec
+from carryover.tasks.analysis.resampling import GroupMeans
+from carryover.tasks.analysis.statistics_spec import METRICS, PP, StatisticsSpec
 
 SPEC = StatisticsSpec(resample_count=4_000)
 
@@ -84,6 +86,24 @@ def test_arms_equal_everywhere_have_no_bca_and_a_note(seeds, rows):
     percentile, accelerated = bootstrap_intervals(aligned(rows, rows, seeds=seeds), ratio, SPEC)
     assert (percentile.low, percentile.high, percentile.note) == (1.0, 1.0, None)
     assert (accelerated.low, accelerated.note) == (None, "all resamples are equal")
+
+
+def test_metrics_of_the_same_cells_are_resampled_together(monkeypatch):
+    passes = []
+
+    def resampled_means(cells, spec):
+        passes.append(cells)
+        return resample(cells, spec)
+
+    resample = resampling.resampled_means
+    monkeypatch.setattr(resampling, "resampled_means", resampled_means)
+    draws = {"training_seed": 0, "replicate": 0, "train_contract": "persistent", "runtime_contract": "persistent"}
+    rows = [draws | {"instance_id": str(number), **dict.fromkeys(METRICS["mean"], number)} for number in range(4)]
+    arms = Arms(pl.DataFrame(rows))
+    sample = GroupMeans(arms, StatisticsSpec(resample_count=50))
+    found = [sample.of(metric, [PP], arms.align(metric, PP)) for metric in ("score", "total_tokens")]
+    np.testing.assert_array_equal(*found)
+    assert len(passes) == 1
 
 
 def test_batches_bound_the_memory_and_leave_out_no_resample(monkeypatch):

@@ -35,6 +35,7 @@ def test_scores_are_compared_by_instance():
     wilcoxon: Any = stats.wilcoxon(A, B)
     assert score.p_value == pytest.approx(wilcoxon.pvalue)
     assert score.p_holm == score.p_value  # no other metric has values
+    assert score.effect_size == 1.0  # every difference has the same sign
 
 
 def test_holm_corrects_over_the_metrics_that_could_be_tested():

@@ -194,6 +194,16 @@ def test_rich_text_has_title_caption_and_cells():
     assert "Qwen3-8B Easy (published): score %" in text
 
 
+def test_rendered_text_has_no_colours_whatever_it_is_printed_to(monkeypatch):
+    plain = render_table("table_2", CELLS, "rich", title="Table 2")
+    terminal = StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert render_table("table_2", CELLS, "rich", title="Table 2") == plain
+    assert terminal.getvalue() == ""
+
+
 def test_a_terminal_shows_titles_bold_and_captions_slanted():
     console = Console(file=StringIO(), width=80, force_terminal=True, color_system="standard")
     with console.capture() as capture:

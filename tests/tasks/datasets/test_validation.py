@@ -131,6 +131,13 @@ def test_injected_faults_are_no_errors_of_the_trace(traces, judge):
     assert [each["error_density"] for each in verdicts] == [0.0, 0.0]
 
 
+def test_an_injected_fault_excuses_no_other_step(traces, judge):
+    steps = steps_with_errors(traces, 4, [NAME_ERROR, NAME_ERROR])
+    steps[0].error_is_injected = True
+    (verdict,) = judge(traces.trace(steps=steps))
+    assert verdict["error_density"] == 0.25
+
+
 def test_an_error_behind_a_caught_injected_one_is_bad(traces, judge):
     steps = steps_with_errors(traces, 4, [NAME_ERROR])
     steps[0].error_is_injected = steps[0].error_is_caught = True

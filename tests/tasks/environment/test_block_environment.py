@@ -160,6 +160,17 @@ def outputs(environment, *blocks):
     return [json.loads(environment.run_block(block))["output"] for block in blocks]
 
 
+def test_a_closed_environment_has_no_episode(runtime):
+    environment = BlockEnvironment("map_exploration", runtime=runtime)
+    _, rewards = play(environment, open_policy("map_exploration", "persistent", 5), 5)
+    assert environment.get_reward() == rewards[-1] > 0
+    environment.close()
+    assert environment.is_over
+    assert environment.get_reward() == 0.0
+    with pytest.raises(AssertionError, match="no episode has been played"):
+        _ = environment.recorded
+
+
 @pytest.mark.parametrize("ends", ["reset", "close"])
 def test_nothing_of_an_episode_is_left(runtime, ends):
     environment = BlockEnvironment("knapsack", "persistent", runtime=runtime)

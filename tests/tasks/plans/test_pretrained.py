@@ -86,6 +86,9 @@ def test_habits_that_no_teacher_can_have_are_refused(overrides, message):
 def test_scripts_beside_the_models_have_the_teachers_habits():
     part = part_of()
     assert scripted_client(part).habits == VARIED
+    assert scripted_client(part).prints_table
+    silent = part.model_copy(update={"teacher": part.teacher.model_copy(update={"prints_table": False})})
+    assert not scripted_client(silent).prints_table
     assert scripted_identity(part.teacher) != scripted_identity(part_of(teacher_habits="fixed").teacher)
     assert scripted_identity(part_of(teacher_habits="fixed").teacher) is True
 

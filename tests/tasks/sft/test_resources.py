@@ -7,8 +7,10 @@ import pytest
 from carryover.tasks.sft.load import choose_attention
 from carryover.tasks.sft.model_shape import KNOWN_SHAPES, ModelShape
 from carryover.tasks.sft.resources import (
+    CORE_FLOPS,
     GIB,
     LOGIT_BYTES,
+    WIDE_CORE_FLOPS,
     core_flops,
     estimate_resources,
     hours_on,
@@ -221,6 +223,13 @@ def test_the_loss_of_packed_sequences_holds_the_library_s_tiles():
     from trl.trainer.utils import _CHUNKED_LOGPROB_CHUNK_SIZE
 
     assert LOGIT_BYTES == TOKEN_CHUNK_SIZE * _CHUNKED_LOGPROB_CHUNK_SIZE * 4
+
+
+@pytest.mark.parametrize(("hidden_size", "is_wide"), [(511, False), (512, True)])
+def test_wide_layers_are_faster_on_a_core(hidden_size, is_wide):
+    shape = SMOLLM2_135M._replace(hidden_size=hidden_size)
+    expected = WIDE_CORE_FLOPS[PAPER.precision] if is_wide else CORE_FLOPS
+    assert core_flops(PAPER, shape) == expected
 
 
 SHAPES = {"Qwen3-8B": QWEN3_8B, "SmolLM2-135M": SMOLLM2_135M}

@@ -1,5 +1,6 @@
 """One training over several processes: with the same sequences per step it moves the weights as one process does."""
 
+import json
 import subprocess
 import sys
 
@@ -80,6 +81,25 @@ def _assert_equal(trained, alone):
     assert mine.keys() == theirs.keys()
     assert max((mine[name] - theirs[name]).abs().max() for name in mine) < 1e-4
     assert any(value.abs().max() > 1e-3 for name, value in mine.items() if "lora_B" in name)
+
+
+def _identity(job):
+    """Return what a training's folder is claimed for."""
+    told = {}
+
+    def look(claimed):
+        told.update(json.loads((claimed.output / "training.json").read_text(encoding="utf-8")))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(job, compute=look)
+    return told
+
+
+def test_a_folder_is_claimed_for_the_count_of_processes(job):
+    shared = _shared(job, "claimed-by-two")
+    one = shared.model_copy(update={"output": job.output.with_name("claimed-by-one"), "gpu_count": 1})
+    assert _identity(shared) == {**_identity(one), "gpu_count": 2}
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ def test_seeds_of_several_plans_are_read_as_one_study(study, tmp_path):
 
 
 def test_kept_plans_name_no_folder_of_the_machine(study, tmp_path):
-    typed = "carryover run --base-model={} --teacher-url 'http://h/v1?q=/x' --home {}"
+    typed = "carryover run --base-model={} --teacher-url 'http://h/v1?q=/x' --params few/items.yaml --home {}"
     training = {"base_model": "/home/ada/weights/tiny", "base_revision": None}
     run = {
         "plan_json": json.dumps({**json.loads(PLAN), "parts": [{"training": training}]}),
@@ -109,6 +109,19 @@ def test_kept_plans_name_no_folder_of_the_machine(study, tmp_path):
     (kept,) = read_plans(folder)
     assert kept.plan["parts"][0]["training"]["base_model"] == "tiny"
     assert kept.environment["command_line"] == typed.format("tiny", "'a b'")
+
+
+def test_statistics_are_computed_with_the_settings_of_the_kept_plan(study, tmp_path):
+    folder = tmp_path / "mechanism"
+    keep_results(study("a", 1), ["a"], folder, kept_statistics)
+    told = []
+
+    def compute(episodes, plan_digest, settings):
+        told.append(settings)
+        return kept_statistics(episodes, plan_digest, settings)
+
+    write_statistics(folder, compute)
+    assert told == [{"resample_count": 50}]
 
 
 @pytest.mark.slow

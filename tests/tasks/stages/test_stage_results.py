@@ -28,6 +28,9 @@ def test_only_episodes_of_other_plans_are_reused_and_noted_once(run):
     zone.write(build_episode("own", run.run_id, plan_digest=run.plan.digest), run.run_id)
     assert note_reuse(run, zone, ["own", "a", "b"]) == 2
     assert note_reuse(run, zone, ["own", "b", "c"]) == 2
+    noted = zone.manifests()
+    assert note_reuse(run, zone, ["own", "a", "c"]) == 2
+    assert zone.manifests() == noted  # nothing is noted twice
     rows = zone.read("reused_episodes").to_pylist()
     assert sorted(row["episode_id"] for row in rows) == ["a", "b", "c"]
     assert {row["plan_digest"] for row in rows} == {run.plan.digest}

@@ -31,6 +31,7 @@ def test_the_server_is_healthy_and_lists_its_models(server, client):
     with urllib.request.urlopen(f"{server}/health") as answer:
         assert answer.status == 200
     assert [model.id for model in client.models.list()] == ["base", "adapter", "checkpoint"]
+    assert client.models.list().object == "list"
     shown = client.models.retrieve("adapter")
     assert (shown.id, shown.max_model_len) == ("adapter", CONTEXT_TOKENS)
 
@@ -51,6 +52,12 @@ def test_max_tokens_of_the_older_name_works_too(client):
         model="base", messages=MESSAGES, max_tokens=3, extra_body={"ignore_eos": True}
     )
     assert completion.usage.completion_tokens == 3
+
+
+def test_a_reply_without_a_limit_may_fill_the_context(client, engines):
+    usage = client.chat.completions.create(model="base", messages=MESSAGES).usage
+    limit = engines["base"].submitted[-1].parameters.max_tokens
+    assert limit == CONTEXT_TOKENS - usage.prompt_tokens >= usage.completion_tokens
 
 
 def test_a_seed_repeats_a_reply_and_another_one_changes_it(client):

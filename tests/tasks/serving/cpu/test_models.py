@@ -143,8 +143,9 @@ def test_a_torn_base_is_one_line(tmp_path, base_path):
     assert "\n" not in str(caught.value)
 
 
-def test_sliding_windows_are_refused(tmp_path):
-    build_model(use_sliding_window=True, sliding_window=8, max_window_layers=1).save_pretrained(tmp_path)
+@pytest.mark.parametrize("layers", [{"max_window_layers": 1}, {"layer_types": ["full_attention"] * 2}])
+def test_sliding_windows_are_refused(tmp_path, layers):
+    build_model(use_sliding_window=True, sliding_window=8, **layers).save_pretrained(tmp_path)
     build_tokenizer().save_pretrained(tmp_path)
     with pytest.raises(UserError, match="full attention only"):
         load_models(ServedModels(base=str(tmp_path)))
