@@ -1,9 +1,10 @@
 """Stages as flows, side-by-side tasks, and clean stops."""
 
+import logging
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from prefect import Flow
 from prefect.exceptions import TerminationSignal
@@ -24,7 +25,7 @@ from carryover.tasks.stages.runs import join_run, start_run
 from carryover.tasks.stages.side_by_side import AT_ONCE
 from carryover.tasks.stages.spending import close_meter
 
-Planned = TypeVar("Planned")
+Planned = TypeVar("Planned", bound="NamedTraining")
 Trained = TypeVar("Trained")
 
 TRAINING_THREADS = 1000
@@ -36,6 +37,15 @@ _ARGUMENTS = """Args:
     overrides: Fields of the plan to change.
     limits: When to stop.
     run_id: Run to join, whose plan is played; a new run by default."""
+
+
+class NamedTraining(Protocol):
+    """A training that is told apart by its name."""
+
+    @property
+    def name(self) -> str:
+        """Name of its stage."""
+        ...
 
 
 def stage_flow(
@@ -100,21 +110,34 @@ def play_side_by_side(
 ) -> None:
     """Submit planned trainings, `at_once` at a time, and note their results in order.
 
-    Raise what the first failed one raised.
+    Raise what the first failed one raised; the others under way go on to their end, since their models can be used.
     """
     submitted: list[PrefectFuture[Trained]] = []
-    underway: list[PrefectFuture[Trained]] = []
+    underway: dict[PrefectFuture[Trained], str] = {}
     with interruptible(run.run_id, submitted):
         for each in planned:
             if len(underway) == at_once:
-                ended = next(as_completed(underway))
-                ended.result()
-                underway.remove(ended)
+                _await_one(underway)
             future = submit(run, each)
             submitted.append(future)
-            underway.append(future)
+            underway[future] = each.name
+        while underway:
+            _await_one(underway)
         for each, future in zip(planned, submitted, strict=True):
             note(run, each, future.result())
+
+
+def _await_one(underway: dict[PrefectFuture[Any], str]) -> None:
+    """Wait until one of the named trainings ends, and take it out; raise what it raised.
+
+    Prefect shows an exception only when all have ended, which may take hours: a failure is said at once.
+    """
+    ended = next(as_completed(list(underway)))
+    name = underway.pop(ended)
+    if underway and ended.state.is_failed():
+        going_on = ", ".join(underway.values())
+        say(f"{name} failed; this run stops, and says why, once these have ended: {going_on}", logging.ERROR)
+    ended.result()
 
 
 @contextmanager

@@ -124,13 +124,15 @@ class Training:
         self.fails = fails
         self.events = events
         self._final_state = None
+        self.state = SimpleNamespace(is_failed=lambda: self.fails)
 
     def add_done_callback(self, tell):
         self._final_state = "final"
         tell(self)
 
     def result(self):
-        self.events.append(f"end {self.name}")
+        if f"end {self.name}" not in self.events:
+            self.events.append(f"end {self.name}")
         if self.fails:
             raise UserError(f"training {self.name} failed")
         return f"model {self.name}"
@@ -140,13 +142,16 @@ def play_names(names, at_once, failing=""):
     """Return what happens to trainings of these names, in order."""
     events = []
 
-    def submit(run, name) -> Any:
-        events.append(f"start {name}")
-        return Training(name, events, fails=name == failing)
+    def submit(run, planned) -> Any:
+        events.append(f"start {planned.name}")
+        return Training(planned.name, events, fails=planned.name == failing)
+
+    def note(run, planned, model):
+        events.append(f"note {planned.name}: {model}")
 
     run: Any = SimpleNamespace(run_id="r")
     try:
-        play_side_by_side(run, names, at_once, submit, lambda run, name, model: events.append(f"note {name}: {model}"))
+        play_side_by_side(run, [SimpleNamespace(name=name) for name in names], at_once, submit, note)
     except UserError as error:
         events.append(str(error))
     return events
@@ -155,21 +160,30 @@ def play_names(names, at_once, failing=""):
 @pytest.mark.parametrize(
     ("at_once", "begin"),
     [
-        (1, ["start a", "end a", "start b", "end b", "start c"]),
+        (1, ["start a", "end a", "start b", "end b", "start c", "end c"]),
         (3, ["start a", "start b", "start c"]),
         (9, ["start a", "start b", "start c"]),
     ],
 )
 def test_a_training_starts_once_fewer_are_underway(at_once, begin):
-    noted = [f"{what} {name}" for name in "abc" for what in ("end", "note")]
-    events = play_names("abc", at_once)
-    assert events[: len(begin)] == begin
-    assert [event.partition(":")[0] for event in events[len(begin) :]] == noted
-    assert events[-1] == "note c: model c"
+    *played, first, second, third = play_names("abc", at_once)
+    assert played[: len(begin)] == begin
+    assert sorted(played) == [f"{what} {name}" for what in ("end", "start") for name in "abc"]
+    assert [first, second, third] == ["note a: model a", "note b: model b", "note c: model c"]
 
 
-def test_no_training_starts_after_one_that_failed():
+def test_no_training_starts_after_one_that_failed(capsys):
     assert play_names("abc", 1, failing="b") == ["start a", "end a", "start b", "end b", "training b failed"]
+    assert capsys.readouterr().err == ""  # nothing goes on, so the exception is shown at once
+
+
+@pytest.mark.parametrize("at_once", [2, 3])
+def test_a_failure_is_said_while_others_go_on(monkeypatch, capsys, at_once):
+    monkeypatch.setattr(stage_flows, "as_completed", reversed)
+    names = "ab"
+    assert play_names(names, at_once, failing="b")[-1] == "training b failed"
+    said = " ".join(capsys.readouterr().err.split())
+    assert said == "b failed; this run stops, and says why, once these have ended: a"
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), TerminationSignal(signal.SIGTERM)])
