@@ -150,8 +150,9 @@ def play_names(names, at_once, failing=""):
         events.append(f"note {planned.name}: {model}")
 
     run: Any = SimpleNamespace(run_id="r")
+    planned: Any = [SimpleNamespace(name=name) for name in names]
     try:
-        play_side_by_side(run, [SimpleNamespace(name=name) for name in names], at_once, submit, note)
+        play_side_by_side(run, planned, at_once, submit, note)
     except UserError as error:
         events.append(str(error))
     return events

@@ -101,8 +101,8 @@ def test_metrics_of_the_same_cells_are_resampled_together(monkeypatch):
     rows = [draws | {"instance_id": str(number), **dict.fromkeys(METRICS["mean"], number)} for number in range(4)]
     arms = Arms(pl.DataFrame(rows))
     sample = GroupMeans(arms, StatisticsSpec(resample_count=50))
-    found = [sample.of(metric, [PP], arms.align(metric, PP)) for metric in ("score", "total_tokens")]
-    np.testing.assert_array_equal(*found)
+    score, tokens = (sample.of(metric, [PP], arms.align(metric, PP)) for metric in ("score", "total_tokens"))
+    np.testing.assert_array_equal(score, tokens)
     assert len(passes) == 1
 
 
