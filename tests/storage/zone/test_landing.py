@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from carryover.storage.errors import LandingError
@@ -47,6 +48,12 @@ def test_a_write_lands_one_file_per_table_and_a_manifest(landing, make_episode):
         f"steps/run_id=run/{landed.bundle_id}.parquet",
         f"turns/run_id=run/{landed.bundle_id}.parquet",
     ]
+
+
+def test_landed_columns_are_compressed(landing, make_episode):
+    for file in landing.write(make_episode("e"), "run").files:
+        group = pq.ParquetFile(pa.BufferReader(landing.store.read(file.path))).metadata.row_group(0)
+        assert {group.column(index).compression for index in range(group.num_columns)} == {"ZSTD"}
 
 
 def test_files_without_a_manifest_do_not_count(landing, make_episode):
