@@ -15,12 +15,15 @@ from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
-from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.errors import UserError, first_line
 from carryover.tasks.services.folders import HOME_VARIABLE, name_folders
+from carryover.tasks.services.hub import expanded
 from carryover.tasks.services.limits import Prices
 from carryover.tasks.serving.ask import HttpAnswer, NoAnswer, ask
+from carryover.tasks.serving.attention_kinds import partial_attention
 from carryover.tasks.serving.server import vllm_program
 from carryover.tasks.sft.machine import Machine, MachineNeed, lacks_of, this_machine, training_need
+from carryover.tasks.sft.model_shape import find_config
 from carryover.tasks.sft.resources import GIB, check_shares
 from carryover.tasks.sft.training_spec import TrainingSpec
 
@@ -176,6 +179,7 @@ def free_bytes(folder: Path) -> int:
 def _missing(plan: StudyPlan, part: StudyPart, hub_url: str | None) -> Iterator[str]:
     if part.training.base_model is not None:
         yield from _missing_model(part.training.base_model, part.training.base_revision, hub_url)
+        yield from _missing_engine(plan.serving.engine, part.training.base_model, part.training.base_revision)
     if plan.serving.engine == "vllm" and vllm_program() is None:
         yield "vllm (sh deployments/install_vllm.sh, or name a running server with --endpoint-url)"
     if plan.serving.url is not None:
@@ -212,6 +216,25 @@ def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Ite
             yield f"access to the model {model} (accept its licence on the hub and set HF_TOKEN, or name a local copy)"
         case _:
             yield f"the model {model} (download it, or name its folder with --base-model)"
+
+
+def _missing_engine(engine: str, model: str, revision: str | None) -> Iterator[str]:
+    """Yield why our own engines could not serve what is trained from a base."""
+    config = find_config(expanded(model), revision)
+    if engine not in ("cpu", "gpu") or config is None:
+        return
+    from transformers import AutoConfig
+
+    try:
+        layers = partial_attention(AutoConfig.from_pretrained(config.parent))
+    except ValueError as error:
+        yield f"a model that the installed transformers knows, where {model} is none ({first_line(error)})"
+        return
+    if layers is not None:
+        yield (
+            f"an engine for {model}: it has {layers}, and the engine {engine} serves full attention only "
+            "(--engine vllm on a GPU, or name a running server with --endpoint-url)"
+        )
 
 
 def endpoint_lacks(whose: str, base_url: str, key_variable: str | None, model: str | None = None) -> list[str]:

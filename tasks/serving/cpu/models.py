@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from carryover.tasks.services.errors import UserError, first_line
 from carryover.tasks.services.hub import import_bitsandbytes
+from carryover.tasks.serving.attention_kinds import partial_attention
 from carryover.tasks.serving.cpu.cache import CacheShape
 from carryover.tasks.serving.cpu.qwen3 import Qwen3Forward
 from carryover.tasks.serving.cpu.ragged import BatchRow, Forward, Pass, attend, open_pass
@@ -193,13 +194,8 @@ def _attend(
 
 
 def _cache_shape(name: str, config: Any, device: str) -> CacheShape:
-    kinds = ", ".join(sorted(set(getattr(config, "layer_types", None) or ["full_attention"])))
-    window = getattr(config, "sliding_window", None)
-    if kinds != "full_attention" or window:
-        raise UserError(
-            f"model {name!r} ({config.model_type}) has layers of kind {kinds} with sliding window {window}; "
-            "our server serves full attention only"
-        )
+    if layers := partial_attention(config):
+        raise UserError(f"model {name!r} ({config.model_type}) has {layers}; our server serves full attention only")
     heads = config.num_attention_heads
     return CacheShape(
         layer_count=config.num_hidden_layers,

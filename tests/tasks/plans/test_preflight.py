@@ -242,8 +242,9 @@ def test_the_plans_for_a_cpu_need_nothing(name):
     check_needs(resolve_plan(name), ask, trains_here=True, find_machine=lambda: NO_GPU, hub_url=NOBODY)
 
 
-def write_base(folder, *, hidden_size):
+def write_base(folder, *, hidden_size, **fields):
     config = {
+        "model_type": "llama",
         "hidden_size": hidden_size,
         "num_hidden_layers": 30,
         "num_attention_heads": 9,
@@ -252,9 +253,33 @@ def write_base(folder, *, hidden_size):
         "vocab_size": 49152,
         "max_position_embeddings": 8192,
         "tie_word_embeddings": True,
+        **fields,
     }
     (folder / "config.json").write_text(json.dumps(config))
     return str(folder)
+
+
+WINDOWED = {"model_type": "mistral", "sliding_window": 64}
+UNUSED_WINDOW = {"model_type": "qwen2", "sliding_window": 64, "use_sliding_window": False}
+
+
+@pytest.mark.parametrize(
+    ("engine", "fields", "lack"),
+    [
+        ("cpu", WINDOWED, ": it has layers of kind full_attention with sliding window 64, and the engine cpu serves"),
+        ("cpu", {"model_type": "of tomorrow"}, "a model that the installed transformers knows, where "),
+        ("cpu", UNUSED_WINDOW, None),
+        ("vllm", WINDOWED, None),
+    ],
+)
+def test_a_base_that_our_engines_cannot_serve_is_refused_before_any_work(tmp_path, monkeypatch, engine, fields, lack):
+    monkeypatch.setattr("carryover.tasks.plans.preflight.vllm_program", lambda: "vllm")
+    base = write_base(tmp_path, hidden_size=576, **fields)
+    plan = resolve_plan("pretrained", Overrides(base_model=base, device="cpu", engine=engine))
+    if lack is None:
+        check_needs(plan, lambda _: None, trains_here=False, find_machine=lambda: H100)
+    else:
+        assert lack in complaint(plan, lack=None, trains_here=False)
 
 
 def test_models_that_no_memory_here_serves_are_refused_before_any_work(tmp_path):
