@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from carryover.tasks.interchange.python_tool import TOOL, TOOL_DEFINITION
+from carryover.tasks.interchange.python_tool import TOOL, TOOL_DEFINITION, call_id, call_result
 from carryover.tasks.interchange.recorded import RecordedTrace, with_paths
 from carryover.tasks.traces.rows import StepRow, TurnRow
 
@@ -91,29 +91,13 @@ def _agent_step(turn: TurnRow, steps: list[StepRow]) -> dict[str, Any]:
     return content
 
 
-def _call_id(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> str:
-    if len(steps) == 1:
-        return f"turn-{turn.turn}"
-    return f"turn-{turn.turn}-step-{step.step}"
-
-
 def _call(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> dict[str, Any]:
     arguments = {"code": step.code}
-    return {"tool_call_id": _call_id(turn, step, steps), "function_name": TOOL, "arguments": arguments}
+    return {"tool_call_id": call_id(turn, step, steps), "function_name": TOOL, "arguments": arguments}
 
 
 def _results(turn: TurnRow, steps: list[StepRow]) -> list[dict[str, Any]]:
-    """Return the message that was sent, or a block's outcome.
-
-    The latter where no message or several were sent.
-    """
-    if len(steps) < 2 and turn.observation is not None:
-        source = {}
-        if steps:
-            source = {"source_call_id": _call_id(turn, steps[0], steps)}
-        return [source | {"content": turn.observation}]
-    contents = [json.dumps({"result": step.result, "output": step.output, "error": step.error}) for step in steps]
-    return [
-        {"source_call_id": _call_id(turn, step, steps), "content": content}
-        for step, content in zip(steps, contents, strict=True)
-    ]
+    """Return a result per block, or the message that answered a turn without one."""
+    if not steps and turn.observation is not None:
+        return [{"content": turn.observation}]
+    return [{"source_call_id": call_id(turn, step, steps), "content": call_result(turn, step, steps)} for step in steps]

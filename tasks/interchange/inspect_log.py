@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from carryover.tasks.interchange.python_tool import TOOL
+from carryover.tasks.interchange.python_tool import TOOL, call_id, call_result
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.traces.rows import EpisodeRow, StepRow, TurnRow
 
@@ -175,26 +175,14 @@ def _messages(turn: TurnRow, steps: list[StepRow]) -> Iterator[dict[str, Any]]:
     reply: dict[str, Any] = {"role": "assistant", "content": turn.assistant_text, "source": "generate"}
     if steps:
         reply["tool_calls"] = [
-            {"id": _call_id(turn, step, steps), "function": TOOL, "arguments": {"code": step.code}} for step in steps
+            {"id": call_id(turn, step, steps), "function": TOOL, "arguments": {"code": step.code}} for step in steps
         ]
     yield reply
     if not steps and turn.observation is not None:
         yield {"role": "user", "content": turn.observation}
     for step in steps:
-        message = {"role": "tool", "tool_call_id": _call_id(turn, step, steps), "function": TOOL}
-        yield message | {"content": _observed(turn, step, steps)}
-
-
-def _call_id(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> str:
-    if len(steps) == 1:
-        return f"turn-{turn.turn}"
-    return f"turn-{turn.turn}-step-{step.step}"
-
-
-def _observed(turn: TurnRow, step: StepRow, steps: list[StepRow]) -> str:
-    if len(steps) == 1 and turn.observation is not None:
-        return turn.observation
-    return step.error or step.output or step.result or ""
+        message = {"role": "tool", "tool_call_id": call_id(turn, step, steps), "function": TOOL}
+        yield message | {"content": call_result(turn, step, steps)}
 
 
 def _tool_event(
@@ -203,10 +191,10 @@ def _tool_event(
     event: dict[str, Any] = {
         "event": "tool",
         "uuid": f"{step.episode_id}-{step.step}",
-        "id": _call_id(turn, step, steps),
+        "id": call_id(turn, step, steps),
         "function": TOOL,
         "arguments": {"code": step.code},
-        "result": _observed(turn, step, steps),
+        "result": call_result(turn, step, steps),
         "timestamp": _time(clock),
         "working_start": (clock - started).total_seconds(),
         "working_time": step.execution_seconds,

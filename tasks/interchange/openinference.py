@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from carryover.tasks.interchange.python_tool import TOOL
+from carryover.tasks.interchange.python_tool import TOOL, call_result
 from carryover.tasks.interchange.recorded import RecordedTrace
 from carryover.tasks.traces.rows import EpisodeRow, StepRow, TurnRow
 
@@ -69,9 +69,11 @@ def _spans(trace: RecordedTrace) -> Iterator[_Span]:
         attributes = _model_call(episode, turn, messages)
         yield _Span(f"turn-{turn.turn}", episode.model_name, clock, answered, attributes, "episode")
         clock = answered
-        for step in steps_of.get(turn.turn, []):
+        steps = steps_of.get(turn.turn, [])
+        for step in steps:
             done = clock + timedelta(seconds=step.execution_seconds)
-            yield _Span(f"step-{step.step}", TOOL, clock, done, _block(turn, step), "episode", step.error)
+            attributes = _block(step, call_result(turn, step, steps))
+            yield _Span(f"step-{step.step}", TOOL, clock, done, attributes, "episode", step.error)
             clock = done
         messages.append({"role": "assistant", "content": turn.assistant_text})
         if turn.observation is not None:
@@ -108,13 +110,13 @@ def _model_call(episode: EpisodeRow, turn: TurnRow, messages: list[dict[str, str
     return attributes
 
 
-def _block(turn: TurnRow, step: StepRow) -> dict[str, Any]:
+def _block(step: StepRow, result: str) -> dict[str, Any]:
     return {
         _KIND: "TOOL",
         "tool.name": TOOL,
         "input.value": step.code,
         "input.mime_type": "text/plain",
-        "output.value": turn.observation or step.error or step.output,
+        "output.value": result,
     }
 
 

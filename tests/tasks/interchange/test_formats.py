@@ -10,7 +10,7 @@ from carryover.tasks.readers.importing import import_traces
 from carryover.tasks.readers.trace import InstanceDescription
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import ExportFormat
-from tests.tasks.interchange.made_trace import made_trace
+from tests.tasks.interchange.made_trace import made_trace, make_step, make_turn
 
 SETTING = ImportSetting(run_id="import", runtime_contract="persistent")
 
@@ -55,6 +55,28 @@ def test_import_reads_replies_and_code_of_others_formats(played, tmp_path, forma
     imported = list(import_traces(tmp_path / "out", SETTING))
     codes = sorted([step.code for step in rows.steps] for rows in imported)
     assert codes == sorted([step.code for step in trace.steps] for trace in played.traces())
+
+
+OF_STRUCTURED_RESULTS = sorted({*get_args(ExportFormat)} - {"jsonl", "parquet"})
+"""Formats with a result per block; a chat has a message per turn."""
+
+
+@pytest.mark.parametrize("observation", [None, "42\nValueError: late"])
+@pytest.mark.parametrize("format_name", OF_STRUCTURED_RESULTS)
+def test_outcomes_of_several_called_blocks_come_back(tmp_path, format_name, observation):
+    trace = made_trace()
+    steps = (
+        make_step(1, 1, "look()", output="looked\n", result="42"),
+        make_step(2, 1, "print('early')\nraise ValueError('late')", output="early\n", error="ValueError: late"),
+    )
+    turns = (trace.turns[0], make_turn(1, "I look.", observation, 1))
+    assert export_traces([trace._replace(turns=turns, steps=steps)], tmp_path, format_name) == 1
+    (rows,) = import_traces(tmp_path, SETTING)
+
+    def outcomes(told):
+        return [(step.code, step.output, step.result, step.error) for step in told]
+
+    assert outcomes(rows.steps) == outcomes(steps)
 
 
 CELL = "2f3a/persistent-0/main-evaluation-scratch-persistent-stateless-easy-replicate2"

@@ -40,7 +40,7 @@ def test_each_block_is_a_tool_event_and_a_call(played, logs):
         assert answered == [call["id"] for call in calls]
 
 
-def test_blocks_of_a_turn_have_the_observation_or_their_own_outputs(played):
+def test_blocks_of_a_turn_have_the_observation_or_their_own_outcomes(played):
     trace = played.traces()[0]
     both = tuple(step.model_copy(update={"turn": 1}) for step in trace.steps[:2])
 
@@ -48,11 +48,14 @@ def test_blocks_of_a_turn_have_the_observation_or_their_own_outputs(played):
         (sample,) = inspect_log([trace._replace(steps=steps)], trace.folder)["samples"]
         return [message["content"] for message in sample["messages"] if message["role"] == "tool"]
 
+    def outcome(step):
+        return json.dumps({"result": step.result, "output": step.output, "error": step.error})
+
     assert observed(both[:1]) == [trace.turns[1].observation]
-    assert observed(both) == [step.output for step in both]
+    assert observed(both) == [outcome(step) for step in both]
     unobserved = trace.turns[1].model_copy(update={"observation": None})
     trace = trace._replace(turns=(trace.turns[0], unobserved, *trace.turns[2:]))
-    assert observed(both[:1]) == [both[0].output]
+    assert observed(both[:1]) == [outcome(both[0])]
 
 
 def test_tokens_are_ours(played, logs):

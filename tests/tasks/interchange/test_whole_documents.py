@@ -103,8 +103,8 @@ def test_a_trace_is_spans_of_agent_calls_and_blocks():
         ("python", 2, 2.5, ran("look", "NameError: look")),
         ("persistent-0", 2.5, 4.5, called((200, 20, 100), second, history[:5])),
         ("persistent-0", 4.5, 6.5, called((300, 30, 150), third, history)),
-        ("python", 6.5, 7, ran("x = 1", "done\n")),
-        ("python", 7, 7.5, ran("x", "")),
+        ("python", 6.5, 7, ran("x = 1", '{"result": null, "output": "done\\n", "error": null}')),
+        ("python", 7, 7.5, ran("x", '{"result": "1", "output": "", "error": null}')),
     ]
     for span, (name, start, end, attributes) in zip(scope["spans"], expected, strict=True):
         times = [(int(span[key]) - NOON * 10**9) / 1e9 for key in ("startTimeUnixNano", "endTimeUnixNano")]
@@ -148,7 +148,12 @@ def test_each_of_several_blocks_has_its_own_outcome_in_a_log():
     ]
     trace = made_trace()._replace(steps=tuple(steps))
     (sample,) = inspect_log([trace], trace.folder)["samples"]
-    told = ["KeyError: 1", "printed", "1", ""]
+    told = [
+        '{"result": "1", "output": "printed", "error": "KeyError: 1"}',
+        '{"result": "1", "output": "printed", "error": null}',
+        '{"result": "1", "output": "", "error": null}',
+        '{"result": null, "output": "", "error": null}',
+    ]
     assert [each["content"] for each in sample["messages"] if each["role"] == "tool"] == told
     assert [event["result"] for event in sample["events"]] == told
     assert [event.get("error") for event in sample["events"]] == [
