@@ -1,5 +1,8 @@
--- The counted episodes of a plan, or of all plans where it is null: one attempt each, without those that failed.
-select episodes.*
+-- The counted episodes of a plan, also reused ones, or of all plans where it is null: one attempt each, none failed.
+select episodes.* replace (coalesce($plan_digest, episodes.plan_digest) as plan_digest)
 from episodes
-inner join marts.episode_metrics on episodes.episode_id = episode_metrics.episode_id
-where episode_metrics.is_counted and coalesce(episodes.plan_digest = $plan_digest, true)
+where episodes.episode_id in (
+    select episode_metrics.episode_id
+    from marts.episode_metrics
+    where episode_metrics.is_counted and coalesce(episode_metrics.plan_digest = $plan_digest, true)
+)

@@ -6,7 +6,7 @@ import pytest
 
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.traces.rows import InstanceRow, StepRow, TurnRow
-from carryover.tasks.traces.study_rows import RunEndRow, RunRow
+from carryover.tasks.traces.study_rows import ReusedEpisodeRow, RunEndRow, RunRow
 from tests.sql.hand_made_warehouse import NOW
 from tests.storage.conftest import build_row
 
@@ -42,6 +42,16 @@ def plan(warehouse):
 )
 def test_counted_episodes_are_the_last_attempts_that_did_not_fail(plan, digest, counted):
     assert set(column_of(plan, "counted_episodes", plan_digest=digest)) == counted
+
+
+def test_a_reused_episode_is_counted_once_and_for_the_asking_plan(warehouse):
+    warehouse.run()
+    warehouse.episode("P->P", "i1", episode_id="played")
+    warehouse.add(build_row(ReusedEpisodeRow, plan_digest="other", episode_id="played"))
+    for asked, told in (("plan", "plan"), ("other", "other"), (None, "plan")):
+        rows = warehouse.sql(command_sql("counted_episodes"), plan_digest=asked)
+        assert [(row["episode_id"], row["plan_digest"]) for row in rows] == [("played", told)]
+    assert ask(warehouse, "counted_episodes", plan_digest="none") == []
 
 
 def test_metrics_are_those_of_every_attempt_of_a_plan(plan):
