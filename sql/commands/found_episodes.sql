@@ -1,8 +1,8 @@
--- Episodes of an instance, or whose id starts with given characters.
+-- Episodes of an instance, or whose id starts with given characters: a row for each plan that has one, reused or not.
 select
-    episodes.*,
+    plan_episodes.*,
     runs.plan_name
-from episodes
-inner join runs on episodes.run_id = runs.run_id
-where starts_with(episodes.episode_id, $name) or episodes.instance_id = $name
-order by episodes.episode_id
+from staging.plan_episodes
+inner join runs on plan_episodes.run_id = runs.run_id
+where starts_with(plan_episodes.episode_id, $name) or plan_episodes.instance_id = $name
+order by plan_episodes.episode_id, plan_episodes.plan_digest

@@ -3,8 +3,8 @@ select
     exists(
         select 1
         from training_examples
-        inner join episodes on training_examples.episode_id = episodes.episode_id
-        where episodes.plan_digest = $plan_digest
+        inner join staging.plan_episodes on training_examples.episode_id = plan_episodes.episode_id
+        where plan_episodes.plan_digest = $plan_digest
     ) as has_training,
     exists(select 1 from cave_turns) as has_suites
 order by has_training

@@ -72,7 +72,7 @@ def test_plans_have_the_name_and_scale_of_their_latest_run(warehouse):
     ]
 
 
-def test_a_plan_has_trainings_of_its_own_episodes(warehouse):
+def test_a_plan_has_trainings_on_its_own_and_reused_episodes(warehouse):
     columns = ("has_training", "has_suites")
     assert ask(warehouse, "study_parts", *columns, plan_digest="plan") == [(False, False)]
     teacher = warehouse.episode("teacher->P", plan_digest="plan")
@@ -80,6 +80,8 @@ def test_a_plan_has_trainings_of_its_own_episodes(warehouse):
     warehouse.add(build_row(CaveTurnRow, episode_id="c"))
     assert ask(warehouse, "study_parts", *columns, plan_digest="plan") == [(True, True)]
     assert ask(warehouse, "study_parts", *columns, plan_digest="other") == [(False, True)]
+    warehouse.add(build_row(ReusedEpisodeRow, plan_digest="other", episode_id=teacher))
+    assert ask(warehouse, "study_parts", *columns, plan_digest="other") == [(True, True)]
 
 
 @pytest.fixture

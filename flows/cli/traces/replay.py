@@ -67,7 +67,8 @@ def _find_episode(warehouse: Warehouse, name: str, plan: str | None) -> dict[str
     if not of_plan:
         others = ", ".join(sorted({row["plan_digest"] for row in matches}))
         raise UserError(f"plan {digest} has no episode {name!r}; name a plan that has one: --plan {others}")
-    found = _best_matches(of_plan, name)
+    each_once = {row["episode_id"]: row for row in of_plan}  # one that several plans have, where none is chosen
+    found = _best_matches(list(each_once.values()), name)
     if len(found) > 1:
         listed = ", ".join(map(_described, found[:5])) + (", ..." if len(found) > 5 else "")
         raise UserError(f"several episodes fit {name!r}: {listed}; give an id, or more of its digits")

@@ -12,7 +12,7 @@ from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.rows import TurnRow
-from carryover.tasks.traces.study_rows import RunRow
+from carryover.tasks.traces.study_rows import ReusedEpisodeRow, RunRow
 from tests.flows.cli.calling import refused, run
 from tests.storage.conftest import build_episode, build_row
 
@@ -43,6 +43,8 @@ def home(tmp_path_factory):
         zone.write(rows, "run")
     for episode_id, instance in (("ab12", "task-1"), ("ab13", "task-1"), ("task-1f", "task-2"), ("cd", "ab")):
         zone.write(build_episode(episode_id, instance_id=instance, runtime_contract="stateless"), "run")
+    zone.write({"runs": [build_row(RunRow, run_id="later", plan_digest="later")]}, "later")
+    zone.write({"reused_episodes": [build_row(ReusedEpisodeRow, plan_digest="later", episode_id="ab12")]}, "run")
     merge(zone, home / "warehouse.duckdb")
     return home
 
@@ -53,6 +55,10 @@ def home(tmp_path_factory):
 )
 def test_an_id_or_instance_goes_before_first_digits(home, name, episode_id):
     assert f"episode {episode_id} " in run("episode", name, "--home", home)
+
+
+def test_a_plan_has_the_episodes_that_it_reuses(home):
+    assert "episode ab12 " in run("episode", "task-1", "--plan", "later", "--home", home)
 
 
 def test_a_name_of_several_episodes_is_refused_with_candidates(home):
