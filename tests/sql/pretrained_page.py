@@ -33,8 +33,8 @@ def evaluated(condition: str, folder: Path = FOLDER) -> pl.DataFrame:
     return kept.filter(base="hub", purpose="evaluation", condition=condition, is_counted=True)
 
 
-def row_of(name: str, **where: str) -> dict[str, object]:
-    (row,) = table(name).filter(**where).rows(named=True)
+def row_of(name: str, folder: Path = FOLDER, **where: str) -> dict[str, object]:
+    (row,) = table(name, folder).filter(**where).rows(named=True)
     return row
 
 

@@ -67,7 +67,8 @@ def test_the_triages_findings_are_those_of_its_cells():
     assert f"{scripts['p_on_s_token_ratio']:.2f} for the scripts" in PROSE
     assert f"S→S {models['s_on_s_token_ratio']:.2f} and S→P {models['s_on_p_token_ratio']:.2f}" in PROSE
     assert "toy models miss a name in every P→S episode and in no other" in README
-    assert f"S→S costs {models['s_on_s_token_ratio']:.2f} times P→P's tokens; a third was learned" in README
+    told = "{s_on_s_token_ratio:.2f} [{s_on_s_token_ratio_low:.2f}, {s_on_s_token_ratio_high:.2f}]".format(**models)
+    assert f"S→S costs {told} times P→P's tokens; a third was learned" in README
     ratios = [finished[condition]["ratio_of_finished"] for condition in ("S->S", "S->P")]
     assert f"of the pairs that ended, {ratios[0]:.2f} and {ratios[1]:.2f}" in PROSE
     shown = {row["interval_kind"]: "{estimate:.2f} [{low:.2f}, {high:.2f}]".format(**row) for row in interaction}

@@ -19,6 +19,7 @@ from tests.sql.pretrained_page import (
     QWEN,
     claims_of,
     evaluated,
+    row_of,
     table,
     total,
     untrained_of,
@@ -162,7 +163,10 @@ def test_a_larger_model_does_the_same():
     assert f"The other {home} episodes are the scripts'" in PROSE
     assert f"Untrained it ends none of {untrained_of(QWEN)} episodes" in PROSE.replace("**", "")
     assert claims_of(QWEN)[0] == claims_of(FOLDER)[0]
-    assert PROSE.endswith("The same four claims hold, and the same four have no verdict.")
+    points = {f"{row_of('repair', QWEN, condition=cell, base='hub')['detectable_score_points']:.1f}" for cell in HOME}
+    assert f"Groups of {lost.height} detect {points.pop()} points of score" in PROSE
+    assert points == set()
+    assert "The same four claims hold, and the same four have no verdict." in PROSE.partition("## Qwen")[2]
 
 
 def test_the_larger_model_learned_by_the_options_of_the_smaller():
