@@ -1,6 +1,7 @@
 """Kept results say when their plan is another one here."""
 
 import json
+import warnings
 from contextlib import nullcontext
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +14,11 @@ from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.stages import results
 from carryover.tasks.stages.results import read_plans
 from carryover.tasks.stages.stale_results import describe_stale, stale_plans
+
+
+class StaleRowsWarning(UserWarning):
+    """Kept rows were measured with another plan than the one here."""
+
 
 KEPT = sorted(entry for entry in Path(str(files("carryover.sql") / "results")).iterdir() if entry.is_dir())
 SMOKE = resolve_plan("smoke")
@@ -102,11 +108,14 @@ def test_rows_with_a_setting_unknown_here_have_no_plan(tmp_path):
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: folder.name)
 def test_reading_kept_rows_says_when_they_are_stale(folder, capsys, monkeypatch):
-    """It stays a notice: a change is made before its rows are made anew."""
+    """It stays a warning of this test: a change is made before its rows are made anew."""
     monkeypatch.setattr(results, "open_results", lambda *_given: nullcontext())
     kept = {plan.plan_digest for plan in read_plans(folder)}
     stale = {plan.kept_digest for plan in stale_plans(folder)}
     with open_warehouse(None, folder.name):
         said = capsys.readouterr().err
     assert stale <= kept
-    assert said == (f"{describe_stale(stale_plans(folder))}\n" if stale else "")
+    told = describe_stale(stale_plans(folder))
+    assert said == (f"{told}\n" if told else "")
+    if told:
+        warnings.warn(told, StaleRowsWarning, stacklevel=1)
