@@ -57,10 +57,7 @@ def reinforced_parts(plain: StudyPart, spec: ReinforcementSpec) -> Iterator[Stud
     yield plain
     for runtime in RUNTIMES:
         variant = f"rl-{runtime}"
-        played = [
-            each.model_copy(update={"variant": variant, "has_base_rows": False, "has_scripted_rows": False})
-            for each in plain.evaluations
-        ]
+        played = [each.model_copy(update={"variant": variant, "has_base_rows": False}) for each in plain.evaluations]
         changes = {
             "name": variant,
             "reinforcement": spec.model_copy(update={"runtime": runtime}),
