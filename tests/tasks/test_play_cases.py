@@ -100,10 +100,3 @@ def test_a_bug_closes_the_runtime_and_is_raised(steps):
     with pytest.raises(ZeroDivisionError):
         play_suite.fn(PLAN, "types", "json", "run")
     assert steps.closed == [1]
-
-
-def test_an_endpoint_plays_in_place_of_the_oracle(steps, monkeypatch):
-    monkeypatch.setattr(SuitePlan, "open_client", lambda plan: "an endpoint")
-    steps.ends = [FinishReason.ANSWER]
-    play_suite.fn(PLAN, "types", "json", "run")
-    assert steps.clients == ["an endpoint"]
