@@ -12,7 +12,7 @@ import duckdb
 from duckdb import DuckDBPyConnection, StatementType, token_type
 
 from carryover.storage.errors import QueryError, WarehouseBusyError, WarehouseError
-from carryover.storage.sql_text import quoted
+from carryover.storage.sql_text import quoted, quoted_path
 
 _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": False,
@@ -100,7 +100,8 @@ def shut_files_out(connection: DuckDBPyConnection, folder: str | None = None) ->
     It cannot be undone.
     """
     if folder is not None:
-        connection.execute(f"set global allowed_directories = [{quoted(folder)}]")
+        # DuckDB checks the pattern that a query names, and each file that it finds.
+        connection.execute(f"set global allowed_directories = [{quoted(folder)}, {quoted_path(folder)}]")
     connection.execute("set global enable_external_access = false")
     connection.execute("set global lock_configuration = true")
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from carryover.storage.sql_text import quoted
+from carryover.storage.sql_text import quoted_path
 from carryover.storage.warehouse.migrations import read_migrations
 from carryover.storage.zone.schemas import create_table
 from carryover.tasks.traces.rows import EpisodeRow
@@ -50,7 +50,7 @@ class MartSource(NamedTuple):
 def read_mart_sources() -> list[MartSource]:
     """Return the SQL files in dependency order."""
     published = [
-        MartSource("published", name, f"from read_csv({quoted(str(file))}, header = true)", _text(file))
+        MartSource("published", name, f"from read_csv({quoted_path(str(file))}, header = true)", _text(file))
         for name, file in _files("published", ".csv")
     ]
     attempts = MartSource("staging", "attempts", _ATTEMPTS, _ATTEMPTS)

@@ -2,9 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from glob import has_magic
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ class FileStore:
     def __init__(self, url: str | Path, storage_options: Mapping[str, Any] | None = None) -> None:
         """Open the folder or bucket at `url`.
 
-        Raise `LandingError` for a URL that no installed filesystem opens.
+        Raise `LandingError` for a URL that no installed filesystem opens, or with wildcards.
         """
         try:
             self.filesystem, root = fsspec.url_to_fs(str(url), **(storage_options or {}))
@@ -45,6 +46,9 @@ class FileStore:
             raise LandingError(f"cannot open {url}: {error}") from error
         self.root = root.rstrip("/")
         self.is_local = isinstance(self.filesystem, LocalFileSystem)
+        if not self.is_local and has_magic(root):
+            # fsspec expands them where it reads, copies and removes several objects.
+            raise LandingError(f"cannot open {url}: wildcards in the name; choose one without *, ? and [")
         self._errors: tuple[type[Exception], ...] = (OSError,)  # raised where files cannot be reached
         if "s3" in self.filesystem.protocol:
             from botocore.exceptions import BotoCoreError, ClientError
@@ -98,7 +102,7 @@ class FileStore:
         with self._telling(f"read {self.absolute(path)}"):
             return self.filesystem.cat_file(self.absolute(path))
 
-    def read_many(self, paths: list[str]) -> dict[str, bytes]:
+    def read_many(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Return the bytes of several files by path, vanished ones left out.
 
         Fetched at once where the store can.
@@ -118,7 +122,7 @@ class FileStore:
                 raise LandingError(f"cannot read from {self.url}: {reason}; {REACH}") from content
         return found
 
-    def _read_local(self, paths: list[str]) -> dict[str, bytes]:
+    def _read_local(self, paths: Sequence[str]) -> dict[str, bytes]:
         found = {}
         for path in paths:
             with suppress(FileNotFoundError), self._telling(f"read {self.absolute(path)}"):

@@ -72,6 +72,7 @@ def _scan_files(store: FileStore, table: str, bundles: Sequence[Manifest]) -> pl
         frame = pl.scan_parquet(
             [store.location(file.path) for file in files],
             schema=pl.DataFrame(schema.empty_table()).schema,
+            glob=False,
             missing_columns="insert",
             hive_partitioning=False,
         )

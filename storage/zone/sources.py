@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
-from carryover.storage.sql_text import quoted
+from carryover.storage.sql_text import quoted_path
 from carryover.storage.zone.bundles import BundleFile, Share
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.schemas import arrow_schema, default_literal, duckdb_columns, row_model
@@ -84,7 +84,7 @@ def _select(
         is_held = name in held
         selected.append(name if is_held else f"{default_literal(table, name)}::{duckdb_type} as {name}")
     columns = ", ".join(selected)
-    paths = ", ".join(quoted(store.location(file.path)) for file in files)
+    paths = ", ".join(quoted_path(store.location(file.path)) for file in files)
     query = (
         f"select {columns}, parse_filename(filename, true) as bundle_id\n"
         f"from read_parquet([{paths}], filename = true, hive_partitioning = false) as landed"

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.sql_text import quoted
+from carryover.storage.sql_text import quoted_path
 
 
 def kept_path(folder: Path, table: str) -> Path:
@@ -18,8 +18,13 @@ def write_kept(frame: pl.DataFrame, path: Path) -> None:
     frame.write_parquet(path, compression="zstd", compression_level=19)
 
 
+def read_kept(path: Path) -> pl.DataFrame:
+    """Return the rows of a kept file."""
+    return pl.read_parquet(path, glob=False)
+
+
 def insert_kept(connection: DuckDBPyConnection, folder: Path, table: str) -> None:
     """Insert a table's rows of a folder, if any."""
     path = kept_path(folder, table)
     if path.exists():
-        connection.execute(f"insert into main.{table} by name select * from read_parquet({quoted(str(path))})")
+        connection.execute(f"insert into main.{table} by name select * from read_parquet({quoted_path(str(path))})")

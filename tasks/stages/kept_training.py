@@ -10,7 +10,7 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.stages.kept_files import insert_kept, kept_path, write_kept
+from carryover.tasks.stages.kept_files import insert_kept, kept_path, read_kept, write_kept
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingOverlapRow
 
 _EXAMPLES = """
@@ -58,5 +58,5 @@ def _with_former(folder: Path, table: str, new: pl.DataFrame, key: tuple[str, ..
     A new row replaces one of the same key.
     """
     path = kept_path(folder, table)
-    frames = [pl.read_parquet(path), new] if path.exists() else [new]
+    frames = [read_kept(path), new] if path.exists() else [new]
     return pl.concat(frames, how="diagonal").unique(key, keep="last")

@@ -11,7 +11,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import to_arrow
-from carryover.tasks.stages.kept_files import insert_kept, kept_path, write_kept
+from carryover.tasks.stages.kept_files import insert_kept, kept_path, read_kept, write_kept
 from carryover.tasks.traces.study_rows import PlanStageRow
 from carryover.tasks.traces.training_rows import PolicyUpdateRow
 
@@ -35,7 +35,7 @@ def keep_updates(warehouse: Warehouse, folder: Path, plan_digests: Sequence[str]
     path = kept_path(folder, PolicyUpdateRow.TABLE)
     if path.exists():
         name = pl.col("reinforcement_id").str.replace("-[^-]*$", "")  # without the stage's digest
-        former = pl.read_parquet(path).join(updates, on=name, how="anti")
+        former = read_kept(path).join(updates, on=name, how="anti")
         updates = pl.concat([former, updates], how="diagonal")
     write_kept(updates.sort(PolicyUpdateRow.KEY), path)
 
@@ -46,7 +46,7 @@ def insert_updates(connection: DuckDBPyConnection, folder: Path) -> None:
     if not path.exists():
         return
     insert_kept(connection, folder, PolicyUpdateRow.TABLE)
-    reinforcements = pl.read_parquet(path, columns=["reinforcement_id"]).unique().to_series()
+    reinforcements = read_kept(path)["reinforcement_id"].unique()
     connection.register("arrived", to_arrow([_stage_of(folder.name, each) for each in reinforcements]))
     connection.execute("insert into main.plan_stages by name select * from arrived")
 

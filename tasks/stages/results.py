@@ -17,7 +17,7 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
-from carryover.storage.sql_text import quoted
+from carryover.storage.sql_text import quoted, quoted_path
 from carryover.storage.warehouse.connection import open_memory, shut_files_out
 from carryover.storage.warehouse.marts import create_views, refresh_marts
 from carryover.storage.warehouse.migrations import migrate
@@ -25,7 +25,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import column_default, to_arrow
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.whole_files import write_whole
-from carryover.tasks.stages.kept_files import write_kept
+from carryover.tasks.stages.kept_files import read_kept, write_kept
 from carryover.tasks.stages.kept_training import insert_training, keep_training
 from carryover.tasks.stages.kept_updates import insert_updates, keep_updates
 from carryover.tasks.traces.result_rows import ClaimRow, StatisticRow
@@ -91,7 +91,7 @@ def keep_results(
     found = warehouse.sql(f"{_EPISODES} and ({where})", digests=digests).polars()
     new = episodes = found.sort("plan_digest").unique("episode_id", keep="first", maintain_order=True)
     if (path := folder / EPISODES).exists():
-        former = pl.read_parquet(path).filter(~pl.col("plan_digest").is_in(digests))
+        former = read_kept(path).filter(~pl.col("plan_digest").is_in(digests))
         episodes = join_former(former, new)
     episodes = episodes.sort(EPISODE_KEY)
     kept_ids = episodes.select(pl.col("episode_id").alias("kept_id"), *EPISODE_KEY)
@@ -132,7 +132,7 @@ def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
     Raise `WarehouseError` for a folder without results.
     """
     settings = _plans_of(folder)[-1].plan.get("statistics", {})
-    episodes = pl.read_parquet(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
+    episodes = read_kept(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
     statistics = compute(episodes, folder.name, settings)
     write_kept(pl.DataFrame(to_arrow(statistics)), folder / STATISTICS)
     return len(statistics)
@@ -168,12 +168,12 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
     connection.execute("drop view marts.episode_metrics")
     connection.execute(
         f"create table marts.episode_metrics as select * replace ({name} as plan_digest), "
-        f"plan_digest as kept_plan_digest from read_parquet({quoted(str(folder / EPISODES))})"
+        f"plan_digest as kept_plan_digest from read_parquet({quoted_path(str(folder / EPISODES))})"
     )
     _add_missing_columns(connection, columns)
     create_views(connection)  # a view of other columns than before binds no more
     connection.execute(
-        f"insert into main.statistics by name select * from read_parquet({quoted(str(folder / STATISTICS))})"
+        f"insert into main.statistics by name select * from read_parquet({quoted_path(str(folder / STATISTICS))})"
     )
     insert_training(connection, folder)
     insert_updates(connection, folder)

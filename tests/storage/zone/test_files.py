@@ -28,6 +28,13 @@ def test_a_folder_that_is_not_there_holds_nothing(store):
     assert store.read_many([]) == {}
 
 
+@pytest.mark.parametrize("name", ["zone[1]", "zone*", "zone?"])
+def test_wildcards_are_refused_where_fsspec_expands_them(name, tmp_path):
+    assert FileStore(tmp_path / name).root == f"{tmp_path}/{name}"
+    with pytest.raises(LandingError, match=r"^cannot open memory://zone.*: wildcards in the name; choose one without"):
+        FileStore(f"memory://{name}")
+
+
 def test_local_folder_has_one_url_for_every_spelling(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     spellings = ("zone", "./zone", "zone/", "other/../zone", Path("zone"), tmp_path / "zone", f"file://{tmp_path}/zone")

@@ -1,5 +1,6 @@
 """Scans of a table for Polars: of a landing zone from its files, of a warehouse file from its copy."""
 
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -27,6 +28,18 @@ def test_a_scan_of_a_file_reads_what_sql_reads(landing, merged, make_episode):
         steps = warehouse.scan("steps")
         assert steps.select("episode_id", "step").sort("step").collect().rows() == [("e", 1), ("e", 2)]
         assert steps.collect().equals(warehouse.sql("select * from steps").polars())
+
+
+def test_brackets_in_a_path_are_no_wildcards(tmp_path, path, make_episode):
+    landing = LandingZone(tmp_path / "zone[1]")
+    landing.write(make_episode("e", step_count=2), "run")
+    shutil.copytree(landing.url, tmp_path / "zone1")
+    for file in (tmp_path / "zone1").rglob("*.parquet"):
+        file.write_bytes(b"of another zone")
+    assert landing.read("steps", ["step"]).to_pylist() == [{"step": 1}, {"step": 2}]
+    with Warehouse.open(landing.url) as warehouse:
+        assert warehouse.sql("select step from steps order by step").rows() == [(1,), (2,)]
+    assert merge(landing, path).row_counts["steps"] == 2
 
 
 def _tear(landing: LandingZone) -> None:
