@@ -65,8 +65,8 @@ def probe(
     Hostile blocks run only where `is_hostile` asks for them. Raise `UserError` where the runtime does not open.
     """
     report = ProbeReport(name, {channel: {} for channel in channels})
-    _open(runtime, report)
     try:
+        _open(runtime, report)
         if isinstance(runtime, VersionedRuntime):
             report.version = _call(report, "version", runtime.version) or ""
         available = _available(runtime, channels, report)
@@ -87,12 +87,10 @@ def probe(
 
 def _open(runtime: ProbedRuntime, report: ProbeReport) -> None:
     _call(report, "open", runtime.open)
-    if "open" not in report.failures:
-        return
-    _call(report, "close", runtime.close)
-    raise UserError(
-        f"cannot open {report.runtime}: open() raised {report.failures['open']}; open() must start an interpreter"
-    )
+    if "open" in report.failures:
+        raise UserError(
+            f"cannot open {report.runtime}: open() raised {report.failures['open']}; open() must start an interpreter"
+        )
 
 
 def _call(report: ProbeReport, method: str, call: Callable[[], Called]) -> Called | None:

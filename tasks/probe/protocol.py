@@ -21,7 +21,7 @@ class ProbedRuntime(Protocol):
         ...
 
     def close(self) -> None:
-        """End the interpreter."""
+        """End the interpreter, also where `open` raised halfway."""
 
 
 @runtime_checkable

@@ -94,7 +94,7 @@ def find_code_tool(tools: Iterable[Mapping[str, Any]], wanted: str | None) -> Co
     found = [tool for tool in asked if tool is not None]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(tool.name for tool in found) or ", ".join(tool["name"] for tool in listed)
+    names = ", ".join(tool.name for tool in found) or ", ".join(tool["name"] for tool in listed) or "the server"
     if found:
         raise UserError(f"several tools run code: {names}; choose one with --tool")
     raise UserError(

@@ -12,6 +12,7 @@ import pytest
 
 from carryover.tasks.probe.connectors import mcp
 from carryover.tasks.probe.connectors.mcp import McpRuntime
+from carryover.tasks.probe.probing import probe
 from carryover.tasks.services.errors import UserError
 
 TOOLS = [{"name": "python", "inputSchema": {"properties": {"code": {}}}}]
@@ -91,6 +92,22 @@ def test_a_refusal_is_told_with_its_method(served):
     runtime = serve({**ANSWERS, "tools/list": {"message": "no tools today"}})
     with pytest.raises(UserError, match=r"^MCP server '.*' refused tools/list: no tools today$"):
         runtime.open()
+
+
+def test_a_server_without_a_code_tool_ends_with_its_probe(served):
+    class NotesProcess(McpRuntime):
+        def open(self):
+            try:
+                super().open()
+            finally:
+                line: Any = self._line
+                self.process = line._process
+
+    serve, _ = served
+    runtime = NotesProcess(serve({**ANSWERS, "tools/list": {"tools": []}})._target)
+    with pytest.raises(UserError, match=r"^no tool of the server takes code as one of code, .*; name another server"):
+        probe(runtime, "mcp:made")
+    assert runtime.process.returncode == 0
 
 
 def test_a_silent_or_missing_server_is_told(monkeypatch):

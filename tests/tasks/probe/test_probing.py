@@ -189,6 +189,23 @@ def test_a_runtime_that_does_not_open_is_refused():
         probe(RaisesAtOpening(), "mine", NAMES)
 
 
+@pytest.mark.parametrize("error", [UserError("no code tool"), OSError("no sandbox"), KeyboardInterrupt("stop")])
+def test_a_runtime_that_opened_by_half_is_closed(error):
+    class OpensByHalf(Namespace):
+        closed_count = 0
+
+        def open(self):
+            raise error
+
+        def close(self):
+            self.closed_count += 1
+
+    runtime = OpensByHalf()
+    with pytest.raises((UserError, KeyboardInterrupt), match=f"{error}"):
+        probe(runtime, "mine", NAMES)
+    assert runtime.closed_count == 1
+
+
 class OffersAll(EventfulNamespace, SharesInputs):
     """Offers every event and inputs, tells its version, and notes its blocks."""
 
