@@ -2,11 +2,11 @@
 
 import inspect
 import re
-import shlex
 from types import ModuleType
 from typing import Any
 
 from carryover.tasks.probe.connectors.foreign import FOREIGN, ForeignRuntime
+from carryover.tasks.probe.connectors.piped import split_command
 from carryover.tasks.probe.protocol import ProbedRuntime
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.own_objects import WantedKind, import_object
@@ -31,12 +31,10 @@ def choose_runtime(wanted: str, python: str | None = None, tool: str | None = No
     if wanted in FOREIGN:
         return _foreign(wanted, python)
     if wanted.startswith(MCP):
-        from carryover.tasks.probe.connectors.mcp import McpRuntime
-
-        return McpRuntime(wanted.removeprefix(MCP).strip(), tool)
+        return _mcp_server(wanted.removeprefix(MCP).strip(), tool)
     if _CLASS.fullmatch(wanted):
         return _own_class(wanted)
-    words = shlex.split(wanted)
+    words = split_command(wanted)
     if len(words) < 2 and "/" not in wanted:
         names = ", ".join((*HERE, *FOREIGN))
         raise UserError(
@@ -56,6 +54,14 @@ def _runtime_here(wanted: str) -> ProbedRuntime:
 
     contract = "stateless" if wanted.startswith("stateless") else "persistent"
     return OwnRuntime(contract, "jupyter" if wanted.endswith("jupyter") else "fork_tree")
+
+
+def _mcp_server(target: str, tool: str | None) -> ProbedRuntime:
+    if not target:
+        raise UserError(f"{MCP} names no server; write a command or an address after it")
+    from carryover.tasks.probe.connectors.mcp import McpRuntime
+
+    return McpRuntime(target, tool)
 
 
 def _foreign(wanted: str, python: str | None) -> ProbedRuntime:

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from carryover.tasks.probe.connectors.ending import end_piped
+from carryover.tasks.probe.connectors.piped import end_piped, start_piped
 from carryover.tasks.services.errors import UserError
 
 BLOCK_SECONDS = 30
@@ -22,12 +22,7 @@ class CommandRuntime:
 
     def open(self) -> None:
         """Start the command."""
-        try:
-            self._process = subprocess.Popen(
-                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
-            )
-        except OSError as error:
-            raise UserError(f"cannot start {self._words[0]!r}: {error.strerror}; name a command") from error
+        self._process = start_piped(self._words)
 
     def run(self, code: str) -> str:
         """Send a block and return the text of the reply."""

@@ -2,15 +2,12 @@
 
 import json
 import select
-import shlex
-import subprocess
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from carryover.tasks.probe.connectors.ending import end_piped
+from carryover.tasks.probe.connectors.piped import end_piped, split_command, start_piped
 from carryover.tasks.services.errors import UserError
 
-PREFIX = "mcp:"
 CODE_ARGUMENTS = ("code", "python_code", "source", "script", "command")
 """Names of a tool's argument for code, likeliest first."""
 ANSWER_SECONDS = 60
@@ -68,14 +65,17 @@ class McpRuntime:
         return "\n".join(_texts(result.get("content", ())))
 
     def reset(self) -> None:
-        """Begin a new session."""
-        self.close()
+        """Begin a new session; children of the old one's server may outlive it."""
+        self._end(spares_children=True)
         self.open()
 
     def close(self) -> None:
-        """End the session."""
+        """End the session and the processes of its server."""
+        self._end(spares_children=False)
+
+    def _end(self, *, spares_children: bool) -> None:
         if self._line is not None:
-            self._line.close()
+            self._line.close(spares_children=spares_children)
             self._line = None
 
     def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -133,20 +133,14 @@ class _Line(Protocol):
 
     def tell(self, notification: Mapping[str, Any]) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self, *, spares_children: bool) -> None: ...
 
 
 class _StreamLine:
     """Standard input and output of a command."""
 
     def __init__(self, command: str) -> None:
-        words = shlex.split(command)
-        try:
-            self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
-            )
-        except OSError as error:
-            raise UserError(f"cannot start {words[0]!r}: {error.strerror}; name a command after {PREFIX}") from error
+        self._process = start_piped(split_command(command))
 
     def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         self.tell(request)
@@ -162,8 +156,8 @@ class _StreamLine:
         except BrokenPipeError as error:
             raise UserError("the MCP server ended; see its standard error above") from error
 
-    def close(self) -> None:
-        end_piped(self._process)
+    def close(self, *, spares_children: bool) -> None:
+        end_piped(self._process, spares_children=spares_children)
 
     def _next(self) -> Mapping[str, Any]:
         assert self._process.stdout is not None
@@ -197,7 +191,7 @@ class _HttpLine:
     def tell(self, notification: Mapping[str, Any]) -> None:
         self._post(notification)
 
-    def close(self) -> None:
+    def close(self, *, spares_children: bool) -> None:
         self._client.close()
 
     def _post(self, message: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from carryover.tasks.probe.connectors import ending
+from carryover.tasks.probe.connectors import piped
 from carryover.tasks.probe.connectors.command import CommandRuntime
 from carryover.tasks.services.errors import UserError
 
@@ -64,7 +64,7 @@ def test_a_command_that_has_ended_is_told(opened):
 
 
 def test_a_silent_command_is_told_and_ended(opened, monkeypatch):
-    monkeypatch.setattr(ending, "END_SECONDS", 0.05)
+    monkeypatch.setattr(piped, "END_SECONDS", 0.05)
     silent = opened("exec sleep 60")
     with pytest.raises(UserError, match=r"^'sh' gave no reply in 0\.05 s; it must answer every block$"):
         silent.ask({"code": "x"}, 0.05)
