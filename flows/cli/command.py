@@ -22,6 +22,7 @@ from carryover.flows.cli.machine.prefect_server import prefect_server
 from carryover.flows.cli.messages import keep_logs_off_terminal, silence_exit
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import use_home
+from carryover.tasks.services.text import read_text_file
 
 EarlyAnswer = Callable[[Mapping[str, Any]], bool]
 """Takes a flow's parameters and returns whether it has answered already, so that the flow need not run."""
@@ -81,7 +82,7 @@ def read_options(file: Path, known: Sequence[str]) -> dict[str, Any]:
     Raise `UserError` for a file that holds none or an unknown one.
     """
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.safe_load(read_text_file(file))
     except (OSError, yaml.YAMLError) as error:
         raise UserError(f"cannot read options from {file}: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):

@@ -7,6 +7,7 @@ from carryover.tasks.probe.probing import FAILED_BLOCK, Event, ProbeReport
 from carryover.tasks.probe.published import REPORTS
 from carryover.tasks.probe.report import read_report
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.text import read_text_file
 
 PROBED: dict[str, tuple[str, ...]] = {
     "names": ("global", "import", "function", "class"),
@@ -29,7 +30,7 @@ def read_losses(wanted: str) -> Losses:
     if not path.is_file():
         names = ", ".join(sorted(report.stem for report in REPORTS.glob("*.json")))
         raise UserError(f"no report {wanted!r}; name a file of `carryover probe --format json`, or one of {names}")
-    return losses_of_report(read_report(path.read_text(encoding="utf-8"), wanted))
+    return losses_of_report(read_report(read_text_file(path), wanted))
 
 
 def losses_of_report(report: ProbeReport) -> Losses:

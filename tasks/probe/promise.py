@@ -6,6 +6,7 @@ from typing import NamedTuple, get_args
 
 from carryover.tasks.probe.verdict import Claim
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.text import read_text_file
 
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n(?!\s*[a-z])")
 """Where a sentence ends: a line that goes on in lower case is wrapped."""
@@ -72,7 +73,7 @@ def read_promise(wanted: str) -> Promise:
     path = Path(wanted)
     if not path.is_file():
         raise UserError(f"unknown claim {wanted!r}; choose from {', '.join(named)}, or name a file with the prompt")
-    return find_promise(path.read_text(encoding="utf-8"), wanted)
+    return find_promise(read_text_file(path), wanted)
 
 
 def find_promise(prompt: str, name: str) -> Promise:

@@ -15,6 +15,7 @@ from carryover.tasks.analysis.rendering import render_table, rich_table
 from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Evidence, Group, Verdict, count_claims, judge, read_hypotheses
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.text import read_text_file
 from carryover.tasks.services.whole_files import write_whole
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.vocabulary import TableFormat
@@ -154,9 +155,9 @@ def training_bucket(warehouse: Warehouse, plan_digest: str) -> str:
 def write_answers(warehouse: Warehouse, plan_digest: str, path: Path, numbers: Container[int]) -> list[int]:
     """Write answers into a copy of `sql/questions.md`; return their numbers.
 
-    Raise `UserError` if it asks none of the questions.
+    Raise `UserError` if it is no text, or asks none of the questions.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_text_file(path)
     asked = [question for question in read_questions(text) if question.number in numbers]
     if not asked:
         raise UserError(f"{path} asks none of these questions; give a copy of sql/questions.md")

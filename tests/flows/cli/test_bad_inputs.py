@@ -27,6 +27,7 @@ EXITS = {
     "run --train-on moon": (2, "'moon' is not one of"),
     "run --teacher-url http://me:secret@host/v1": (1, "name an environment variable"),
     "run --parts nowhere": (1, "nowhere"),
+    "run --config LATIN": (1, "is not UTF-8 text: byte 0xe9 at offset 3; save it as UTF-8"),
     "reevaluate --scale huge": (2, "'huge' is not one of"),
     "reevaluate --cells": (2, "No such option: --cells"),
     "stage train": (2, "No such command 'train'"),
@@ -59,6 +60,7 @@ EXITS = {
     "questions --plan nope": (1, "no run of plan 'nope'"),
     "questions --write NOWHERE": (1, "No such file"),
     "questions --write NOTES": (1, "asks none of these questions; give a copy of sql/questions.md"),
+    "questions --write LATIN": (1, "is not UTF-8 text: byte 0xe9 at offset 3; save it as UTF-8"),
     # episode, diff, merge, doctor
     "episode": (1, "name an episode: its id, or --cell and --instance"),
     "episode zzz": (1, "no episode has the instance 'zzz'"),
@@ -74,12 +76,29 @@ EXITS = {
     "figures --folder NOTES --plan import": (1, "File exists"),
     "report --path NOWHERE/page.html --plan import": (1, "No such file or directory"),
     "report --path OUT --plan import": (1, "Is a directory"),
-    # lint, export, import
+    # lint
     "lint NOWHERE": (1, "no file"),
     "lint NOTES": (1, "no code found in 0 traces"),
     "lint OUT": (1, "no code found in 0 traces"),
     "lint CHATS --contract sideways": (1, "unknown contract 'sideways'; choose from persistent, stateless"),
     "lint TALK": (1, "no code found in 1 trace"),
+    "lint CHATS --runtime LATIN": (1, "is not UTF-8 text: byte 0xe9 at offset 3; save it as UTF-8"),
+    "lint CHATS --runtime NOTES": (1, "is no report of `carryover probe --format json`"),
+    # probe
+    "probe": (2, "Missing argument 'runtime'"),
+    "probe persistnt": (1, "unknown runtime 'persistnt'; choose from persistent, stateless"),
+    "probe ''": (1, "unknown runtime ''; choose from persistent, stateless"),
+    'probe "it\'s mine/x"': (
+        1,
+        'cannot split the command "it\'s mine/x": no closing quotation; quote it as for a shell',
+    ),
+    'probe "mcp:it\'s mine"': (1, 'cannot split the command "it\'s mine": no closing quotation'),
+    "probe mcp:": (1, "mcp: names no server; write a command or an address after it"),
+    "probe mcp:NOWHERE": (1, "No such file or directory; name a command"),
+    "probe persistent --claims sideways": (1, "unknown claim 'sideways'; choose from persistent, stateless"),
+    "probe persistent --claims LATIN": (1, "is not UTF-8 text: byte 0xe9 at offset 3; save it as UTF-8"),
+    "probe persistent --channel moon": (1, "unknown channel 'moon'; choose from"),
+    # export, import
     "export": (2, "Missing argument 'folder'"),
     "export NOTES": (1, "; pass a folder for the episodes"),
     "export NOTES/deep": (1, "Not a directory"),
@@ -98,6 +117,11 @@ EXITS = {
 }
 
 
+NAMES = {
+    "NOWHERE": "absent", "NOTES": "notes.md", "LATIN": "latin.txt", "OUT": "out", "CHATS": "chats.jsonl",
+    "TALK": "talk.jsonl",
+}  # fmt: skip
+"""Words of a line, and the files that they stand for."""
 COMMANDS = (
     "run", "reevaluate", "stage train-models", "query", "tables", "hypotheses", "keep", "questions", "episode", "diff",
     "merge", "figures", "report", "lint", "export", "import", "doctor",
@@ -120,6 +144,7 @@ def folder(tmp_path_factory):
     (folder / "chats.jsonl").write_text(json.dumps({"messages": CHAT}))
     (folder / "talk.jsonl").write_text(json.dumps({"messages": [{"role": "assistant", "content": "No code."}]}))
     (folder / "notes.md").write_text("Notes.")
+    (folder / "latin.txt").write_bytes("café".encode("latin-1"))
     (folder / "out").mkdir()
     return folder
 
@@ -128,8 +153,7 @@ def folder(tmp_path_factory):
 def test_a_bad_input_is_one_line_and_an_exit_code(folder, line, code, told, monkeypatch):
     monkeypatch.setenv("CARRYOVER_HOME", str(folder / "data"))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
-    names = {"NOWHERE": "absent", "NOTES": "notes.md", "OUT": "out", "CHATS": "chats.jsonl", "TALK": "talk.jsonl"}
-    for word, name in names.items():
+    for word, name in NAMES.items():
         line = line.replace(word, str(folder / name))
     before = sorted(folder.rglob("*"))
     found_code, said = refused(*shlex.split(line))
