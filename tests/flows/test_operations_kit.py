@@ -4,9 +4,13 @@ import json
 import os
 import stat
 import subprocess
+import tomllib
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 from prefect.settings import Settings
 from prefect.utilities.templating import apply_values
 from sqlalchemy.engine import make_url
@@ -20,7 +24,30 @@ COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
 SERVICES = COMPOSE["services"]
 DEPLOYMENTS = yaml.safe_load((FOLDER / "prefect.yaml").read_text())
 TEMPLATE = json.loads((FOLDER / "work_pool_kubernetes.json").read_text())
+CONSTRAINTS = ("constraints.txt", "constraints_gpu.txt")
 POOLS = {one["work_pool"]["name"] for one in DEPLOYMENTS["deployments"]}
+
+
+def pinned(file) -> dict[str, Version]:
+    """Return the versions of a file of constraints."""
+    pins = [Requirement(line) for line in (FOLDER / file).read_text().splitlines()]
+    return {canonicalize_name(pin.name): Version(str(pin.specifier).removeprefix("==")) for pin in pins}
+
+
+def test_deployments_are_for_the_pinned_prefect():
+    assert Version(DEPLOYMENTS["prefect-version"]) == pinned("constraints.txt")["prefect"]
+
+
+def test_pinned_prefect_and_sqlalchemy_schedule_runs():
+    """With SQLAlchemy 2.1 a Prefect before 3.9 schedules none, and vLLM's environment has such a one."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {each.name: each.specifier for each in map(Requirement, project["optional-dependencies"]["study"])}
+    assert asked["prefect"].contains("3.7.7")
+    assert not any(asked["sqlalchemy"].contains(version) for version in ("2.1", "2.1.9", "2.2"))
+    for file in CONSTRAINTS:
+        versions = pinned(file)
+        assert asked["prefect"].contains(versions["prefect"])
+        assert asked["sqlalchemy"].contains(versions["sqlalchemy"])
 
 
 def test_compose_services_name_existing_services_volumes_and_files():
