@@ -8,7 +8,7 @@ from prefect import task
 
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.agent.client import EndpointClientSpec, open_client
+from carryover.tasks.agent.client import open_client
 from carryover.tasks.agent.episode import EpisodeContext, PlannedEpisode
 from carryover.tasks.agent.protocol import EndpointDownError, NoReplyError
 from carryover.tasks.agent.recorder import RecordedEpisode
@@ -27,7 +27,7 @@ from carryover.tasks.sft.tokenizer import TokenCounter
 from carryover.tasks.stages.attempts import EpisodePlace, landed_episode_ids, missing_episodes
 from carryover.tasks.stages.caching import StageIdentity
 from carryover.tasks.stages.progress import shown_progress
-from carryover.tasks.stages.spending import share_meter
+from carryover.tasks.stages.spending import is_billed, share_meter
 from carryover.tasks.stages.stage_results import note_reuse, note_stage, read_instances, zone_of
 from carryover.tasks.traces.vocabulary import FinishReason
 
@@ -106,8 +106,7 @@ class _Keeper:
         self._meter = meter
         self._batch = batch
         self._advance = advance
-        is_endpoint = isinstance(shard.client, EndpointClientSpec)
-        self._is_billed = is_endpoint and (shard.is_billed or run.plan.is_billed(shard.condition.purpose))
+        self._is_billed = is_billed(run, shard)
         self._failures_in_a_row = 0
         self._most_failures = max(FAILURES_IN_A_ROW, 2 * shard.client.concurrency)
 
@@ -152,7 +151,7 @@ def _play(run: Run, zone: LandingZone, shard: ShardSpec, missing: Sequence[Episo
     spec = run.plan.runtime_under(condition.defined(condition.runtime_contract))
     family = choose_family(shard.instances.family)
     planned = _planned(zone, family, missing)
-    meter = share_meter(run, zone)
+    meter = share_meter(run, zone, shard)
     with shown_progress(label, len(missing), "episodes") as advance, BatchedLanding(zone, run.run_id) as batch:
         keeper = _Keeper(run, shard, meter, batch, advance)
         with closing(open_runtime(spec)) as runtime:
