@@ -1,5 +1,6 @@
 """Scheduled re-evaluation of a finished study's models."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from prefect.client.schemas.objects import State
@@ -14,13 +15,14 @@ from carryover.tasks.analyse import merge_landing
 from carryover.tasks.generate import provide_instances
 from carryover.tasks.judge import judge_episodes
 from carryover.tasks.nightly.judge import summarize
-from carryover.tasks.nightly.night_spec import NightObject, Thresholds, study_variant
+from carryover.tasks.nightly.night_spec import NightObject, Thresholds
+from carryover.tasks.nightly.parts import night_parts
 from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.presets import PlanName
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits, Run
-from carryover.tasks.plans.study_plan import StudyPlan
+from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import NoStudyError, choose_study, landed_plan, start_run
 
@@ -63,12 +65,11 @@ def reevaluate_model(
             say(f"skipped: {error}")
             return Completed(name="Skipped", message=str(error))
         plan = resolve_plan(scale)
+    parts = night_parts(plan, cells, night)
     with start_run("reevaluate_model", plan, limits) as run:
-        _play(run, plan, cells, night)
+        _play(run, parts, cells, night)
         merge_landing(run)
         verdicts = judge_episodes(run, night.series, thresholds)
-        if not verdicts:
-            raise UserError(f"plan {plan.name} has no cell of that --model and --runtime-contract: nothing was played")
         message = summarize(verdicts)
         show_verdicts(plan, verdicts, message)
         say(message)
@@ -80,15 +81,13 @@ def reevaluate_model(
     return Completed(name=REGRESSED if "regression" in found else JUDGED, message=message)
 
 
-def _play(run: Run, plan: StudyPlan, cells: ChosenCells, night: NightObject) -> None:
+def _play(run: Run, parts: Sequence[StudyPart], cells: ChosenCells, night: NightObject) -> None:
     """Play every cell once more.
 
     Each episode is a further attempt at the one before.
     """
     again = run.limits.model_copy(update={"refresh": (*run.limits.refresh, Stage.EVALUATION)})
-    parts = [part for part in plan.parts if part.variant == study_variant(plan)]
-    for part in parts[:1] if night.endpoint_model is not None else parts:
-        played = night.part(part)
-        for evaluation in played.evaluations if night.endpoint_model is not None else ():
+    for part in parts:
+        for evaluation in part.evaluations if night.endpoint_model is not None else ():
             provide_instances(run, evaluation.instances)
-        evaluate_part(run.model_copy(update={"limits": again}), played, chosen=cells, night=night)
+        evaluate_part(run.model_copy(update={"limits": again}), part, chosen=cells, night=night)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
@@ -18,6 +18,7 @@ from carryover.tasks.plans.models import (
     model_name,
     reinforcement_name,
     served_models,
+    trained_arms,
     training_name,
 )
 from carryover.tasks.plans.run import Run
@@ -41,7 +42,7 @@ def find_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[Study
     Raise `UserError` that names one that is not trained yet.
     """
     models = [_base_model(run, part, tokenizer)]
-    for seed, contract in product(part.training_seeds, part.teacher.contracts):
+    for contract, seed in trained_arms(part):
         if part.reinforcement is None:
             folder = find_trained(run, training_name(part, contract, seed)).path
         else:

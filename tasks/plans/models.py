@@ -10,7 +10,6 @@ from pydantic import Field
 from carryover.tasks.agent.condition import Condition
 from carryover.tasks.analysis.statistics_spec import ComparedArm, PlannedGroup
 from carryover.tasks.plans.study_plan import EvaluationSpec, StudyPart, StudyPlan
-from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.serving.serving_spec import ServedModels
 
@@ -48,20 +47,30 @@ class ChosenCells(FrozenModel):
         """Whether a model may run under another contract, as studies do."""
         return self.is_cross_evaluation or (self.model is None and self.runtime_contract is None)
 
+    @property
+    def in_words(self) -> str:
+        """The options that choose them."""
+        words = []
+        if self.model is not None:
+            words.append(f"--model {self.model}")
+        if self.runtime_contract is not None:
+            words.append(f"--runtime-contract {self.runtime_contract}")
+        return " ".join(words)
+
     def served(self, models: Sequence[StudyModel]) -> list[StudyModel]:
         """Return the chosen models and the base.
 
-        Every server needs it. Raise `UserError` for an unknown name.
+        Every server needs it.
         """
-        names = [model.name for model in models]
-        if self.model is not None and self.model not in names:
-            raise UserError(f"the study has no model {self.model!r}; choose from {', '.join(names)}")
         return [model for model in models if self.model in (None, model.name) or model.kind == "base"]
 
     def holds(self, condition: Condition) -> bool:
         """Tell whether a condition is a chosen cell."""
-        is_chosen_runtime = self.runtime_contract in (None, condition.runtime_contract)
-        return self.model in (None, condition.model_name) and is_chosen_runtime
+        return self.names(condition.model_name, condition.runtime_contract)
+
+    def names(self, model: str, runtime_contract: str) -> bool:
+        """Tell whether a cell is chosen, by the names of its model and contract."""
+        return self.model in (None, model) and self.runtime_contract in (None, runtime_contract)
 
 
 ALL_CELLS = ChosenCells()
@@ -71,6 +80,11 @@ ALL_CELLS = ChosenCells()
 def model_name(contract: str, seed: int) -> str:
     """Return the name under which a trained model is served."""
     return f"{contract}-{seed}"
+
+
+def trained_arms(part: StudyPart) -> list[tuple[str, int]]:
+    """Return the contract and the seed of each trained model of a part."""
+    return [(contract, seed) for seed, contract in product(part.training_seeds, part.teacher.contracts)]
 
 
 def training_name(part: StudyPart, contract: str | None, seed: int) -> str:
@@ -128,6 +142,16 @@ def cells(part: StudyPart, evaluation: EvaluationSpec) -> list[tuple[str | None,
     trained: list[str | None] = [*part.teacher.contracts * evaluation.has_trained_rows]
     trained += [None] * evaluation.has_base_rows
     return list(product(trained, evaluation.runtime_contracts))
+
+
+def named_cells(part: StudyPart, base_name: str = BASE_NAME) -> list[tuple[str, str]]:
+    """Return the names of model and runtime contract of each cell that a part's models play."""
+    trained = [model_name(*arm) for arm in trained_arms(part)]
+    named: list[tuple[str, str]] = []
+    for evaluation in part.evaluations:
+        models = trained * evaluation.has_trained_rows + [base_name] * evaluation.has_base_rows
+        named += product(models, evaluation.runtime_contracts)
+    return named
 
 
 def planned_groups(plan: StudyPlan) -> dict[tuple[str, ...], PlannedGroup]:

@@ -11,8 +11,9 @@ from carryover.flows.reevaluate_model import JUDGED, REGRESSED, reevaluate_model
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.night_spec import NightObject, Thresholds
+from carryover.tasks.nightly.parts import night_parts
 from carryover.tasks.plans.identity import Stage
-from carryover.tasks.plans.models import ChosenCells
+from carryover.tasks.plans.models import ALL_CELLS, ChosenCells
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.services.errors import UserError
@@ -138,19 +139,22 @@ def night(tmp_path, monkeypatch):
     with start_run("reproduce_study", resolve_plan("smoke"), Limits()):
         pass
 
-    def play(*words, **steps):
+    def play(*words, cells=ALL_CELLS, **steps):
         rows = [build_row(NightVerdictRow, verdict=word, identity_json="{}") for word in words]
         idle = dict.fromkeys(("_play", "merge_landing", "show_verdicts", "analyse_study"), lambda *_, **__: None)
         for name, step in {**idle, "judge_episodes": lambda *_: rows, **steps}.items():
             monkeypatch.setattr(f"carryover.flows.reevaluate_model.{name}", step)
-        return reevaluate_model.fn("smoke")
+        return reevaluate_model.fn("smoke", cells=cells)
 
     return play
 
 
-def test_a_night_that_plays_no_cell_is_refused(night):
-    with pytest.raises(UserError, match="plan smoke has no cell of that --model and --runtime-contract"):
-        night()
+def test_a_night_without_a_chosen_cell_is_refused_before_it_starts(night, tmp_path):
+    with pytest.raises(
+        UserError, match="plan smoke has no cell --model persistent-7; choose --model from persistent-0"
+    ):
+        night(cells=ChosenCells(model="persistent-7"))
+    assert LandingZone(tmp_path / "landing").scan("runs").collect()["flow"].to_list() == ["reproduce_study"]
 
 
 @pytest.mark.parametrize(
@@ -203,30 +207,28 @@ def test_what_a_night_plays_is_options_of_the_command():
     assert parameters["night"] == NightObject(seeds=2)
 
 
-def test_a_night_plays_the_studys_own_cells_again(steps, own_home):
+def test_a_night_plays_its_parts_again(steps, own_home):
     plan = resolve_plan("laptop_full")
-    own = [part for part in plan.parts if part.variant == plan.parts[0].variant]
-    assert 1 < len(own) < len(plan.parts)
-    night, chosen = NightObject(seeds=1), ChosenCells(model="persistent-0")
+    night, chosen = NightObject(seeds=1), ChosenCells(model="persistent-1")
     calls = steps(flow_module, evaluate_part=None, provide_instances=None)
     with start_run("reevaluate_model", plan, Limits(refresh=(Stage.DATA,), max_tokens_total=9)) as run:
-        flow_module._play(run, plan, chosen, night)
+        flow_module._play(run, plan.parts[:2], chosen, night)
     limits = Limits(refresh=(Stage.DATA, Stage.EVALUATION), max_tokens_total=9)
     again = run.model_copy(update={"limits": limits})
-    assert calls == [("evaluate_part", again, night.part(part), {"chosen": chosen, "night": night}) for part in own]
+    assert calls == [("evaluate_part", again, part, {"chosen": chosen, "night": night}) for part in plan.parts[:2]]
 
 
-def test_an_endpoint_plays_the_first_part_with_its_instances(steps, own_home):
+def test_an_endpoints_part_gets_its_instances(steps, own_home):
     plan = resolve_plan("laptop_full")
     night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
+    parts = night_parts(plan, ALL_CELLS, night)
     calls = steps(flow_module, evaluate_part=None, provide_instances=None)
     with start_run("reevaluate_model", plan, Limits()) as run:
-        flow_module._play(run, plan, ChosenCells(), night)
-    played = night.part(plan.parts[0])
+        flow_module._play(run, parts, ALL_CELLS, night)
     *provided, evaluated = calls
-    assert provided == [("provide_instances", run, each.instances) for each in played.evaluations]
+    assert provided == [("provide_instances", run, each.instances) for each in parts[0].evaluations]
     assert provided
-    assert evaluated[2] == played
+    assert evaluated[2] == parts[0]
 
 
 def test_a_named_study_is_judged_in_place_of_the_latest(steps, own_home):
@@ -245,7 +247,7 @@ def test_a_named_study_is_judged_in_place_of_the_latest(steps, own_home):
     assert (run.plan, run.limits) == (study.plan, Limits(max_tokens_total=3))
     message = "1 first: the baseline of this series"
     assert calls == [
-        ("_play", run, study.plan, cells, night),
+        ("_play", run, night_parts(study.plan, cells, night), cells, night),
         ("merge_landing", run),
         ("judge_episodes", run, night.series, thresholds),
         ("show_verdicts", study.plan, [row], message),
@@ -261,4 +263,4 @@ def test_an_endpoint_needs_no_study(steps, own_home):
     )
     night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
     assert reevaluate_model.fn("smoke", night=night).name == JUDGED
-    assert calls[0][2] == resolve_plan("smoke")
+    assert calls[0][1].plan == resolve_plan("smoke")

@@ -1,6 +1,6 @@
 """Which models and cells an evaluation takes."""
 
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
@@ -12,13 +12,13 @@ from carryover.tasks.plans.models import (
     StudyModel,
     evaluation_conditions,
     model_name,
+    named_cells,
     planned_groups,
     script_conditions,
     served_models,
 )
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.resolve import resolve_plan
-from carryover.tasks.services.errors import UserError
 from carryover.tasks.traces.vocabulary import ContractName
 from tests.flattening import flat
 
@@ -92,9 +92,12 @@ def test_a_trained_model_is_named_by_its_contract_and_seed():
     assert model_name("recent-1", 3) == "recent-1-3"
 
 
-def test_an_unknown_model_is_refused_with_the_choices():
-    with pytest.raises(UserError, match="no model 'persistent-7'; choose from base, persistent-0, stateless-0"):
-        ChosenCells(model="persistent-7").served(MODELS)
+def test_the_cells_of_a_part_are_named_as_its_conditions():
+    (part,) = resolve_plan("laptop").parts
+    conditions = chain.from_iterable(evaluation_conditions(part, each, MODELS) for each in part.evaluations)
+    named = named_cells(part)
+    assert named == [(one.model_name, one.runtime_contract) for one in conditions]
+    assert len(named) == 6
 
 
 def test_families_of_a_plan_are_those_of_its_evaluations():
