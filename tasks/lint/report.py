@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from carryover.tasks.lint.lint import Take, TraceLint
 from carryover.tasks.lint.summary import LintSummary
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.services.whole_files import written_whole
 
 PAGE_ROWS = 500
 """Episodes that a page lists, the failing ones first."""
@@ -35,22 +36,27 @@ class RowWriter(Protocol):
 def open_rows(path: Path) -> Iterator[RowWriter]:
     """Open a file of rows by its suffix, for streaming.
 
-    `.csv`, `.jsonl`, `.json` or `.parquet`.
+    `.csv`, `.jsonl`, `.json` or `.parquet`. A file that is there stays until all rows are written.
     """
-    match path.suffix:
-        case ".csv":
-            with path.open("w", encoding="utf-8", newline="") as file:
-                table = csv.DictWriter(file, TraceLint._fields)
-                table.writeheader()
-                yield lambda lint: table.writerow(flat_row(lint))
-        case ".jsonl" | ".json":
-            with path.open("w", encoding="utf-8") as file:
-                yield lambda lint: print(json.dumps(_row(lint)), file=file)
-        case ".parquet":
-            with _parquet_rows(path) as write:
-                yield write
-        case _:
-            raise UserError(f"unknown suffix of {path}; choose from {', '.join(_SUFFIXES)}")
+    opened = {".csv": _csv_rows, ".jsonl": _json_rows, ".json": _json_rows, ".parquet": _parquet_rows}.get(path.suffix)
+    if opened is None:
+        raise UserError(f"unknown suffix of {path}; choose from {', '.join(_SUFFIXES)}")
+    with written_whole(path) as unfinished, opened(unfinished) as write:
+        yield write
+
+
+@contextmanager
+def _csv_rows(path: Path) -> Iterator[RowWriter]:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, TraceLint._fields)
+        table.writeheader()
+        yield lambda lint: table.writerow(flat_row(lint))
+
+
+@contextmanager
+def _json_rows(path: Path) -> Iterator[RowWriter]:
+    with path.open("w", encoding="utf-8") as file:
+        yield lambda lint: print(json.dumps(_row(lint)), file=file)
 
 
 @contextmanager

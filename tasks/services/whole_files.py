@@ -27,8 +27,10 @@ _RENAME_EXCHANGE = 2
 def written_whole(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside the file `path`.
 
-    It becomes `path` when the block ends, or goes when it raises.
+    It becomes `path` when the block ends, or goes when it raises. Raise `FileNotFoundError` without its folder.
     """
+    if not path.parent.is_dir():  # by the name that the caller gave
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     with _temporary(path) as temporary:
         yield temporary
         temporary.replace(path)

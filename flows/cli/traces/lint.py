@@ -24,6 +24,7 @@ from carryover.tasks.readers.tally import Tally
 from carryover.tasks.readers.trace import Trace, contract_name
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.progress import no_bar, progress_bar
+from carryover.tasks.services.whole_files import written_whole
 from carryover.tasks.traces.vocabulary import PAPER_FAMILY, ContractName
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def report_lint(found: Iterable[TraceLint], tally: Tally, losses: Losses, output
     written = html_page(TITLE, summary, page.rows(), unread)
     for path in output.save:
         if path.suffix == PAGE:
-            path.write_text(written, encoding="utf-8")
+            with written_whole(path) as unfinished:
+                unfinished.write_text(written, encoding="utf-8")
     if output.format == "html":
         typer.echo(written, nl=False)
     else:

@@ -39,6 +39,22 @@ def test_rows_are_written_by_suffix(tmp_path):
     assert table.to_pylist()[1]["first_block"] is None
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
+def test_rows_that_are_stopped_replace_none(tmp_path, suffix):
+    path = written(tmp_path / f"a.{suffix}")
+    held = path.read_bytes()
+
+    def stop():
+        with open_rows(path) as write:
+            write(ALONE)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+    assert path.read_bytes() == held
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_an_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"unknown suffix of .*a.txt; choose from .csv"), open_rows(tmp_path / "a.txt"):
         raise AssertionError("no rows are taken")

@@ -35,6 +35,12 @@ def test_a_write_that_raises_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_missing_folder_is_told_by_its_name(tmp_path):
+    with pytest.raises(FileNotFoundError) as missing, written_whole(tmp_path / "nowhere" / "a"):
+        raise AssertionError("nothing is written")
+    assert missing.value.filename == str(tmp_path / "nowhere")
+
+
 def fill(folder: Path, content: str) -> None:
     folder.mkdir()
     (folder / content).touch()

@@ -327,7 +327,11 @@ def test_lint_begins_with_its_verdict(chat):
 
 def test_lint_saves_rows_and_a_page(tmp_path, chat):
     files = [tmp_path / f"lint.{suffix}" for suffix in ("csv", "jsonl", "parquet", "html")]
+    page, former = files[-1], tmp_path / "former"
+    page.write_text("whole")
+    former.hardlink_to(page)
     run("lint", chat, *flat(("--save", file) for file in files))
+    assert former.read_text() == "whole"  # a page is replaced, not written over
     assert all(file.stat().st_size for file in files)
     assert len(files[1].read_text().splitlines()) == 2
 
