@@ -71,7 +71,7 @@ def find_results(name_or_folder: str) -> Path:
     if name_or_folder in names:
         return own / name_or_folder
     if Path(name_or_folder).is_dir():
-        return Path(name_or_folder)
+        return Path(name_or_folder).resolve()  # `.` has no name
     raise UserError(
         f"no results {name_or_folder!r}; give a folder that `carryover keep` wrote, or one of {', '.join(names)}"
     )

@@ -6,6 +6,7 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.sql_text import quoted_path
+from carryover.tasks.services.whole_files import written_whole
 
 
 def kept_path(folder: Path, table: str) -> Path:
@@ -14,8 +15,9 @@ def kept_path(folder: Path, table: str) -> Path:
 
 
 def write_kept(frame: pl.DataFrame, path: Path) -> None:
-    """Write rows to be committed: Parquet by the highest common level of zstd."""
-    frame.write_parquet(path, compression="zstd", compression_level=19)
+    """Write rows to be committed, whole: Parquet by the highest common level of zstd."""
+    with written_whole(path) as unfinished:
+        frame.write_parquet(unfinished, compression="zstd", compression_level=19)
 
 
 def read_kept(path: Path) -> pl.DataFrame:

@@ -21,8 +21,10 @@ _NAMES = ("run_id", "dataset_id")
 """Key that distinguishes training sets of equal content."""
 
 
-def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, episode_ids: pl.Series) -> None:
-    """Add training examples on a warehouse's traces to kept results.
+def keep_training(
+    warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, episode_ids: pl.Series, *, target: Path
+) -> None:
+    """Write a folder's training examples and those on a warehouse's traces to `target`.
 
     `kept_ids` tells under which `kept_id` the folder holds a trace `episode_id`: of parts that ran apart and played the
     same ones, it holds the first part's traces. Of sets that hold the same it holds one, that of the run that began
@@ -37,13 +39,13 @@ def keep_training(warehouse: Warehouse, folder: Path, kept_ids: pl.DataFrame, ep
     sets = examples.sort("run_id", maintain_order=True).group_by("dataset_id", maintain_order=True).agg(content=content)
     examples = examples.join(sets.unique("content", keep="last"), on="dataset_id", how="semi")
     examples = examples.sort("dataset_id", "contract", "position")
-    write_kept(examples, kept_path(folder, TrainingExampleRow.TABLE))
+    write_kept(examples, kept_path(target, TrainingExampleRow.TABLE))
 
     key = TrainingOverlapRow.KEY
     overlaps = warehouse.sql("select * from main.training_overlaps").polars()
     overlaps = _with_former(folder, TrainingOverlapRow.TABLE, overlaps, key).join(examples, on="dataset_id", how="semi")
     overlaps = overlaps.sort(key)
-    write_kept(overlaps, kept_path(folder, TrainingOverlapRow.TABLE))
+    write_kept(overlaps, kept_path(target, TrainingOverlapRow.TABLE))
 
 
 def insert_training(connection: DuckDBPyConnection, folder: Path) -> None:

@@ -24,8 +24,8 @@ where plan_stages.plan_digest in (select unnest($digests)) and plan_stages.stage
 """
 
 
-def keep_updates(warehouse: Warehouse, folder: Path, plan_digests: Sequence[str]) -> None:
-    """Add the updates of plans' reinforcements to kept results.
+def keep_updates(warehouse: Warehouse, folder: Path, plan_digests: Sequence[str], *, target: Path) -> None:
+    """Write a folder's updates and those of plans' reinforcements to `target`.
 
     A reinforcement of a name that the folder holds replaces its rows, also one from a model trained anew.
     """
@@ -37,7 +37,7 @@ def keep_updates(warehouse: Warehouse, folder: Path, plan_digests: Sequence[str]
         name = pl.col("reinforcement_id").str.replace("-[^-]*$", "")  # without the stage's digest
         former = read_kept(path).join(updates, on=name, how="anti")
         updates = pl.concat([former, updates], how="diagonal")
-    write_kept(updates.sort(PolicyUpdateRow.KEY), path)
+    write_kept(updates.sort(PolicyUpdateRow.KEY), kept_path(target, PolicyUpdateRow.TABLE))
 
 
 def insert_updates(connection: DuckDBPyConnection, folder: Path) -> None:

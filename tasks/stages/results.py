@@ -24,7 +24,7 @@ from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.schemas import column_default, to_arrow
 from carryover.tasks.services.frozen_model import FrozenModel
-from carryover.tasks.services.whole_files import write_whole
+from carryover.tasks.services.whole_files import folder_filled_whole, write_whole
 from carryover.tasks.stages.kept_files import read_kept, write_kept
 from carryover.tasks.stages.kept_training import insert_training, keep_training
 from carryover.tasks.stages.kept_updates import insert_updates, keep_updates
@@ -84,6 +84,7 @@ def keep_results(
     condition on the columns of `marts.episode_metrics`, which keeps cells out that a run has not finished. Raise
     `WarehouseError` for a plan without a run here, and for an episode of a trained model under two plans.
     """
+    folder = folder.resolve()  # one given as `.` has a name, too
     digests = list(dict.fromkeys(plan_digests))
     new_plans = [_kept_plan(row) for row in warehouse.sql(_RUNS, digests=digests).arrow().to_pylist()]
     if missing := sorted(set(digests) - {plan.plan_digest for plan in new_plans}):
@@ -98,13 +99,14 @@ def keep_results(
     same = new.join(kept_ids, on=EPISODE_KEY, nulls_equal=True).select("episode_id", "kept_id")
     plans = [plan for plan in read_plans(folder) if plan.plan_digest not in digests] + new_plans
 
-    folder.mkdir(parents=True, exist_ok=True)
-    write_kept(episodes, folder / EPISODES)
-    keep_training(warehouse, folder, same, episodes["episode_id"])
-    keep_updates(warehouse, folder, digests)
-    lines = [json.dumps(plan.model_dump(mode="json"), sort_keys=True) for plan in plans]  # a plan a line
-    write_whole(folder / PLANS, "[\n" + ",\n".join(lines) + "\n]\n")
-    write_statistics(folder, compute)
+    # All are made before one replaces its former: who stops in between keeps what the folder held.
+    with folder_filled_whole(folder) as unfinished:
+        write_kept(episodes, unfinished / EPISODES)
+        keep_training(warehouse, folder, same, episodes["episode_id"], target=unfinished)
+        keep_updates(warehouse, folder, digests, target=unfinished)
+        lines = [json.dumps(plan.model_dump(mode="json"), sort_keys=True) for plan in plans]  # a plan a line
+        write_whole(unfinished / PLANS, "[\n" + ",\n".join(lines) + "\n]\n")
+        _write_statistics(unfinished, folder.name, compute)
     return episodes.height
 
 
@@ -131,9 +133,15 @@ def write_statistics(folder: Path, compute: ComputeStatistics) -> int:
     The episodes are read as one plan that bears the folder's name, with the settings of the plan that was kept last.
     Raise `WarehouseError` for a folder without results.
     """
+    folder = folder.resolve()
+    return _write_statistics(folder, folder.name, compute)
+
+
+def _write_statistics(folder: Path, name: str, compute: ComputeStatistics) -> int:
+    """Compute and write the statistics of a folder that bears, or will bear, this name."""
     settings = _plans_of(folder)[-1].plan.get("statistics", {})
-    episodes = read_kept(folder / EPISODES).with_columns(pl.lit(folder.name).alias("plan_digest"))
-    statistics = compute(episodes, folder.name, settings)
+    episodes = read_kept(folder / EPISODES).with_columns(pl.lit(name).alias("plan_digest"))
+    statistics = compute(episodes, name, settings)
     write_kept(pl.DataFrame(to_arrow(statistics)), folder / STATISTICS)
     return len(statistics)
 
@@ -152,11 +160,12 @@ def read_plans(folder: Path) -> list[KeptPlan]:
 def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
     """Return a folder of results as a warehouse.
 
-    The one plan of that warehouse bears the folder's name, and its run has finished; the digest of the plan that a row
-    ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not kept, so
-    their tables are empty, as those of training sets are where a folder has none. Raise `WarehouseError` for a folder
-    without results.
+    The one plan of that warehouse bears the folder's present name, and its run has finished; the digest of the plan
+    that a row ran under stands in the column `kept_plan_digest`. Rows below the episode (steps, errors, texts) are not
+    kept, so their tables are empty, as those of training sets are where a folder has none. Raise `WarehouseError` for a
+    folder without results.
     """
+    folder = folder.resolve()
     plans = _plans_of(folder)
     connection = open_memory()
     connection.execute("attach ':memory:' as warehouse")  # the name under which a warehouse's readers look
@@ -173,7 +182,8 @@ def open_results(folder: Path, claims: Sequence[ClaimRow] = ()) -> Warehouse:
     _add_missing_columns(connection, columns)
     create_views(connection)  # a view of other columns than before binds no more
     connection.execute(
-        f"insert into main.statistics by name select * from read_parquet({quoted_path(str(folder / STATISTICS))})"
+        f"insert into main.statistics by name select * replace ({name} as plan_digest, {name} as run_id) "
+        f"from read_parquet({quoted_path(str(folder / STATISTICS))})"
     )
     insert_training(connection, folder)
     insert_updates(connection, folder)

@@ -66,10 +66,12 @@ def test_a_missing_folder_or_warehouse_says_how_to_fill_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_are_found_by_name_or_folder(tmp_path):
+def test_results_are_found_by_name_or_folder(tmp_path, monkeypatch):
     own = Path(str(files("carryover.sql") / "results"))
     assert find_results("laptop_full") == own / "laptop_full"
     assert find_results(str(tmp_path)) == tmp_path
+    monkeypatch.chdir(tmp_path)
+    assert find_results(".") == tmp_path
     with pytest.raises(UserError) as refused:
         find_results("README.md")
     names = ", ".join(sorted(entry.name for entry in own.iterdir() if entry.is_dir()))

@@ -1,6 +1,9 @@
-"""Files of kept results are read by their own path, whatever characters it holds."""
+"""Files of kept results are read by their own path, whatever characters it holds, and written whole."""
+
+from typing import Any
 
 import polars as pl
+import pytest
 
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.migrations import migrate
@@ -22,3 +25,21 @@ def test_brackets_in_a_folder_are_no_wildcards(tmp_path, make_row):
     migrate(connection)
     insert_kept(connection, folder, "policy_updates")
     assert connection.sql("select reinforcement_id from policy_updates").fetchall() == [("own",)]
+
+
+class Torn:
+    """Rows whose writing is stopped."""
+
+    def write_parquet(self, path, **_):
+        path.write_bytes(b"a part")
+        raise KeyboardInterrupt
+
+
+def test_rows_that_are_not_written_whole_replace_none(tmp_path):
+    path = tmp_path / "episodes.parquet"
+    write_kept(pl.DataFrame({"score": [1.0]}), path)
+    torn: Any = Torn()
+    with pytest.raises(KeyboardInterrupt):
+        write_kept(torn, path)
+    assert pl.read_parquet(path)["score"].to_list() == [1.0]
+    assert list(tmp_path.iterdir()) == [path]

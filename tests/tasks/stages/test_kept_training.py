@@ -34,10 +34,14 @@ def kept(folder, table, column):
     return pl.read_parquet(kept_path(folder, table))[column].to_list()
 
 
+def keep(warehouse, folder, kept_ids, episode_ids):
+    keep_training(warehouse, folder, kept_ids, episode_ids, target=folder)
+
+
 def test_overlaps_of_sets_that_are_not_kept_go(tmp_path):
     warehouse = warehouse_of([example("a", "e"), example("b", "gone")], [overlap("a"), overlap("b")])
     kept_ids = pl.DataFrame({"episode_id": ["e", "gone"], "kept_id": ["kept-e", "gone"]})
-    keep_training(warehouse, tmp_path, kept_ids, pl.Series(["kept-e"]))
+    keep(warehouse, tmp_path, kept_ids, pl.Series(["kept-e"]))
     assert kept(tmp_path, "training_examples", "episode_id") == ["kept-e"]
     assert kept(tmp_path, "training_overlaps", "dataset_id") == ["a"]
 
@@ -47,7 +51,7 @@ def test_sets_and_overlaps_are_kept_in_order(tmp_path):
     ids = pl.DataFrame({"episode_id": ["e", "f"], "kept_id": ["e", "f"]})
     overlaps = [overlap(name) for name in "bba"]
     overlaps[0]["other_contract"] = "z"
-    keep_training(warehouse_of(examples, overlaps), tmp_path, ids, ids["kept_id"])
+    keep(warehouse_of(examples, overlaps), tmp_path, ids, ids["kept_id"])
     assert kept(tmp_path, "training_examples", "episode_id") == ["f", "e", "f"]
     assert kept(tmp_path, "training_examples", "dataset_id") == ["a", "a", "b"]
     assert kept(tmp_path, "training_overlaps", "dataset_id") == ["a", "b", "b"]
@@ -58,7 +62,7 @@ def test_of_equal_sets_the_one_of_the_later_run_is_kept(tmp_path):
     ids = pl.DataFrame({"episode_id": ["e", "f"], "kept_id": ["e", "f"]})
     for dataset_id, run_id in (("a", "2"), ("b", "1")):
         examples = [example(dataset_id, "f", run_id, position=1), example(dataset_id, "e", run_id)]
-        keep_training(warehouse_of(examples, [overlap(dataset_id, run_id)]), tmp_path, ids, ids["kept_id"])
+        keep(warehouse_of(examples, [overlap(dataset_id, run_id)]), tmp_path, ids, ids["kept_id"])
         assert kept(tmp_path, "training_examples", "dataset_id") == ["a", "a"]
         assert kept(tmp_path, "training_examples", "position") == [0, 1]
         assert kept(tmp_path, "training_overlaps", "dataset_id") == ["a"]

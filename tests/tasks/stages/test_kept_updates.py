@@ -35,24 +35,24 @@ def kept(folder):
 
 
 def test_updates_of_plans_are_kept_in_order(reinforced, tmp_path):
-    keep_updates(reinforced("first", "rl-own", 1), tmp_path, ["plan"])
-    keep_updates(reinforced("second", "rl-other", 2), tmp_path, ["plan"])
+    keep_updates(reinforced("first", "rl-own", 1), tmp_path, ["plan"], target=tmp_path)
+    keep_updates(reinforced("second", "rl-other", 2), tmp_path, ["plan"], target=tmp_path)
     assert kept(tmp_path) == [("rl-other-0d", 1), ("rl-other-0d", 2), ("rl-own-0d", 1)]
 
 
 def test_a_reinforcement_that_is_kept_again_replaces_its_updates(reinforced, tmp_path):
-    keep_updates(reinforced("longer", "rl-own", 3), tmp_path, ["plan"])
-    keep_updates(reinforced("shorter", "rl-own", 1), tmp_path, ["plan"])
+    keep_updates(reinforced("longer", "rl-own", 3), tmp_path, ["plan"], target=tmp_path)
+    keep_updates(reinforced("shorter", "rl-own", 1), tmp_path, ["plan"], target=tmp_path)
     assert kept(tmp_path) == [("rl-own-0d", 1)]
 
 
 def test_updates_of_a_model_trained_anew_replace_the_former_ones(reinforced, tmp_path):
-    keep_updates(reinforced("here", "rl-own-1", 3), tmp_path, ["plan"])
-    keep_updates(reinforced("neighbour", "rl-own-11", 1), tmp_path, ["plan"])
-    keep_updates(reinforced("elsewhere", "rl-own-1", 2, digest="2f"), tmp_path, ["plan"])
+    keep_updates(reinforced("here", "rl-own-1", 3), tmp_path, ["plan"], target=tmp_path)
+    keep_updates(reinforced("neighbour", "rl-own-11", 1), tmp_path, ["plan"], target=tmp_path)
+    keep_updates(reinforced("elsewhere", "rl-own-1", 2, digest="2f"), tmp_path, ["plan"], target=tmp_path)
     assert kept(tmp_path) == [("rl-own-1-2f", 1), ("rl-own-1-2f", 2), ("rl-own-11-0d", 1)]
 
 
 def test_a_plan_without_reinforcements_adds_no_file(reinforced, tmp_path):
-    keep_updates(reinforced("first", "rl-own", 1), tmp_path, ["another plan"])
+    keep_updates(reinforced("first", "rl-own", 1), tmp_path, ["another plan"], target=tmp_path)
     assert not (tmp_path / FILE).exists()

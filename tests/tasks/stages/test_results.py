@@ -1,6 +1,9 @@
 import json
 from datetime import UTC, datetime
+from importlib.resources import files
 from itertools import product
+from pathlib import Path
+from shutil import copytree
 
 import polars as pl
 import pytest
@@ -21,10 +24,12 @@ from carryover.tasks.stages.results import (
     read_plans,
     write_statistics,
 )
+from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import EpisodeRow
 from carryover.tasks.traces.study_rows import PlanStageRow, RunEndRow, RunRow
 from carryover.tasks.traces.training_rows import PolicyUpdateRow, TrainingExampleRow, TrainingOverlapRow
 
+RESULTS = Path(str(files("carryover.sql") / "results"))
 CELLS = list(product(("persistent", "stateless"), repeat=2))
 PLAN = json.dumps({"name": "laptop", "statistics": {"resample_count": 50}})
 
@@ -135,6 +140,28 @@ def test_a_plan_that_is_kept_again_replaces_its_rows(study, tmp_path):
 def test_cells_that_are_not_finished_can_be_left_out(study, tmp_path):
     count = keep_results(study("a", 1), ["a"], tmp_path / "mechanism", kept_statistics, "condition <> 'S->P'")
     assert count == 7
+
+
+def test_a_keep_that_is_stopped_leaves_what_the_folder_held(study, tmp_path, make_row):
+    folder = tmp_path / "mechanism"
+    keep_results(study("a", 1), ["a"], folder, lambda *_: [make_row(StatisticRow)])
+    held = {file.name: file.read_bytes() for file in folder.iterdir()}
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        keep_results(study("b", 2), ["b"], folder, stopped)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == held
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_renamed_folder_is_a_plan_of_its_present_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(copytree(RESULTS / "laptop_rl", tmp_path / "renamed"))
+    with open_results(Path()) as results:
+        for table in ("statistics", "runs"):
+            assert results.sql(f"select distinct plan_digest, run_id from {table}").rows() == [("renamed", "renamed")]
+        assert results.sql("select distinct plan_digest from marts.episode_metrics").rows() == [("renamed",)]
 
 
 def test_the_same_cell_and_seed_under_two_plans_is_refused(study, tmp_path):
