@@ -62,6 +62,7 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
         known = {InstanceDescription(*described): instance_id for *described, instance_id in rows}
     # Read to its end once before anything lands: what cannot be imported must not leave half a source behind.
     first = _read_through(source, chosen, known)
+    _refuse_mixed_models(source, first.cells)
     if folders.warehouse.exists():
         with Warehouse.open(folders.warehouse) as warehouse:
             _check_models(warehouse, chosen.plan, first.cells)
@@ -151,13 +152,24 @@ def _check_flow(warehouse: Warehouse, plan: str) -> None:
         raise UserError(f"plan {plan!r} belongs to flow {flows[0][0]}; choose another name with --plan")
 
 
+def _refuse_mixed_models(source: Path, cells: Mapping[_Cell, set[str]]) -> None:
+    """Raise `UserError` when a source has several models in a cell."""
+    for models in cells.values():
+        if len(models) > 1:
+            named = ", ".join(map(repr, sorted(models)))
+            raise UserError(
+                f"{source} has episodes of several models in one cell: {named}; name one for all with --model, or "
+                "import each model's file under a plan of its own with --plan"
+            )
+
+
 def _check_models(warehouse: Warehouse, plan: str, cells: Mapping[_Cell, set[str]]) -> None:
     """Raise `UserError` when an import's cells hold another model's rows."""
-    for cell, models in cells.items():
-        found = warehouse.sql(command_sql("other_models"), plan=plan, model=min(models), **cell._asdict()).rows()
-        others = {name for (name,) in found} - models
+    for cell, (model,) in cells.items():
+        others = warehouse.sql(command_sql("other_models"), plan=plan, model=model, **cell._asdict()).rows()
         if others:
+            (first,) = min(others)
             raise UserError(
-                f"plan {plan!r} has episodes of model {min(others)!r} in the cells of {min(models)!r}; "
+                f"plan {plan!r} has episodes of model {first!r} in the cells of {model!r}; "
                 "import it under a plan of its own with --plan"
             )

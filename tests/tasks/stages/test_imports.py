@@ -108,3 +108,17 @@ def test_the_plan_of_another_flow_is_refused(tmp_path):
     source = write(tmp_path / "traces.jsonl", [REPLY, SHOWN])
     with pytest.raises(UserError, match="plan 'mine' belongs to flow reproduce_study; choose another name with --plan"):
         import_episodes(source, tmp_path / "data", SETTING | {"plan": "mine"})
+
+
+def test_a_source_of_several_models_in_one_cell_is_refused(tmp_path):
+    source = tmp_path / "traces.jsonl"
+    lines = [json.dumps({"messages": [REPLY, SHOWN], "model": name}) for name in ("b", "a")]
+    source.write_text("\n".join(lines))
+    with pytest.raises(UserError) as refused:
+        import_episodes(source, tmp_path / "data", {"runtime_contract": "persistent"})
+    assert str(refused.value) == (
+        f"{source} has episodes of several models in one cell: 'a', 'b'; name one for all with --model, or import each "
+        "model's file under a plan of its own with --plan"
+    )
+    assert not (tmp_path / "data").exists()
+    assert import_episodes(source, tmp_path / "data", SETTING).episode_count == 2
