@@ -80,7 +80,8 @@ def test_turns_stand_beside_the_steps_that_they_ran(warehouse):
         warehouse.add(build_row(TurnRow, episode_id="e", turn=turn))
     warehouse.add(build_row(TurnRow, episode_id="other", turn=1))
     step = {"injected_fault": "delay", "state_event": "lost"}
-    warehouse.add(build_row(StepRow, episode_id="e", step=1, turn=2, code="x = 1", **step))
+    for number in (3, 1, 2):
+        warehouse.add(build_row(StepRow, episode_id="e", step=number, turn=2, code=f"x = {number}", **step))
     warehouse.add(build_row(StepRow, episode_id="other", step=1, turn=1, code="y = 1"))
     rows = warehouse.sql(command_sql("episode_turns"), episode_id="e")
     columns = ("turn", "code", "injected_fault", "state_event")
@@ -88,6 +89,8 @@ def test_turns_stand_beside_the_steps_that_they_ran(warehouse):
         (0, None, None, None),
         (1, None, None, None),
         (2, "x = 1", "delay", "lost"),
+        (2, "x = 2", "delay", "lost"),
+        (2, "x = 3", "delay", "lost"),
     ]
 
 

@@ -1,6 +1,9 @@
 """A run described and an episode replayed, by id or a part of it."""
 
 import json
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Group
@@ -48,11 +51,12 @@ def print_episode(warehouse: Warehouse, name: str, plan: str | None) -> None:
         "sandbox {sandbox_level}, backend {backend}, run {run_id}"
     ).format(trained=_who_played(episode), **episode)
     console.print(Panel(plain(summary), title=plain(f"episode {episode['episode_id']}")))
-    for turn in warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist():
-        if turn["turn"] > 0:
-            console.print(_turn(turn))
+    rows = warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist()
+    for number, steps in groupby(rows, itemgetter("turn")):
+        if number > 0:
+            console.print(_turn(list(steps)))
             continue
-        for message in json.loads(turn["observation"] or "[]"):
+        for message in json.loads(next(steps)["observation"] or "[]"):
             console.print(Panel(plain(message["content"]), title=plain(message["role"]), border_style="dim"))
     console.print(Rule(plain(_ending(episode))))
 
@@ -108,16 +112,20 @@ def _who_played(episode: dict[str, Any]) -> str:
     return contract or "base"
 
 
-def _turn(turn: dict) -> Group:
+def _turn(steps: Sequence[dict[str, Any]]) -> Group:
+    """Return a turn to print: its reply and observation once, and each block that it ran."""
+    turn = steps[0]
     parts: list = [Rule(f"turn {turn['turn']}")]
-    if turn["injected_fault"]:
-        parts.append(plain(f"injected fault: {turn['injected_fault']}", style="yellow"))
     reflection = turn["assistant_text"].split("```")[0].strip()
     if reflection:
         parts.append(plain(reflection))
-    if turn["code"] is not None:
-        parts.append(Panel(Syntax(visible(turn["code"]), "python", word_wrap=True), title="code", title_align="left"))
-    elif turn["assistant_text"].strip() != reflection:
+    for step in steps:
+        if step["injected_fault"]:
+            parts.append(plain(f"injected fault: {step['injected_fault']}", style="yellow"))
+        if step["code"] is not None:
+            code = Syntax(visible(step["code"]), "python", word_wrap=True)
+            parts.append(Panel(code, title="code", title_align="left"))
+    if turn["code"] is None and turn["assistant_text"].strip() != reflection:
         parts.append(Panel(plain(turn["assistant_text"]), title="reply", title_align="left"))
     if turn["observation"] is not None:
         parts.append(Panel(plain(_observation(turn["observation"])), title="observation", title_align="left"))

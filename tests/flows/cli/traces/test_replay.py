@@ -45,6 +45,11 @@ def home(tmp_path_factory):
         zone.write(build_episode(episode_id, instance_id=instance, runtime_contract="stateless"), "run")
     zone.write({"runs": [build_row(RunRow, run_id="later", plan_digest="later")]}, "later")
     zone.write({"reused_episodes": [build_row(ReusedEpisodeRow, plan_digest="later", episode_id="ab12")]}, "run")
+    several = build_episode("several", step_count=3, runtime_contract="stateless")
+    placed = [{"turn": turn, "code": f"x = {number}"} for number, turn in ((1, 1), (2, 1), (3, 2))]
+    several["steps"] = [row.model_copy(update=place) for row, place in zip(several["steps"], placed, strict=True)]
+    several["turns"] = several["turns"][:2]
+    zone.write(several, "run")
     merge(zone, home / "warehouse.duckdb")
     return home
 
@@ -106,19 +111,16 @@ def shown(renderable):
 
 
 def test_a_turn_shows_reflection_code_observation_and_names():
-    lines = shown(
-        replay._turn(
-            turn(
-                injected_fault="drop:x",
-                assistant_text="I look.\n```python\nx\n```",
-                code="x",
-                observation='{"output": "a\\nb"}',
-                active_globals=["x", "y"],
-            )
-        )
+    ran = turn(
+        injected_fault="drop:x",
+        assistant_text="I look.\n```python\nx\n```",
+        code="x",
+        observation='{"output": "a\\nb"}',
+        active_globals=["x", "y"],
     )
+    lines = shown(replay._turn([ran]))
     assert "turn 3" in lines[0]
-    assert lines[1:3] == ["injected fault: drop:x", "I look."]
+    assert lines[1:3] == ["I look.", "injected fault: drop:x"]
     assert [line for line in lines if line.startswith("╭─")] == [lines[3], lines[6]]
     assert lines[3].startswith("╭─ code ")
     assert lines[4] == "x"
@@ -127,14 +129,29 @@ def test_a_turn_shows_reflection_code_observation_and_names():
     assert lines[-1] == "alive now: x, y; when the block ended: none"
 
 
+def test_a_turn_of_several_blocks_shows_its_reply_and_observation_once():
+    steps = [
+        turn(assistant_text="Both.\n```", code=code, injected_fault=fault, observation="seen", active_globals=["x"])
+        for code, fault in (("x = 1", None), ("y = 2", "drop:x"), ("z = 3", None))
+    ]
+    told = [line for line in shown(replay._turn(steps)) if not line.startswith(("╭─", "╰─"))]
+    blocks = ["x = 1", "injected fault: drop:x", "y = 2", "z = 3"]
+    assert told[1:] == ["Both.", *blocks, "seen", "alive now: x; when the block ended: none"]
+
+
+def test_each_turn_of_an_episode_is_printed_once(home):
+    replay = run("episode", "several", "--home", home)
+    assert re.findall(r"turn \d|x = \d", replay) == ["turn 1", "x = 1", "x = 2", "turn 2", "x = 3"]
+
+
 def test_a_reply_without_a_block_is_shown_whole():
-    lines = shown(replay._turn(turn(assistant_text="I see. ``` x", last_step_globals=["x"])))
+    lines = shown(replay._turn([turn(assistant_text="I see. ``` x", last_step_globals=["x"])]))
     assert lines[1] == "I see."
     assert lines[2].startswith("╭─ reply ")
     assert lines[3] == "I see. ``` x"
     assert lines[-1] == "alive now: none; when the block ended: x"
-    assert shown(replay._turn(turn(assistant_text="Done.")))[1:] == ["Done."]
-    assert len(shown(replay._turn(turn()))) == 1
+    assert shown(replay._turn([turn(assistant_text="Done.")]))[1:] == ["Done."]
+    assert len(shown(replay._turn([turn()]))) == 1
     assert replay._observation("not JSON") == "not JSON"
     assert replay._observation('{"output": "für\\n数"}') == '{\n  "output": "für\n    数"\n}'
 
