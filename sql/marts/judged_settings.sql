@@ -1,11 +1,11 @@
--- one row per setting that trained models played: whether it bears a verdict, and why not
-with trained_episodes as (
+-- one row per evaluated setting, of models or of scripts: whether it bears a verdict, and why not
+with evaluated_episodes as (
     select
         *,
         finish_category = 'normal' as is_ended,
         staging.model_seed(training_seed) as model_seed
     from marts.episode_metrics
-    where model = 'sft' and purpose = 'evaluation' and is_counted
+    where purpose = 'evaluation' and is_counted
 ),
 
 crossed_episodes as (
@@ -14,7 +14,7 @@ crossed_episodes as (
         min(scale) as scale,
         avg(score) filter (condition = 'P->P') as aligned_score,
         count(*) filter (is_ended and condition in ('P->P', 'P->S', 'S->P', 'S->S')) = 4 as has_all_ended
-    from trained_episodes
+    from evaluated_episodes
     group by all
 ),
 

@@ -37,7 +37,7 @@ select
     scores.effect_size, scores.effect_size_authors,
     equivalence.p_value as equivalence_p_value,
     equivalence.p_holm as equivalence_p_holm,
-    if(no_verdict_reason is null, equivalence.verdict, null) as equivalence_verdict,
+    if(no_pair_verdict_reason is null, equivalence.verdict, null) as equivalence_verdict,
     100 * power.estimate as smallest_detectable_points,
     solved.p_value as solved_p_value,
     solved.p_holm as solved_p_holm,
@@ -58,7 +58,7 @@ select
         as difference_points_difference
 from grouped_statistics as ours
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-left join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
+inner join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
 left join staging.published_comparisons as theirs
     on (published_split, ours.comparison_group, ours.train_a, ours.runtime_a, coalesce(ours.train_b, 'base'))
     = (theirs.split, theirs.comparison_group, theirs.train_a, theirs.runtime_a, theirs.train_b)

@@ -16,7 +16,7 @@ select
     max(coalesce(no_pair_verdict_reason, note)) as note
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-left join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
+inner join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
 where plan_digest = $plan_digest and analysis like 'equivalence%'
 group by all
 order by variant, base, visibility, header, bucket, comparison_group desc, train_a, runtime_a

@@ -39,7 +39,7 @@ select
     staging.minus_published(estimate, qwen3_8b_estimate, has_published_model) as estimate_difference
 from main.statistics
 inner join marts.evaluated_buckets using (plan_digest, variant, base, visibility, header, bucket)
-left join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
+inner join marts.judged_settings using (plan_digest, variant, base, visibility, header, bucket)
 left join published_interactions
     on (published_split, statistics.analysis, statistics.metric)
     = (split, published_interactions.analysis, published_interactions.metric)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from carryover.tasks.traces.study_rows import RunRow
-from tests.sql.hand_made import OTHER_SETTINGS
+from tests.sql.hand_made import OTHER_SETTINGS, PAIR
 from tests.storage.conftest import build_row
 
 GEMINI = "gemini-3-flash-preview"
@@ -116,5 +116,35 @@ def test_each_setting_is_judged_by_itself(warehouse):
         add_pairs(warehouse, [20], **values)
     add_pairs(warehouse, [0], base="teacher", training_seed=None)
     add_pairs(warehouse, [0], cells=("base->P",), base="third")
-    counts = [row["instance_count"] for row in warehouse.sql("from marts.judged_settings")]
-    assert sorted(counts) == [1, 1, 1, 1, 1, 1, 20]
+    counts = {row["base"]: row["instance_count"] for row in warehouse.sql("from marts.judged_settings")}
+    assert sorted(row["instance_count"] for row in warehouse.sql("from marts.judged_settings")) == [0, *[1] * 7, 20]
+    assert (counts["teacher"], counts["third"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("instance_count", "scale", "verdict"), [(20, "laptop", "identical"), (19, "laptop", None), (20, "smoke", None)]
+)
+def test_scripts_bear_a_verdict_under_the_rule_of_models(warehouse, instance_count, scale, verdict):
+    add_pairs(warehouse, range(instance_count), base="teacher", training_seed=None, scale=scale)
+    warehouse.statistic("equivalence", **PAIR, base="teacher", verdict="identical")
+    (row,) = warehouse.table("equivalence")
+    assert row["within_5_points"] == verdict
+    assert (row["note"] is None) == (verdict is not None)
+
+
+def test_a_base_without_adapters_bears_no_verdict(warehouse):
+    warehouse.run()
+    add_pairs(warehouse, range(20), cells=("base->P", "base->S"))
+    arms = {"train_a": None, "train_b": None, "runtime_a": "persistent", "runtime_b": "stateless"}
+    warehouse.statistic("equivalence", **arms, comparison_group="base_on_runtimes", verdict="equivalent")
+    (row,) = warehouse.table("equivalence")
+    assert (row["within_5_points"], row["note"]) == (None, "0 instances in P->P: a verdict needs 20")
+
+
+def test_equality_of_pairs_that_did_not_end_bears_no_verdict_in_any_table(warehouse):
+    add_pairs(warehouse, range(20), finish_reason="max_turns")
+    warehouse.statistic("wilcoxon", **PAIR, p_value=0.5)
+    warehouse.statistic("equivalence", **PAIR, verdict="equivalent")
+    verdicts = [row["within_5_points"] for row in warehouse.table("equivalence")]
+    verdicts += [row["equivalence_verdict"] for row in warehouse.table("table_7")]
+    assert verdicts == [None, None]

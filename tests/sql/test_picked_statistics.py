@@ -80,8 +80,8 @@ BY_KIND = ("difference", "ratio")
 
 
 def test_a_comparison_has_each_number_from_its_own_analysis(warehouse):
-    for number in range(20):
-        warehouse.episode("P->P", f"i{number}", 0.9)
+    for number, cell in product(range(20), ("P->P", "P->S", "S->P", "S->S")):
+        warehouse.episode(cell, f"i{number}", 0.9)
     for place, values in PICKED.items():
         warehouse.statistic(place[0], **PAIR, metric=place[1], **values)
     analyses = {analysis for analysis, _ in PICKED}

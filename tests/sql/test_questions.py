@@ -1,5 +1,7 @@
 """The ten questions on the small hand-made warehouse: the exact rows of every query, worked out by hand."""
 
+from itertools import product
+
 import pytest
 
 from carryover.tasks.analysis.questions import questions_text, read_questions
@@ -10,13 +12,13 @@ QUESTIONS = {question.number: question for question in read_questions(questions_
 
 
 @pytest.fixture
-def asked(study):
+def asked(warehouse):
     """A function that returns the rows of a question's query as tuples, sorted where the query leaves ties."""
 
     def ask(number):
         return sorted(
             tuple(round(value, 6) if isinstance(value, float) else value for value in row.values())
-            for row in study.sql(QUESTIONS[number].about("plan", "small"))
+            for row in warehouse.sql(QUESTIONS[number].about("plan", "small"))
         )
 
     return ask
@@ -32,7 +34,7 @@ def teachers(study):
     return episodes
 
 
-def test_cells_have_their_gain_and_their_cost(asked):
+def test_cells_have_their_gain_and_their_cost(study, asked):
     assert asked(1) == [
         ("common", "P->P", 2, 0.75, 1000, 100, 2),
         ("common", "P->S", 2, 0.5, 3500, 350, 2.5),
@@ -40,14 +42,14 @@ def test_cells_have_their_gain_and_their_cost(asked):
     ]
 
 
-def test_episodes_that_miss_a_name_are_told_by_their_end(asked):
+def test_episodes_that_miss_a_name_are_told_by_their_end(study, asked):
     assert asked(2) == [
         ("common", "small", "P->S", "budget_exhaustion", 1, 2, 2, 0.4, 4000),
         ("common", "small", "P->S", "normal", 1, 1, 3, 0.6, 3000),
     ]
 
 
-def test_the_same_instance_is_compared_with_the_aligned_cell(asked):
+def test_the_same_instance_is_compared_with_the_aligned_cell(study, asked):
     # 3,000 and 4,000 tokens against 1,000 each
     assert asked(3) == [("common", "P->S", 2, 3.1, 3.5, 3.9)]
 
@@ -64,13 +66,16 @@ def test_the_interaction_stands_beside_each_seed(study, asked):
     ]
 
 
-def test_equality_is_told_of_one_runtime(study, asked):
+@pytest.mark.parametrize(("instance_count", "verdict"), [(20, "equivalent"), (19, "no verdict")])
+def test_equality_is_told_of_one_runtime(warehouse, asked, instance_count, verdict):
+    for cell, number in product(("P->P", "P->S", "S->P", "S->S"), range(instance_count)):
+        warehouse.episode(cell, f"i{number}", 0.9)
     arms = {"train_a": "persistent", "train_b": "stateless"}
     values = {"mean_a": 0.94, "mean_b": 0.95, "low": -0.012, "high": 0.001, "verdict": "equivalent"}
     for group, runtime_b in (("fixed_runtime", "persistent"), ("end_to_end", "stateless")):
         runtimes = {"runtime_a": "persistent", "runtime_b": runtime_b}
-        study.statistic("equivalence", comparison_group=group, **arms, **runtimes, **values)
-    assert asked(5) == [("common", "small", "persistent", 2, 94, 95, -1.2, 0.1, "equivalent")]
+        warehouse.statistic("equivalence", comparison_group=group, **arms, **runtimes, **values)
+    assert asked(5) == [("common", "small", "persistent", 2, 94, 95, -1.2, 0.1, verdict)]
 
 
 def test_names_that_carry_state_are_those_read_alive(teachers, asked):
