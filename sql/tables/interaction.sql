@@ -31,9 +31,9 @@ published_interactions as (
 select
     variant, base, visibility, header, bucket, measured_on, statistics.analysis, statistics.metric, interval_kind,
     pair_count, estimate, low, high,
-    if(no_pair_verdict_reason is null, verdict, null) as verdict,
+    if(reason is null, verdict, null) as verdict,
     p_value, p_holm, effect_size,
-    coalesce(no_pair_verdict_reason, note) as note,
+    coalesce(reason, note) as note,
     published_split as qwen3_8b_split,
     qwen3_8b_estimate,
     staging.minus_published(estimate, qwen3_8b_estimate, has_published_model) as estimate_difference
@@ -44,5 +44,8 @@ left join published_interactions
     on (published_split, statistics.analysis, statistics.metric)
     = (split, published_interactions.analysis, published_interactions.metric)
     and is_as_published
+cross join lateral (
+    select if(statistics.metric in (from staging.endless_metrics), no_verdict_reason, no_pair_verdict_reason) as reason
+) as reasons
 where plan_digest = $plan_digest and comparison_group = 'train_x_runtime'
 order by variant, base, visibility, header, bucket, analysis, metric, interval_kind desc

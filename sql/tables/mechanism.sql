@@ -57,7 +57,8 @@ select
     if(narrower.interval_kind <> wider.interval_kind, narrower.low, null) as narrower_ratio_low,
     if(narrower.interval_kind <> wider.interval_kind, narrower.high, null) as narrower_ratio_high,
     script_p_on_s_token_ratio, script_s_on_p_token_ratio, script_s_on_s_token_ratio, script_interaction_ratio,
-    no_pair_verdict_reason as no_verdict_reason
+    no_verdict_reason,
+    no_pair_verdict_reason
 from crossed_cells
 left join (
     from marts.token_sensitivity

@@ -1,17 +1,17 @@
 -- Section 5 predicts three results for the case that models do not learn persistence.
 -- The table judges them, and a fourth prediction of this project.
-with predictions (prediction, subject, statement, source, a, b, is_one_sided) as (
+with predictions (prediction, subject, metric, statement, source, a, b, is_one_sided) as (
     values
-        (1, 'tokens', 'a persistent runtime saves both adapters about the same tokens', 'section 5',
+        (1, 'tokens', 'total_tokens', 'a persistent runtime saves both adapters about the same tokens', 'section 5',
          'S: S->S - S->P', 'P: P->S - P->P', false),
-        (2, 'missing names',
+        (2, 'missing names', 'has_missing_name',
          'shown the stateless contract, a persistent adapter moves to it without systematic missing names', 'section 5',
          'S->S', 'P->S', true),
-        (3, 'base model', 'the base benefits materially from a persistent runtime', 'section 5',
+        (3, 'base model', 'score', 'the base benefits materially from a persistent runtime', 'section 5',
          'base->S', 'base->P', true),
         (
-            null, 'state use', 'in a persistent runtime, both adapters use kept state alike', 'ours', 'S->P', 'P->P',
-            false
+            null, 'state use', 'state_utilization', 'in a persistent runtime, both adapters use kept state alike',
+            'ours', 'S->P', 'P->P', false
         )
 ),
 
@@ -138,8 +138,7 @@ select
         when subject = 'base model' and coalesce(base_instance_count, 0) < instance_minimum
             then 'no verdict: ' || coalesce(base_instance_count, 0) || ' instances of the base, a verdict needs '
                 || instance_minimum
-        when subject <> 'base model' and no_pair_verdict_reason is not null
-            then 'no verdict: ' || no_pair_verdict_reason
+        when subject <> 'base model' and reason is not null then 'no verdict: ' || reason
         -- one of the two may settle it alone, but without both there is no verdict
         when values_refute is null or interval_refutes is null then 'no statistics'
         else if(values_refute and interval_refutes, 'refuted', 'not refuted')
@@ -150,4 +149,7 @@ left join (
     from marts.judged_settings
     where plan_digest = $plan_digest
 ) as judged_settings using (variant, base, visibility, header, bucket)
+cross join lateral (
+    select if(metric in (from staging.endless_metrics), no_verdict_reason, no_pair_verdict_reason) as reason
+) as reasons
 order by measured_on = 'published, Qwen3-8B', variant, base, visibility, header, bucket, prediction nulls last

@@ -52,7 +52,7 @@ def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) 
     own = cells.filter(*(pl.col(column) == setting[column] for column in GROUP_COLUMNS))
     tokens = own.select(pl.col(column).alias(name) for column, name in TOKEN_COLUMNS.items())
     sentences = findings(settings)
-    if has_2x2 and setting["no_verdict_reason"] is None:
+    if has_2x2 and setting["no_pair_verdict_reason"] is None:
         sentences += robust_findings(own)
     least, most = WIDTHS
     console = Console(file=StringIO(), width=min(max(width, least), most), highlight=False)
@@ -68,13 +68,15 @@ def study_summary(query: Callable[[str], pl.DataFrame], width: int = WIDTHS[0]) 
 def findings(settings: pl.DataFrame) -> list[str]:
     """Return sentences on the first row of the table `mechanism`.
 
-    Where the setting bears no verdict, the one sentence says why.
+    Where the setting bears no verdict, the one sentence says why. Missing names need no pairs that ended.
     """
     if settings.is_empty():
         return ["No model has been trained and evaluated under the persistent and stateless contracts."]
     setting = settings.row(0, named=True)
     if setting["no_verdict_reason"] is not None:
         return [f"No verdict: {setting['no_verdict_reason']}."]
+    if setting["no_pair_verdict_reason"] is not None:
+        return [f"No verdict on tokens: {setting['no_pair_verdict_reason']}.", _missing_names(setting)]
     if setting["interaction_ratio"] is None or setting["interaction_ratio_low"] is None:
         return ["The interaction of training and runtime has no interval yet."]
     found = [_cost_of_a_runtime(setting), _ratios(setting), _script_control(setting), _missing_names(setting)]

@@ -22,7 +22,7 @@ SCRIPT_BASE = "teacher"
 """Base of the scripted teachers' episodes beside the models."""
 
 ALONE = ("mean", "replicate_rejections")
-"""Analyses of one cell, or of one model against itself: they need no pairs that ended."""
+"""Analyses of one cell, or of one model against itself: they compare no pairs."""
 
 FULFILLED_BY = (
     "forced by the contract",
@@ -207,13 +207,16 @@ class Evidence(NamedTuple):
     ended_pairs: Mapping[tuple[Group, frozenset[str]], int]
     """Pairs that ended in two cells."""
     ended_pair_minimum: int
+    endless_metrics: frozenset[str]
+    """Metrics on which a verdict needs no pairs that ended."""
 
     def why_no_verdict(self, hypothesis: Hypothesis, group: Group) -> str | None:
         """Return why a claim is not judged in a group, or None."""
         if group not in self.no_verdict_reasons:
             return "no trained model was evaluated"
         reason = self.no_verdict_reasons[group]
-        if reason is not None or hypothesis.analysis in ALONE:
+        needs_pairs = hypothesis.analysis not in ALONE and hypothesis.metric not in self.endless_metrics
+        if reason is not None or not needs_pairs:
             return reason
         if hypothesis.cells:
             ended = self.ended_pairs.get((group, frozenset(hypothesis.cells)), 0)

@@ -57,7 +57,7 @@ def test_setting_is_one_row_with_cells_side_by_side(warehouse):
         | {"interval_kind": "percentile"}
         | dict.fromkeys(("narrower_ratio", "narrower_ratio_low", "narrower_ratio_high"))
         | dict.fromkeys(f"script_{name}_ratio" for name in SCRIPT_RATIOS)
-        | {"no_verdict_reason": "3 instances in P->P: a verdict needs 20"}
+        | dict.fromkeys(("no_verdict_reason", "no_pair_verdict_reason"), "3 instances in P->P: a verdict needs 20")
     ]
 
 

@@ -154,3 +154,29 @@ def test_savings_differ_by_half_the_smaller_and_an_interval_without_0(warehouse,
     crossed = {"comparison_group": "train_x_runtime", "metric": "total_tokens"}
     warehouse.statistic("interaction", **crossed, low=low, high=high)
     assert _verdicts(warehouse, 1) == [verdict]
+
+
+def test_missing_names_and_state_use_need_no_pairs_that_ended(warehouse):
+    """Of twenty P->S episodes none ends, and each misses a name."""
+    warehouse.run()
+    for number in range(20):
+        for cell in ("P->P", "S->P", "S->S"):
+            warehouse.episode(cell, f"i{number}", 0.9)
+        missed = warehouse.episode("P->S", f"i{number}", 0.0, finish_reason="max_turns")
+        warehouse.error(missed, 1, "NameError: name 'x' is not defined")
+    for metric, runtime in (("has_missing_name", "stateless"), ("state_utilization", "persistent")):
+        told = {"comparison_group": "fixed_runtime", "metric": metric, "runtime_a": runtime}
+        warehouse.statistic("difference", **told, low=0.5, high=1.0)
+    crossed = {"comparison_group": "train_x_runtime", "low": -9.0, "high": -1.0, "verdict": "excludes 0"}
+    for metric in ("missing_name_count", "total_tokens"):
+        warehouse.statistic("interaction", **crossed, metric=metric)
+    reason = "0 pairs ended in all four cells: a verdict on pairs needs 20"
+    assert [_verdicts(warehouse, prediction) for prediction in (1, 2, None)] == [
+        [f"no verdict: {reason}"], ["refuted"], ["not refuted"],
+    ]  # fmt: skip
+    assert [(row["metric"], row["verdict"], row["note"]) for row in warehouse.table("interaction")] == [
+        ("missing_name_count", "excludes 0", None),
+        ("total_tokens", None, reason),
+    ]
+    (setting,) = warehouse.table("mechanism")
+    assert (setting["no_verdict_reason"], setting["no_pair_verdict_reason"]) == (None, reason)

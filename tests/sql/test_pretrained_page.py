@@ -127,11 +127,11 @@ def test_toy_models_without_failed_blocks_do_not_repair_either():
 
 def test_claims_without_a_verdict_are_counted():
     verdicts, counts = claims_of(FOLDER)
-    assert counts.startswith("8 distinct claims in 8 verdicts: 4 hold, 0 do not, 4 without a verdict")
-    assert "Of eight claims, four hold, all fulfilled by the scripts alone. Four, on P→S's tokens, misses" in PROSE
+    assert counts.startswith("8 distinct claims in 8 verdicts: 5 hold, 0 do not, 3 without a verdict")
+    assert "Of eight claims, five hold, all fulfilled by the scripts alone. Three, on P→S's tokens and score" in PROSE
     verdicts_there, _ = claims_of(GPU_FOLDER)
     assert verdicts == verdicts_there
-    assert "Of the eight claims, the same four hold, and the same four have no verdict" in PROSE
+    assert "Of the eight claims, the same five hold, and the same three have no verdict" in PROSE
 
 
 def test_a_random_policy_scores_less():

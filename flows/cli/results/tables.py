@@ -125,7 +125,8 @@ def _read_evidence(warehouse: Warehouse, plan_digest: str) -> Evidence:
     for *group, a, b, ended in warehouse.sql(command_sql("ended_pairs"), plan_digest=plan_digest).rows():
         ended_pairs[Group(*group), frozenset((a, b))] = ended
     ((minimum,),) = warehouse.sql("select ended_pair_minimum from staging.verdict_minimums").rows()
-    return Evidence(reasons, ended_in_all_cells, ended_pairs, minimum)
+    endless = {metric for (metric,) in warehouse.sql("select metric from staging.endless_metrics").rows()}
+    return Evidence(reasons, ended_in_all_cells, ended_pairs, minimum, frozenset(endless))
 
 
 def print_questions(warehouse: Warehouse, plan_digest: str, number: int | None) -> None:

@@ -11,7 +11,7 @@ from tests.tasks.analysis.test_rendering import BLOCKS, CELLS, READINGS
 from tests.tasks.analysis.test_summary import CELL, SCRIPTS, SETTING
 
 ARMS = {"train_a": ["persistent", "base"], "runtime_a": ["stateless"] * 2, "train_b": ["base"] * 2}
-VERDICT = {name: value for name, value in SETTING.items() if name != "no_verdict_reason"}
+VERDICT = {name: value for name, value in SETTING.items() if not name.endswith("verdict_reason")}
 FRAMES = {
     "cells": CELLS,
     "readings": READINGS,

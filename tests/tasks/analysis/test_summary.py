@@ -25,6 +25,7 @@ SETTING = {
     "script_s_on_s_token_ratio": None,
     "script_interaction_ratio": None,
     "no_verdict_reason": None,
+    "no_pair_verdict_reason": None,
 }
 NOTHING = "No model has been trained and evaluated under the persistent and stateless contracts."
 SCRIPTS = {
@@ -94,7 +95,16 @@ def test_the_scripts_stand_beside_the_models():
 
 
 def test_a_setting_without_a_verdict_has_no_sentence_but_the_reason():
-    assert said(no_verdict_reason="smoke scale") == ["No verdict: smoke scale."]
+    both = dict.fromkeys(("no_verdict_reason", "no_pair_verdict_reason"), "smoke scale")
+    assert said(**both) == ["No verdict: smoke scale."]
+
+
+def test_pairs_that_did_not_end_leave_the_missing_names():
+    assert said(no_pair_verdict_reason="0 pairs ended", interaction_ratio=None) == [
+        "No verdict on tokens: 0 pairs ended.",
+        "Episodes that miss a name: 100 % where state is dropped after training with it (P→S), "
+        "at most 1 % in the other cells.",
+    ]
 
 
 def test_one_seed_is_named_as_a_limit():

@@ -30,6 +30,8 @@ from carryover.tasks.plans.hypotheses import (
 from carryover.tasks.plans.hypotheses import judge as judge_file
 from carryover.tasks.traces.vocabulary import LETTERS
 
+ENDLESS = frozenset({"missing_name_count"})
+
 
 def evidence_of(statistics, *, reason=None, ended=100):
     """Every group of the statistics bears a verdict, unless there is a reason, and as many pairs ended in all cells."""
@@ -38,7 +40,7 @@ def evidence_of(statistics, *, reason=None, ended=100):
     pairs: dict[tuple[Group, frozenset[str]], int] = {}
     for group in groups:
         pairs |= {(group, frozenset(pair)): ended for pair in combinations(cells, 2)}
-    return Evidence(dict.fromkeys(groups, reason), dict.fromkeys(groups, ended), pairs, 20)
+    return Evidence(dict.fromkeys(groups, reason), dict.fromkeys(groups, ended), pairs, 20, ENDLESS)
 
 
 def judge(hypotheses, statistics, **known):
@@ -247,6 +249,13 @@ def test_pairs_that_did_not_end_bear_no_verdict():
     assert verdict.verdict == "holds"  # a mean of one cell needs no pairs
 
 
+@pytest.mark.parametrize(("metric", "verdict"), [("missing_name_count", "holds"), ("score", "no verdict")])
+def test_metrics_of_endless_episodes_need_no_pairs_that_ended(metric, verdict):
+    claim = hypothesis(analysis="difference", metric=metric, b="P->P", criteria=("low > 0",))
+    rows = [statistic("difference", metric, PS, PP, low=1.0)]
+    assert [one.verdict for one in judge([claim], rows, ended=0)] == [verdict]
+
+
 def test_pairs_are_counted_in_the_cells_that_a_claim_compares():
     claims = [
         hypothesis(name="ratio", analysis="ratio", metric="total_tokens", a="S->S", b="P->P", criteria=("low > 1",)),
@@ -261,13 +270,13 @@ def test_pairs_are_counted_in_the_cells_that_a_claim_compares():
     group = Group("main", "scratch", "declared", "names", "small")
     pairs = {(group, frozenset({"S->S", "P->P"})): 20}
     file = HypothesisFile(protocol=read_hypotheses().protocol, hypothesis=tuple(claims))
-    verdicts = judge_file(file, rows, Evidence({group: None}, {group: 19}, pairs, 20))
+    verdicts = judge_file(file, rows, Evidence({group: None}, {group: 19}, pairs, 20, ENDLESS))
     assert {one.hypothesis: (one.verdict, one.note) for one in verdicts} == {
         "ratio": ("holds", ""),
         "other": ("no verdict", "0 pairs ended in the compared cells: a verdict needs 20"),
         "interaction": ("no verdict", "19 pairs ended in the compared cells: a verdict needs 20"),
     }
-    (unplayed, *_) = judge_file(file, rows, Evidence({}, {}, {}, 20))
+    (unplayed, *_) = judge_file(file, rows, Evidence({}, {}, {}, 20, ENDLESS))
     assert unplayed.note == "no trained model was evaluated"
 
 

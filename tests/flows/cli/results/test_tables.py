@@ -166,6 +166,7 @@ def test_the_evidence_of_a_plan_is_by_group_and_pair():
         tables.command_sql("judged_settings"): [(*group, "not learnt", 7)],
         tables.command_sql("ended_pairs"): [(*group, "P->P", "P->S", 5), (*group, "P->P", "S->S", 6)],
         "select ended_pair_minimum from staging.verdict_minimums": [(18,)],
+        "select metric from staging.endless_metrics": [("state_utilization",)],
     }
     warehouse: Any = SimpleNamespace(sql=lambda query, **_: SimpleNamespace(rows=lambda: rows[query]))
     of = Group(*group)
@@ -174,6 +175,7 @@ def test_the_evidence_of_a_plan_is_by_group_and_pair():
         {of: 7},
         {(of, frozenset({"P->P", "P->S"})): 5, (of, frozenset({"P->P", "S->S"})): 6},
         18,
+        frozenset({"state_utilization"}),
     )
 
 
