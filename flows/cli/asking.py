@@ -1,11 +1,11 @@
-"""A warehouse as what the viewer's rows are asked of."""
+"""An open warehouse, as packages that know no storage ask it."""
 
 from typing import Any
 
 import pyarrow as pa
 
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.viewer.warehouse_rows import Ask
+from carryover.tasks.analysis.asking import Ask
 
 
 def ask_of(warehouse: Warehouse) -> Ask:

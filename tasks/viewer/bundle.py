@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from carryover.tasks.analysis.asking import Ask
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.whole_files import folder_written_whole, write_whole
 from carryover.tasks.viewer.built_files import built_file
@@ -18,7 +19,6 @@ from carryover.tasks.viewer.episode_columns import episode_columns, matching_epi
 from carryover.tasks.viewer.episode_page import episode_pages
 from carryover.tasks.viewer.page import page
 from carryover.tasks.viewer.pages import PAGES, answer, as_json
-from carryover.tasks.viewer.warehouse_rows import Ask
 
 MOST_EPISODES = 1_000
 """Episodes of a bundle in one file."""

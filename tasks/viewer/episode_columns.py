@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from carryover.tasks.viewer.warehouse_rows import Ask, viewer_sql
+from carryover.tasks.analysis.asking import Ask
+from carryover.tasks.viewer.warehouse_rows import viewer_sql
 
 DIGITS = 4
 """Decimal places of a column of fractions."""

@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from carryover.tasks.analysis.asking import Ask
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.code_lines import code_lines
 from carryover.tasks.viewer.lane import LaneName, state_lane
 from carryover.tasks.viewer.step_lint import episode_lint
-from carryover.tasks.viewer.warehouse_rows import Ask, rows
+from carryover.tasks.viewer.warehouse_rows import rows
 
 Row = Mapping[str, Any]
 _FENCE = "```"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from carryover.tasks.analysis.asking import Ask
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.viewer.episode_columns import episode_columns
 from carryover.tasks.viewer.episode_page import episode_page
@@ -13,7 +14,6 @@ from carryover.tasks.viewer.study_page import run_page, study_page
 from carryover.tasks.viewer.study_tables import figures_page, tables_page
 from carryover.tasks.viewer.suites_page import suites_page
 from carryover.tasks.viewer.training_page import training_page
-from carryover.tasks.viewer.warehouse_rows import Ask
 
 PAGES: dict[str, Callable[[Ask, str], dict[str, Any]]] = {
     "study": study_page,

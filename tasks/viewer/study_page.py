@@ -5,9 +5,10 @@ from typing import Any
 
 import polars as pl
 
+from carryover.tasks.analysis.asking import Ask
 from carryover.tasks.analysis.queries import command_sql, table_query
 from carryover.tasks.analysis.summary import findings
-from carryover.tasks.viewer.warehouse_rows import Ask, rows
+from carryover.tasks.viewer.warehouse_rows import rows
 
 
 def study_page(ask: Ask, plan_digest: str) -> dict[str, Any]:

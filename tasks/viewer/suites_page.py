@@ -4,9 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from carryover.tasks.analysis.asking import Ask
 from carryover.tasks.cave.suites.chart_data import ChartError
 from carryover.tasks.cave.suites.charts import drawn
-from carryover.tasks.viewer.warehouse_rows import Ask, rows
+from carryover.tasks.viewer.warehouse_rows import rows
 
 CHART = "chart"
 """Name of the state that is a chart in the data-intensive suite."""

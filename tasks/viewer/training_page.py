@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from carryover.tasks.viewer.warehouse_rows import Ask, rows
+from carryover.tasks.analysis.asking import Ask
+from carryover.tasks.viewer.warehouse_rows import rows
 
 
 def training_page(ask: Ask, plan_digest: str) -> dict[str, Any]:

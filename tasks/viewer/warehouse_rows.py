@@ -1,17 +1,9 @@
 """Rows of the queries in `sql/viewer`."""
 
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Any
 
-import pyarrow as pa
-
-
-class Ask(Protocol):
-    """Runs a query with `$name` parameters and returns its rows."""
-
-    def __call__(self, query: str, /, **parameters: Any) -> pa.Table:
-        """Return the rows as Arrow."""
-        ...
+from carryover.tasks.analysis.asking import Ask
 
 
 def viewer_sql(name: str) -> str:

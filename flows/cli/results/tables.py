@@ -1,18 +1,18 @@
 """Tables, hypotheses and the ten questions, read from the warehouse and printed."""
 
-import json
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 import typer
 
+from carryover.flows.cli.asking import ask_of
 from carryover.flows.cli.screen import screen
 from carryover.storage.warehouse.reader import Warehouse
-from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query, tables_of
+from carryover.tasks.analysis.plan_tables import names_of_plan, rows_of_plan
+from carryover.tasks.analysis.queries import TableQuery, command_sql, table_names, table_query
 from carryover.tasks.analysis.questions import answer_table, questions_text, read_questions, replace_answers
 from carryover.tasks.analysis.rendering import render_table, rich_table
-from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Evidence, Group, Verdict, count_claims, judge, read_hypotheses
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.text import read_text_file
@@ -29,8 +29,7 @@ _VERDICT_SCHEMA = {name: pl.Float64 if name in ("estimate", "low", "high") else 
 
 def plan_tables(warehouse: Warehouse, plan_digest: str) -> list[str]:
     """Return a plan's tables; the paper's belong to the knapsack."""
-    families = [family for (family,) in warehouse.sql(command_sql("plan_families"), plan_digest=plan_digest).rows()]
-    return tables_of(families)
+    return names_of_plan(ask_of(warehouse), plan_digest)
 
 
 def print_plan(warehouse: Warehouse, plan_digest: str, table_format: TableFormat) -> None:
@@ -84,8 +83,7 @@ def print_frame(name: str, frame: pl.DataFrame, table_format: TableFormat, title
 
 def read_table(warehouse: Warehouse, query: TableQuery, plan_digest: str) -> pl.DataFrame:
     """Return a table's rows for a plan."""
-    known = {"plan_digest": plan_digest, "tools_json": json.dumps(describe_tools())}
-    return warehouse.sql(query.sql, **{name: known[name] for name in query.parameters}).polars()
+    return rows_of_plan(ask_of(warehouse), query, plan_digest)
 
 
 def choose_comparison(warehouse: Warehouse, plan_digest: str | None) -> str:

@@ -1,4 +1,3 @@
-import json
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,6 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.queries import table_query
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
 from carryover.tasks.analysis.statistics_spec import PP, PS
-from carryover.tasks.knapsack.environment import describe_tools
 from carryover.tasks.plans.hypotheses import Group, Verdict
 from carryover.tasks.services.errors import UserError
 from tests.empty_warehouse import open_empty_memory
@@ -139,25 +137,6 @@ def test_a_plan_without_episodes_has_no_training_bucket():
     warehouse: Any = SimpleNamespace(sql=sql)
     assert [tables.training_bucket(warehouse, plan) for plan in ("played", "planned")] == ["easy", ""]
     assert asked == [(tables.command_sql("training_bucket"), plan) for plan in ("played", "planned")]
-
-
-def test_a_table_is_asked_with_what_its_query_names():
-    asked = []
-
-    def sql(query, **named):
-        asked.append((query, named))
-        return SimpleNamespace(polars=lambda: "rows")
-
-    warehouse: Any = SimpleNamespace(sql=sql)
-    for name, wanted in (("both", ("plan_digest", "tools_json")), ("one", ("plan_digest",))):
-        query = table_query("table_1")._replace(sql=name, parameters=wanted)
-        rows: Any = tables.read_table(warehouse, query, "2f3a")
-        assert rows == "rows"
-    tools = json.dumps(describe_tools())
-    assert asked == [
-        ("both", {"plan_digest": "2f3a", "tools_json": tools}),
-        ("one", {"plan_digest": "2f3a"}),
-    ]
 
 
 def test_the_evidence_of_a_plan_is_by_group_and_pair():
