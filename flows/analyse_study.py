@@ -1,5 +1,6 @@
 """Stage 6 as a flow: merge, statistics and checks."""
 
+from carryover.flows.cli.messages import report_unmerged
 from carryover.flows.stage_flows import stage_flow
 from carryover.tasks.analyse import check_warehouse, merge_landing, update_statistics
 from carryover.tasks.plans.run import Run
@@ -8,7 +9,7 @@ from carryover.tasks.plans.run import Run
 @stage_flow("analysis", is_of_plans_source=False)
 def analyse_study(run: Run) -> None:
     """Merge the landing zone, compute a plan's statistics, check the merged tables."""
-    merge_landing(run)
+    report_unmerged(merge_landing(run))
     update_statistics(run)
     merge_landing(run)  # the checks read the statistics as well
     try:

@@ -57,6 +57,8 @@ def merge(home: Home = None) -> None:
     typer.echo(f"{report.bundle_count} bundles, {rows} rows in {report.seconds:.1f} s; warehouse {folders.warehouse}")
     for refusal in report.refusals:
         typer.echo(f"quarantined {refusal.path}: {refusal.reason}", err=True)
+    for bundle in report.newer:
+        typer.echo(f"not merged {bundle.path}: {bundle.reason}", err=True)
 
 
 def worker(

@@ -10,6 +10,7 @@ from prefect.logging import get_run_logger
 from prefect.logging.handlers import PrefectConsoleHandler
 from rich.console import Console
 
+from carryover.storage.warehouse.merger import MergeReport
 from carryover.tasks.collect import Collected
 from carryover.tasks.services.errors import UserError
 
@@ -58,6 +59,14 @@ def silence_exit() -> None:
     """
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def report_unmerged(report: MergeReport) -> None:
+    """Tell which landed files a merge did not take in, and why."""
+    for refusal in report.refusals:
+        warn(f"quarantined {refusal.path}: {refusal.reason}")
+    for bundle in report.newer:
+        warn(f"not merged {bundle.path}: {bundle.reason}")
 
 
 def report_errors(collected: Sequence[Collected]) -> None:

@@ -36,6 +36,8 @@ class MergeReport(NamedTuple):
     """Rows inserted, by table."""
     refusals: tuple[Refusal, ...]
     """Files put into quarantine."""
+    newer: tuple[Refusal, ...]
+    """Manifests of bundles of a newer version, left in place."""
     insert_seconds: float
     """Until the rows were in the file; marts and the readers' copy come after."""
     seconds: float
@@ -52,8 +54,9 @@ def merge(
     """Insert new bundles, refresh the marts, replace the readers' copy.
 
     Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
-    why, and the rest goes on. `open_bar` shows rows and marts as they come. Raise `WarehouseBusyError` while another
-    process merges, and `WarehouseError` for a file that is no warehouse or cannot be written.
+    why, bundles of a newer version stay where they are, and the rest goes on. `open_bar` shows rows and marts as they
+    come. Raise `WarehouseBusyError` while another process merges, and `WarehouseError` for a file that is no warehouse
+    or cannot be written.
     """
     started = time.monotonic()
     landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
@@ -132,15 +135,16 @@ def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timede
     manifests = landing.manifests(known=merged)
     files = landing.store.find()
     strays = inspect_landing(files, manifests, merged, datetime.now(UTC) - grace)
-    bundles, unfit = inspect_bundles(manifests.bundles, files, landing.store)
-    refusals = [*strays, *unfit]
-    row_counts = insert_bundles(connection, landing, bundles, refusals, open_bar)
+    inspected = inspect_bundles(manifests, files, landing.store)
+    refusals = [*strays, *inspected.unfit]
+    row_counts = insert_bundles(connection, landing, inspected.intact, refusals, open_bar)
     # After the commit: a kill in between leaves the files where the next merge finds and moves them.
     quarantine_files(landing.store, refusals)
     return MergeReport(
-        bundle_count=len(bundles),
+        bundle_count=len(inspected.intact),
         row_counts=row_counts,
         refusals=tuple(refusals),
+        newer=tuple(inspected.newer),
         insert_seconds=time.monotonic() - started,
         seconds=0.0,
     )

@@ -201,8 +201,8 @@ def _open_file(path: Path) -> DuckDBPyConnection:
 
 def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
     store = landing.store
-    bundles = landing.manifests().bundles
-    if not bundles and not _may_become_a_zone(store):
+    bundles, _, newer = landing.manifests()
+    if not bundles and not newer and not _may_become_a_zone(store):
         raise WarehouseError(f"not a landing zone: {store.url}; open a landing zone, or a warehouse file by its path")
     connection = open_memory()
     if not store.is_local:

@@ -1,10 +1,13 @@
 """Bundles: the files of one write, committed by a manifest."""
 
+import json
 import uuid
 import zlib
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, Self
+
+from pydantic import ValidationError
 
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.traces.vocabulary import FinishReason
@@ -35,6 +38,10 @@ class BundledEpisode(FrozenModel):
     finish_reason: FinishReason
 
 
+class NewerManifestError(ValueError):
+    """An intact manifest that another version of Carryover wrote."""
+
+
 class Manifest(FrozenModel):
     """The commit of a bundle, written last; files without one don't count."""
 
@@ -51,9 +58,14 @@ class Manifest(FrozenModel):
     def from_json(cls, content: bytes) -> Self:
         """Return the manifest of a file's content.
 
-        Raise `ValueError` if it is damaged or of another version.
+        Raise `NewerManifestError` for an intact one of another format, and `ValueError` for a damaged one.
         """
-        manifest = cls.model_validate_json(content)
+        try:
+            manifest = cls.model_validate_json(content)
+        except ValidationError as error:
+            if _is_intact(content):
+                raise NewerManifestError("manifest of a newer version; upgrade Carryover") from error
+            raise
         if manifest.checksum != manifest._own_checksum():
             raise ValueError(f"damaged: checksum {manifest._own_checksum()} instead of {manifest.checksum}")
         return manifest
@@ -93,6 +105,17 @@ def checksum(content: bytes | memoryview) -> str:
     It is fast enough for every merge, and differs for every single flipped bit.
     """
     return f"{zlib.crc32(content):08x}"
+
+
+def _is_intact(content: bytes) -> bool:
+    """Tell whether a manifest of any format has the checksum that it states."""
+    try:
+        fields = json.loads(content)
+        stated = fields.pop("checksum")
+        others = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+    except (ValueError, AttributeError, KeyError, TypeError):
+        return False
+    return stated == checksum(others)
 
 
 def new_bundle_id(now: datetime) -> str:

@@ -20,6 +20,7 @@ from carryover.storage.zone.bundles import (
     BundledEpisode,
     BundleFile,
     Manifest,
+    NewerManifestError,
     checksum,
     data_path,
     new_bundle_id,
@@ -40,6 +41,8 @@ class Manifests(NamedTuple):
     """Committed bundles, earliest first."""
     unreadable: dict[str, str]
     """Reason by path of each unreadable manifest."""
+    newer: dict[str, str]
+    """Reason by path of each intact manifest of a newer version."""
 
 
 class LandingZone:
@@ -109,21 +112,23 @@ class LandingZone:
         """
         committed = [Path(file.path) for file in self.store.find(MANIFEST_FOLDER) if file.path.endswith(".json")]
         paths = {path.stem: str(path) for path in committed if path.stem not in known}
-        unreadable = self._read([path for bundle_id, path in paths.items() if bundle_id not in self._read_manifests])
+        refused = self._read([path for bundle_id, path in paths.items() if bundle_id not in self._read_manifests])
         found = (self._read_manifests[bundle_id] for bundle_id in sorted(paths) if bundle_id in self._read_manifests)
-        return Manifests(tuple(found), unreadable)
+        return refused._replace(bundles=tuple(found))
 
-    def _read(self, paths: Sequence[str]) -> dict[str, str]:
+    def _read(self, paths: Sequence[str]) -> Manifests:
         """Read manifests; return why one cannot be read, by its path."""
-        unreadable: dict[str, str] = {}
+        refused = Manifests((), {}, {})
         for path, content in self.store.read_many(paths).items():
             try:
                 self._read_manifests[Path(path).stem] = Manifest.from_json(content)
+            except NewerManifestError as error:
+                refused.newer[path] = str(error)
             except ValidationError as error:
-                unreadable[path] = f"not a manifest of this version: {error.errors()[0]['msg']}"
+                refused.unreadable[path] = f"not a manifest: {error.errors()[0]['msg']}"
             except ValueError as error:
-                unreadable[path] = str(error)
-        return unreadable
+                refused.unreadable[path] = str(error)
+        return refused
 
     def landed_episodes(self, plan_digest: str | None = None, run_id: str | None = None) -> dict[str, FinishReason]:
         """Return landed episodes' endings by id, from the manifests alone.

@@ -1,14 +1,19 @@
-"""Quarantine of damaged, foreign and abandoned files, with a reason."""
+"""Quarantine of damaged, foreign and abandoned files, with a reason.
 
+Intact bundles of a newer version stay where they are: a merge by that version takes them in.
+"""
+
+import itertools
 import re
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import LandingError
-from carryover.storage.zone.bundles import MANIFEST_FOLDER, BundleFile, Manifest, checksum
+from carryover.storage.zone.bundles import MANIFEST_FOLDER, Manifest, checksum
 from carryover.storage.zone.files import FileStore, FoundFile
 from carryover.storage.zone.landing import LandingZone, Manifests
 from carryover.storage.zone.objects import OBJECTS_FOLDER
@@ -17,7 +22,10 @@ from carryover.tasks.services.whole_files import TEMPORARY_SUFFIX
 from carryover.tasks.traces.tables import TABLES
 
 QUARANTINE_FOLDER = "quarantine"
-"""Folder of a landing zone that holds the refused files, under the paths they had."""
+"""Folder of a landing zone that holds the refused files, under the paths they had.
+
+A path that is taken gets a number.
+"""
 
 _OWN_FILE = re.compile(
     r"(?P<folder>[a-z_]+)/run_id=[^/]+/(?P<bundle_id>\d{8}T\d{12}-[0-9a-f]{12})\.(?P<kind>parquet|json)"
@@ -33,11 +41,23 @@ class Refusal(NamedTuple):
     reason: str
 
 
+class InspectedBundles(NamedTuple):
+    """Bundles by what a merge does with them."""
+
+    intact: list[Manifest]
+    """To be taken in."""
+    newer: list[Refusal]
+    """Written by a newer version, left in place for it."""
+    unfit: list[Refusal]
+    """To be quarantined, with their files."""
+
+
 def inspect_landing(
     files: Sequence[FoundFile], manifests: Manifests, merged: Collection[str], left_behind_before: datetime
 ) -> list[Refusal]:
     """Return files of no bundle: foreign ones, unreadable manifests, leftovers."""
-    committed = {*merged, *(manifest.bundle_id for manifest in manifests.bundles)}
+    newer = {PurePosixPath(path).stem for path in manifests.newer}
+    committed = {*merged, *newer, *(manifest.bundle_id for manifest in manifests.bundles)}
     refusals = [Refusal(path, reason) for path, reason in manifests.unreadable.items()]
     for file in files:
         is_elsewhere = file.path.startswith((f"{QUARANTINE_FOLDER}/", f"{OBJECTS_FOLDER}/"))
@@ -69,21 +89,37 @@ def _why_homeless(path: str, committed: Collection[str], *, is_old: bool) -> str
     return "never committed: its writer ended before the manifest"
 
 
-def inspect_bundles(
-    bundles: Sequence[Manifest], files: Sequence[FoundFile], store: FileStore
-) -> tuple[list[Manifest], list[Refusal]]:
-    """Separate intact bundles from refused ones."""
+def inspect_bundles(manifests: Manifests, files: Sequence[FoundFile], store: FileStore) -> InspectedBundles:
+    """Separate intact bundles from unfit ones and from those of a newer version.
+
+    The files of a newer one are not read.
+    """
     sizes = {file.path: file.byte_count for file in files}
-    kept = []
-    refusals = []
-    for manifest in bundles:
-        reason = _why_unfit(manifest, sizes) or _why_damaged(manifest, store)
-        if reason:
-            refusals.append(Refusal(manifest.path, reason))
-            refusals += [Refusal(file.path, f"of the refused bundle {manifest.bundle_id}") for file in manifest.files]
-        else:
-            kept.append(manifest)
-    return kept, refusals
+    intact = []
+    newer = [Refusal(path, reason) for path, reason in manifests.newer.items()]
+    unfit = []
+    for manifest in manifests.bundles:
+        torn = _why_torn(manifest, sizes)
+        unknown = _why_newer(manifest)
+        if unknown and not torn:
+            newer.append(Refusal(manifest.path, unknown))
+            continue
+        reason = torn or _why_keyless(manifest) or _why_damaged(manifest, store)
+        if reason is None:
+            intact.append(manifest)
+            continue
+        unfit.append(Refusal(manifest.path, reason))
+        unfit += [Refusal(file.path, f"of the refused bundle {manifest.bundle_id}") for file in manifest.files]
+    return InspectedBundles(intact, newer, unfit)
+
+
+def find_newer(manifests: Manifests) -> list[Refusal]:
+    """Return the manifests that only a newer version can merge, with the reason."""
+    newer = [Refusal(path, reason) for path, reason in manifests.newer.items()]
+    for manifest in manifests.bundles:
+        if reason := _why_newer(manifest):
+            newer.append(Refusal(manifest.path, reason))
+    return newer
 
 
 def find_damage(landing: LandingZone) -> list[Refusal]:
@@ -94,11 +130,15 @@ def find_damage(landing: LandingZone) -> list[Refusal]:
     Nothing is moved: `merge` quarantines the damaged bundles that it has not merged.
     """
     manifests = landing.manifests()
-    _, refusals = inspect_bundles(manifests.bundles, landing.store.find(), landing.store)
-    return [
-        *(Refusal(path, reason) for path, reason in manifests.unreadable.items()),
-        *(refusal for refusal in refusals if refusal.path.startswith(f"{MANIFEST_FOLDER}/")),
-    ]
+    sizes = {file.path: file.byte_count for file in landing.store.find()}
+    damaged = [Refusal(path, reason) for path, reason in manifests.unreadable.items()]
+    for manifest in manifests.bundles:
+        reason = _why_torn(manifest, sizes) or _why_damaged(manifest, landing.store)
+        if reason is None and not _why_newer(manifest):
+            reason = _why_keyless(manifest)
+        if reason:
+            damaged.append(Refusal(manifest.path, reason))
+    return damaged
 
 
 def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: Sequence[Refusal]) -> None:
@@ -106,9 +146,9 @@ def record_refusals(connection: DuckDBPyConnection, landing_url: str, refusals: 
     connection.execute(
         """
         insert into main.quarantine
-        select $url, path, reason, $now
-        from (select unnest($paths) as path, unnest($reasons) as reason)
-        anti join main.quarantine as noted using (path, reason)
+        select landing_url, path, reason, $now
+        from (select $url as landing_url, unnest($paths) as path, unnest($reasons) as reason)
+        anti join main.quarantine as noted using (landing_url, path, reason)
         """,
         {
             "paths": [refusal.path for refusal in refusals],
@@ -125,35 +165,44 @@ def quarantine_files(store: FileStore, refusals: Sequence[Refusal]) -> None:
     Without its manifest a bundle does not count.
     """
     for refusal in refusals:
-        store.move(refusal.path, f"{QUARANTINE_FOLDER}/{refusal.path}")
+        store.move(refusal.path, _free_place(store, refusal.path))
 
 
-def _why_unfit(manifest: Manifest, sizes: dict[str, int]) -> str | None:
+def _free_place(store: FileStore, path: str) -> str:
+    """Return where a file goes, beside an earlier one of its name."""
+    place = f"{QUARANTINE_FOLDER}/{path}"
+    numbered = (f"{place}.{number}" for number in itertools.count(2))
+    return next(name for name in itertools.chain([place], numbered) if not store.has(name))
+
+
+def _why_torn(manifest: Manifest, sizes: dict[str, int]) -> str | None:
+    """Return which file of a bundle is missing or has another size."""
     for file in manifest.files:
-        reason = _why_file_unfit(file, sizes)
-        if reason is not None:
-            return reason
+        if file.path not in sizes:
+            return f"{file.path}: file missing"
+        if sizes[file.path] != file.byte_count:
+            return f"{file.path}: torn, {sizes[file.path]} bytes instead of {file.byte_count}"
     return None
 
 
-def _why_file_unfit(file: BundleFile, sizes: dict[str, int]) -> str | None:
-    """Return why a file cannot be read into its table.
+def _why_newer(manifest: Manifest) -> str | None:
+    """Return which table or column of a bundle this version does not know."""
+    for file in manifest.files:
+        if file.table not in TABLES:
+            return f"table {file.table!r} is unknown to this version; upgrade Carryover"
+        unknown = set(file.columns) - {column.name for column in duckdb_columns(file.table)}
+        if unknown:
+            return f"{file.path}: column {min(unknown)!r} is unknown to this version; upgrade Carryover"
+    return None
 
-    An unknown table or column, a lost size, or a missing key.
-    """
-    if file.table not in TABLES:
-        return f"table {file.table!r} is unknown to this version; upgrade Carryover"
-    if file.path not in sizes:
-        return f"{file.path}: file missing"
-    if sizes[file.path] != file.byte_count:
-        return f"{file.path}: torn, {sizes[file.path]} bytes instead of {file.byte_count}"
-    known = duckdb_columns(file.table)
-    unknown = set(file.columns) - {column.name for column in known}
-    if unknown:
-        return f"{file.path}: column {min(unknown)!r} is unknown to this version; upgrade Carryover"
-    missing = [column.name for column in known if not column.is_nullable and column.name not in file.columns]
-    if missing:
-        return f"{file.path}: key column {missing[0]!r} is missing; land its run again with this version"
+
+def _why_keyless(manifest: Manifest) -> str | None:
+    """Return which key's column a bundle lacks."""
+    for file in manifest.files:
+        keys = [column.name for column in duckdb_columns(file.table) if not column.is_nullable]
+        missing = [name for name in keys if name not in file.columns]
+        if missing:
+            return f"{file.path}: key column {missing[0]!r} is missing; land its run again with this version"
     return None
 
 

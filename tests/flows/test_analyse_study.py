@@ -18,16 +18,25 @@ def test_statistics_and_check_results_are_merged(steps, own_home, is_broken):
         if is_broken:
             raise UserError("a broken check")
 
-    calls = steps(flow_module, merge_landing=None, update_statistics=None, check_warehouse=check)
+    faked = {"merge_landing": None, "report_unmerged": None, "update_statistics": None}
+    calls = steps(flow_module, check_warehouse=check, **faked)
     with pytest.raises(UserError, match="a broken check") if is_broken else nullcontext():
         analyse_study.fn("smoke")
     names = [call[0] for call in calls]
-    assert names == ["merge_landing", "update_statistics", "merge_landing", "check_warehouse", "merge_landing"]
+    assert names == [
+        "merge_landing",
+        "report_unmerged",
+        "update_statistics",
+        "merge_landing",
+        "check_warehouse",
+        "merge_landing",
+    ]
 
 
 def test_an_analysis_joins_a_run_of_another_source(steps, own_home):
     """The statistics of a study are computed anew after an update."""
-    calls = steps(flow_module, merge_landing=None, update_statistics=None, check_warehouse=None)
+    faked = {"merge_landing": None, "report_unmerged": None, "update_statistics": None}
+    calls = steps(flow_module, check_warehouse=None, **faked)
     earlier = resolve_plan("smoke").model_copy(update={"source": "earlier"})
     with start_run("reproduce_study", earlier, Limits()) as run:
         analyse_study.fn(run_id=run.run_id)

@@ -12,7 +12,7 @@ from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import has_current_copy
 from carryover.storage.zone.bundles import manifest_path
 from carryover.storage.zone.landing import LandingZone
-from carryover.storage.zone.quarantine import find_damage
+from carryover.storage.zone.quarantine import find_damage, find_newer
 from carryover.tasks.analysis.queries import command_sql
 from carryover.tasks.runtime.open import open_runtime
 from carryover.tasks.runtime.runtime_spec import RuntimeSpec
@@ -95,10 +95,14 @@ def _merged_bundles(warehouse: Path) -> list[MergedBundle]:
 def _home_lines(home: Path | None) -> list[str]:
     try:
         folders = find_folders(home)
-        landed = {manifest.bundle_id for manifest in LandingZone(folders.landing).manifests().bundles}
+        manifests = LandingZone(folders.landing).manifests()
     except UserError as error:
         return [str(error)]
+    newer = {Path(refusal.path).stem for refusal in find_newer(manifests)}
+    landed = {manifest.bundle_id for manifest in manifests.bundles} - newer
     lines = [f"landing zone {folders.landing}: {len(landed)} bundles"]
+    if newer:
+        lines.append(f"{len(newer)} landed bundles are of a newer version; upgrade Carryover to merge them")
     if not folders.warehouse.exists():
         return [*lines, f"no warehouse at {folders.warehouse}; {HOW_TO_FILL}"]
     try:

@@ -67,6 +67,20 @@ def test_merge_counts_rows_and_names_what_it_quarantined(tmp_path):
     assert shown[1].startswith("marts: ")
 
 
+def test_merge_and_doctor_name_bundles_of_a_newer_version(tmp_path):
+    zone = LandingZone(find_folders(tmp_path).landing)
+    manifest = zone.write(build_episode("e"), "run")
+    of_tomorrow = manifest.files[1].model_copy(update={"table": "thoughts"})
+    newer = manifest.model_copy(update={"files": (*manifest.files, of_tomorrow)})
+    zone.store.write(manifest.path, newer.to_json())
+    merged = call("merge", "--home", tmp_path)
+    reason = "table 'thoughts' is unknown to this version; upgrade Carryover"
+    assert f"not merged {manifest.path}: {reason}" in merged.stderr.splitlines()
+    said = run("doctor", "--home", tmp_path)
+    assert "1 landed bundles are of a newer version; upgrade Carryover to merge them" in said
+    assert "not merged yet" not in said
+
+
 def test_doctor_compares_files_with_checksums_on_request(tmp_path):
     zone = LandingZone(find_folders(tmp_path).landing)
     zone.write(build_episode("whole"), "run")

@@ -8,7 +8,9 @@ import pytest
 from prefect.logging.handlers import PrefectConsoleHandler
 
 from carryover.flows.cli import messages
-from carryover.flows.cli.messages import report_errors
+from carryover.flows.cli.messages import report_errors, report_unmerged
+from carryover.storage.warehouse.merger import MergeReport
+from carryover.storage.zone.quarantine import Refusal
 from carryover.tasks.collect import Collected
 from carryover.tasks.services.errors import UserError
 
@@ -86,3 +88,12 @@ def test_nothing_is_printed_while_the_interpreter_ends(monkeypatch):
     assert (Path(f"/proc/self/fd/{opened}").readlink(), replaced) == (Path(os.devnull), 2)
     assert os.write(opened, b"x") == 1
     os.close(opened)
+
+
+def test_what_a_merge_leaves_out_is_told(capsys):
+    refused = {"refusals": (Refusal("notes.txt", "foreign"),), "newer": (Refusal("a.json", "upgrade Carryover"),)}
+    report_unmerged(MergeReport(bundle_count=1, row_counts={}, insert_seconds=0.0, seconds=0.0, **refused))
+    assert capsys.readouterr().err.splitlines() == [
+        "quarantined notes.txt: foreign",
+        "not merged a.json: upgrade Carryover",
+    ]

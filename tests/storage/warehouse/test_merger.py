@@ -14,6 +14,9 @@ from carryover.storage.warehouse.merger import merge, owned
 from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.warehouse.readers_copy import readers_copy_path
+from carryover.storage.zone.bundles import Manifest
+from carryover.storage.zone.landing import LandingZone
+from carryover.storage.zone.quarantine import find_damage
 from carryover.tasks.traces.result_rows import StatisticRow
 from carryover.tasks.traces.rows import InstanceRow
 from carryover.tasks.traces.study_rows import RunRow
@@ -242,19 +245,47 @@ def test_leftovers_of_a_killed_writer_stay_while_young(landing, path, make_episo
     assert [file.path for file in landing.store.find() if not file.path.startswith("quarantine/")] == []
 
 
-def test_bundle_of_a_newer_version_merges_after_quarantine(landing, path, make_episode):
-    landed = landing.write(make_episode("e"), "run")
-    (manifest,) = landing.manifests().bundles
+def _with_a_new_table(manifest: Manifest) -> bytes:
     of_tomorrow = manifest.files[1].model_copy(update={"table": "thoughts"})
-    newer = manifest.model_copy(update={"files": (*manifest.files, of_tomorrow)})
-    landing.store.write(manifest.path, newer.to_json())
+    return manifest.model_copy(update={"files": (*manifest.files, of_tomorrow)}).to_json()
+
+
+def _of_a_new_format(manifest: Manifest) -> bytes:
+    return Manifest.model_copy(manifest, update={"format_version": 2}).to_json()
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(
+    ("write_newer", "reason"),
+    [
+        (_with_a_new_table, "table 'thoughts' is unknown to this version; upgrade Carryover"),
+        (_of_a_new_format, "manifest of a newer version; upgrade Carryover"),
+    ],
+)
+def test_a_bundle_of_a_newer_version_waits_for_it(landing, path, make_episode, write_newer, reason):
+    landing.write(make_episode("e"), "run")
+    (manifest,) = landing.manifests().bundles
+    landing.store.write(manifest.path, write_newer(manifest))
+    files = landing.store.find()
+    for _ in range(2):
+        report = merge(landing.url, path, grace=NO_GRACE)
+        assert (report.bundle_count, report.refusals, report.newer) == (0, (), ((manifest.path, reason),))
+    assert [file.path for file in landing.store.find()] == [file.path for file in files]
+    assert _rows(Path(landing.url), "select count(*) from quarantine") == [(0,)]
+    assert find_damage(LandingZone(landing.url)) == []
+    landing.store.write(manifest.path, manifest.to_json())  # as the upgraded version reads it
     report = merge(landing.url, path)
-    assert report.refusals[0].reason == "table 'thoughts' is unknown to this version; upgrade Carryover"
-    for file in landing.store.find("quarantine"):
-        landing.store.move(file.path, file.path.removeprefix("quarantine/"))
-    landing.store.write(manifest.path, manifest.to_json())
-    assert landed.bundle_id == manifest.bundle_id
-    assert merge(landing.url, path).row_counts == {"episodes": 1, "turns": 2, "steps": 2}
+    assert (report.row_counts, report.newer) == ({"episodes": 1, "turns": 2, "steps": 2}, ())
+
+
+def test_a_torn_bundle_of_a_newer_version_is_quarantined(landing, path, make_episode):
+    landing.write(make_episode("e"), "run")
+    (manifest,) = landing.manifests().bundles
+    landing.store.write(manifest.path, _with_a_new_table(manifest))
+    landing.store.write(manifest.files[0].path, b"torn")
+    report = merge(landing.url, path)
+    assert (report.refusals[0].path, report.newer) == (manifest.path, ())
+    assert "torn, 4 bytes instead of" in report.refusals[0].reason
 
 
 def test_merge_after_a_kill_makes_the_missing_copy(landing, path, make_episode):
@@ -270,7 +301,7 @@ def test_next_merge_moves_a_refused_file_left_by_a_kill(landing, path, make_epis
     for _ in range(2):
         landing.store.write("notes.txt", b"foreign")
         merge(landing, path)
-        assert [file.path for file in landing.store.find() if "notes" in file.path] == ["quarantine/notes.txt"]
+        assert not landing.store.has("notes.txt")
     assert _rows(path, "select path, reason from quarantine") == [
         ("notes.txt", "foreign: not a file that a landing zone writes")
     ]

@@ -208,12 +208,14 @@ def test_a_writer_killed_in_mid_write_commits_nothing(landing, tmp_path):
     assert landing.read("run_ends").num_rows == 0
 
 
-def test_a_manifest_of_another_version_is_reported_with_its_reason(landing, make_episode):
-    landed = landing.write(make_episode("e"), "run")
-    path = f"bundles/run_id=run/{landed.bundle_id}.json"
-    content = json.loads(landing.store.read(path))
-    landing.store.write(path, json.dumps({**content, "format_version": 2}).encode())
-    manifests = LandingZone(landing.url).manifests()
-    assert manifests.bundles == ()
-    assert list(manifests.unreadable) == [path]
-    assert "Input should be 1" in manifests.unreadable[path]
+def test_a_manifest_of_another_format_is_newer_where_its_checksum_fits(landing, make_episode):
+    path = landing.write(make_episode("e", plan_digest="Plän"), "run").path
+    fields = json.loads(landing.store.read(path)) | {"format_version": 2}
+    landing.store.write(path, json.dumps(fields).encode())
+    damaged = LandingZone(landing.url).manifests()
+    assert damaged == ((), {path: "not a manifest: Input should be 1"}, {})
+    del fields["checksum"]
+    written = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+    landing.store.write(path, json.dumps(fields | {"checksum": checksum(written)}).encode())
+    newer = LandingZone(landing.url).manifests()
+    assert newer == ((), {}, {path: "manifest of a newer version; upgrade Carryover"})

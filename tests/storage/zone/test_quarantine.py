@@ -4,7 +4,7 @@ from pathlib import Path
 from carryover.storage.zone.bundles import Manifest
 from carryover.storage.zone.files import FoundFile
 from carryover.storage.zone.landing import Manifests
-from carryover.storage.zone.quarantine import Refusal, find_damage, inspect_landing, record_refusals
+from carryover.storage.zone.quarantine import Refusal, find_damage, inspect_landing, quarantine_files, record_refusals
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = NOW - timedelta(hours=2)
@@ -15,7 +15,9 @@ FOREIGN = "foreign: not a file that a landing zone writes"
 
 def _reasons(path: str, modified_at: datetime | None = OLD, merged: tuple[str, ...] = ()) -> list[str]:
     files = [FoundFile(path, 4, modified_at)]
-    return [refusal.reason for refusal in inspect_landing(files, Manifests((), {}), merged, NOW - timedelta(hours=1))]
+    return [
+        refusal.reason for refusal in inspect_landing(files, Manifests((), {}, {}), merged, NOW - timedelta(hours=1))
+    ]
 
 
 def test_an_old_file_without_manifest_was_never_committed():
@@ -31,8 +33,13 @@ def test_file_of_young_or_unknown_age_may_be_in_flight():
 def test_a_file_of_a_merged_or_committed_bundle_stays():
     path = f"steps/run_id=r/{BUNDLE}.parquet"
     assert _reasons(path, merged=(BUNDLE,)) == []
-    committed = Manifests((Manifest(bundle_id=BUNDLE, run_id="r", files=(), episodes=()),), {})
+    committed = Manifests((Manifest(bundle_id=BUNDLE, run_id="r", files=(), episodes=()),), {}, {})
     assert inspect_landing([FoundFile(path, 4, OLD)], committed, (), NOW) == []
+
+
+def test_the_files_of_a_newer_manifest_stay():
+    newer = Manifests((), {}, {f"bundles/run_id=r/{BUNDLE}.json": "of a newer version"})
+    assert inspect_landing([FoundFile(f"thoughts/run_id=r/{BUNDLE}.parquet", 4, OLD)], newer, (), NOW) == []
 
 
 def test_a_file_in_the_wrong_place_is_foreign_however_young():
@@ -68,12 +75,24 @@ def test_refusals_are_noted_once_with_zone_and_time(empty_warehouse):
     before = datetime.now(UTC)
     with_rows = empty_warehouse.cursor()
     with_rows.begin()
-    for _ in range(2):
-        record_refusals(with_rows, "zone", refusals)
-    rows = with_rows.sql("from main.quarantine order by path, reason").fetchall()
+    for url in ("zone", "zone", "other zone"):
+        record_refusals(with_rows, url, refusals)
+    rows = with_rows.sql("from main.quarantine order by landing_url desc, path, reason").fetchall()
     with_rows.rollback()
-    assert [row[:3] for row in rows] == [("zone", *refusal) for refusal in refusals]
+    assert [row[:3] for row in rows] == [(url, *refusal) for url in ("zone", "other zone") for refusal in refusals]
     assert all(before <= row[3] <= datetime.now(UTC) for row in rows)
+
+
+def test_refused_files_of_one_name_are_all_kept(landing):
+    for content in (b"one", b"two", b"three"):
+        landing.store.write("notes.txt", content)
+        quarantine_files(landing.store, [Refusal("notes.txt", FOREIGN)])
+    kept = {file.path: landing.store.read(file.path) for file in landing.store.find()}
+    assert kept == {
+        "quarantine/notes.txt": b"one",
+        "quarantine/notes.txt.2": b"two",
+        "quarantine/notes.txt.3": b"three",
+    }
 
 
 def test_objects_and_young_leftovers_are_no_refusals():
@@ -85,5 +104,5 @@ def test_objects_and_young_leftovers_are_no_refusals():
 
 def test_unreadable_manifest_is_refused_with_its_reason():
     path = f"bundles/run_id=r/{BUNDLE}.json"
-    unreadable = Manifests((), {path: "not a manifest"})
+    unreadable = Manifests((), {path: "not a manifest"}, {})
     assert inspect_landing([FoundFile(path, 4, OLD)], unreadable, (), NOW) == [(path, "not a manifest")]

@@ -61,20 +61,16 @@ def test_columns_in_another_order_are_matched_by_name(land_otherwise, path):
         ]
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (
-            lambda steps: steps.drop_columns(["step"]),
-            "key column 'step' is missing; land its run again with this version",
-        ),
-        (
-            lambda steps: steps.append_column("mood", pa.array(["calm"])),
-            "column 'mood' is unknown to this version; upgrade Carryover",
-        ),
-    ],
-)
-def test_a_file_that_the_schema_cannot_hold_is_quarantined(land_otherwise, path, change, reason):
-    report = merge(land_otherwise(change), path)
+def test_a_file_without_a_key_is_quarantined(land_otherwise, path):
+    report = merge(land_otherwise(lambda steps: steps.drop_columns(["step"])), path)
     assert report.row_counts["episodes"] == 1
-    assert report.refusals[0].reason.endswith(reason)
+    assert report.refusals[0].reason.endswith("key column 'step' is missing; land its run again with this version")
+
+
+def test_a_bundle_with_an_unknown_column_is_left_in_place(land_otherwise, path):
+    landing = land_otherwise(lambda steps: steps.append_column("mood", pa.array(["calm"])))
+    report = merge(landing, path)
+    assert (report.row_counts["episodes"], report.refusals) == (1, ())
+    (newer,) = report.newer
+    assert newer.path in [manifest.path for manifest in landing.manifests().bundles]
+    assert newer.reason.endswith("column 'mood' is unknown to this version; upgrade Carryover")
