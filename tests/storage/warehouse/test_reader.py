@@ -103,7 +103,7 @@ def test_the_readme_s_example_reads_a_warehouse(landing, make_episode, make_row,
     monkeypatch.chdir(tmp_path)
     read: dict[str, pl.DataFrame] = {}
     exec(example, read)
-    assert sorted(read["cells"].rows()) == [("P->P", 0.5), ("P->S", 0.25)]
+    assert sorted(read["cells"].select("condition", "score").rows()) == [("P->P", 0.5), ("P->S", 0.25)]
     assert read["long_blocks"].select("episode_id", "step").sort("episode_id", "step").rows() == [
         ("persistent", 1),
         ("persistent", 2),
