@@ -97,11 +97,12 @@ def test_a_file_says_while_a_block_runs(open_agent, save_file):
     assert [line["course"]["is_running"] for line in lines] == [False, True, False, True, False, False]
 
 
-def test_a_file_follows_another_state_from_its_start(open_agent, save_file):
-    first, second = (open_agent(block(code), "Done.", name="same") for code in ("x = 1", "x = 2"))
+@pytest.mark.parametrize("before", [["x = 1"], ["x = 1", "y = 1"]], ids=["other block", "fewer blocks"])
+def test_a_file_follows_another_state_from_its_start(open_agent, save_file, before):
     file = SaveFile(save_file)
     states = []
-    for agent in (first, second):
+    for script in (before, ["x = 2"]):
+        agent = open_agent(*map(block, script), "Done.", name="same")
         agent.ask("Go.")
         states.append(agent._saved())
         file.write(states[-1])

@@ -22,7 +22,9 @@ def test_replies_come_in_order():
 
 
 def test_a_reply_may_follow_from_the_conversation():
-    told = complete(scripted_by(lambda messages: messages[-1].content.upper()), "a" * 9)
+    model = scripted_by(lambda messages: messages[-1].content.upper())
+    assert (model.model_name, model.habits) == ("scripted", None)
+    told = complete(model, "a" * 9)
     assert (told.text, told.prompt_tokens, told.completion_tokens) == ("A" * 9, 2, 2)
 
 

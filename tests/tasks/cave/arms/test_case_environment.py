@@ -143,7 +143,9 @@ def test_a_call_that_is_asked_twice_is_made_twice():
     environment = CaseEnvironment(dataclasses.replace(CASE, world=acting), ARMS["code_act"])
     add, look = Call("add", {"n": 1}), Call("look", {})
     expected = Expected({}, ((add, look), (add,)))
-    assert environment.missing_calls(expected, [add, add]) == []
+    made = [add, add]
+    assert environment.missing_calls(expected, made) == []
+    assert made == [add, add]
     assert environment.missing_calls(expected, [look, add]) == ["add({'n': 1})"]
 
 
