@@ -88,7 +88,7 @@ select
         when 'import' then 'imported rows'
         else scale || ', not Qwen3-8B'
     end as measured_on,
-    purpose, variant, base, model_name, train_contract, runtime_contract, visibility, header, bucket,
+    purpose, variant, base, model_name, train_contract, runtime_contract, visibility, header, prompt_set, bucket,
     -- split of the paper that a bucket of its family stands for: Hard is the paper's held-out one
     case
         when family <> 'knapsack' then null
@@ -105,7 +105,14 @@ select
     -- a model that others trained, and whose training nobody declared, goes by its name
     coalesce(letters[train_contract], train_contract, if(scale = 'import' and base = 'hub', model_name, base))
     || '->' || coalesce(letters[runtime_contract], runtime_contract) as condition,
+    -- the habits of a scripted teacher, by the names of tasks/knapsack/teachers/habits.py
+    habits_json ->> '$.inspected_per_turn' as inspected_per_turn,
     habits_json ->> '$.taken_per_turn' as taken_per_turn,
+    habits_json ->> '$.form' as form,
+    habits_json ->> '$.shown' as shown,
+    habits_json ->> '$.names' as names,
+    habits_json ->> '$.order' as "order",
+    habits_json ->> '$.ending' as ending,
     -- an episode's contract says so only where its prompt is silent; old warehouses hold rows without one
     coalesce(try(cast(contract_json ->> '$.declares_contract' as boolean)), true) as is_declared,
     split, is_out_of_distribution, instance_id, training_seed, replicate, attempt,

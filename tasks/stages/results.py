@@ -249,7 +249,7 @@ def _add_missing_columns(connection: DuckDBPyConnection, columns: Sequence[tuple
     for name, kind in columns:
         if name not in held:
             default = quoted(column_default(EpisodeRow.TABLE, name)) if name == "family" else "null"
-            connection.execute(f"alter table marts.episode_metrics add column {name} {kind} default {default}")
+            connection.execute(f'alter table marts.episode_metrics add column "{name}" {kind} default {default}')
 
 
 def _plans_of(folder: Path) -> list[KeptPlan]:

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from carryover.tasks.knapsack.teachers.habits import VARIED, Habits, draw_habits
 from carryover.tasks.traces.rows import InstanceRow
 from tests.storage.conftest import build_row
 
@@ -210,3 +211,13 @@ def test_published_values_stand_beside_buckets_that_were_played_alike(warehouse)
     rows = warehouse.sql("from marts.evaluated_buckets")
     found = [(row["has_published_model"], row["is_as_published"]) for row in rows]
     assert found == [told for _, told in BUCKETS]
+
+
+def test_habits_and_prompts_of_an_episode_are_columns(warehouse):
+    habits = draw_habits(VARIED, "i1")
+    warehouse.episode("teacher->P", habits_json=habits.model_dump_json(), prompt_set="compact")
+    warehouse.episode("P->P")
+    drawn = tuple(str(value) for _, value in habits)
+    assert metrics(warehouse, *Habits.model_fields, "prompt_set") == [
+        (*drawn, "compact"), (*[None] * len(drawn), None),
+    ]  # fmt: skip

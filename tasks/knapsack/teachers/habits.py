@@ -1,7 +1,7 @@
 """Habits of the scripted teachers: fixed ones, or drawn per episode.
 
 A habit changes how the policy is written down and how much of it a block does; which items are taken changes with the
-order of exploration alone. Both contracts draw the same habits on the same instance.
+order of exploration alone. The id of the instance seeds the draw, so both contracts draw the same habits on it.
 """
 
 import random

@@ -44,7 +44,8 @@ def study(tmp_path, make_row):
         shared = {**run, "plan_digest": plan_digest, "variant": variant, "scale": "laptop", "bucket": "small"}
         played = {"step_count": 4, "turn_count": 4, "completion_tokens": 10, "header": "names", "score": 0.5, **shared}
         teacher = {"purpose": "teacher", "base": "teacher", "instance_id": "t", "runtime_contract": "persistent"}
-        teacher["habits_json"] = json.dumps({"taken_per_turn": 3})
+        teacher["habits_json"] = json.dumps({"taken_per_turn": 3, "order": "reversed"})
+        teacher["prompt_set"] = "compact"
         trained = {"dataset_id": f"set-{plan_digest}", "variant": trained_variant or variant}
         example = {"contract": "persistent", **trained, **run}
         counted = {"status": "retained", "token_count": token_count, "sequence_token_count": 9, "content_digest": "d"}
@@ -299,6 +300,15 @@ def test_kept_reinforcements_have_their_table(study, tmp_path, make_row):
     with open_results(folder) as results:
         table = results.sql(table_query("reinforcement").sql, plan_digest="rl").polars()
     assert table.select("update_count", "first_missed_pct", "last_missed_pct").rows() == [(2, 100, 25)]
+
+
+def test_kept_rows_tell_habits_and_prompts_where_they_were_recorded(study, tmp_path):
+    query = 'select distinct prompt_set, "order", taken_per_turn from marts.episode_metrics where purpose = $purpose'
+    folder = tmp_path / "fresh"
+    keep_results(study("a", 1), ["a"], folder, kept_statistics)
+    with open_results(folder) as fresh, open_results(RESULTS / "laptop") as old:
+        assert fresh.sql(query, purpose="teacher").rows() == [("compact", "reversed", "3")]
+        assert {row[:2] for row in old.sql(query, purpose="teacher").rows()} == {(None, None)}
 
 
 def test_a_plan_without_a_run_is_named(study, tmp_path):
