@@ -1,7 +1,8 @@
 """The `carryover` command: run the study, read its warehouse, exchange traces.
 
-`run`, `reevaluate`, `stage`, `merge` and `import` write to the data folder; `keep`, `questions --write`, `figures`,
-`report` and `export` write files beside it; the other commands only read.
+`run`, `reevaluate`, `stage`, `cave run`, `worker`, `merge` and `import` write rows to the data folder. `figures`,
+`report`, `keep`, `export`, `cave rewards`, `cave costs`, `family new`, `questions --write`, `view --out` and
+`lint --save` write files. The other commands write neither.
 
 Commands import what they need when they are called: a core installation has no DuckDB and no Prefect.
 """

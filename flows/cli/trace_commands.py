@@ -163,7 +163,7 @@ def export_traces(
     where: Annotated[str, typer.Option(help="SQL condition on the table episodes.")] = "true",
     plan: Plan = None,
 ) -> None:
-    """Export finished episodes: the authors' JSON, chat lines, Parquet, or ATIF."""
+    """Export finished episodes in a format of others."""
     from carryover.flows.cli.traces.exchange import export_episodes
 
     with open_warehouse(home) as warehouse:

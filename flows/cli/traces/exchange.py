@@ -1,4 +1,4 @@
-"""Export of own episodes, and the rows that `paired` compares."""
+"""Export of own episodes, and of rewards for reinforcement learning."""
 
 import json
 from pathlib import Path
