@@ -28,8 +28,13 @@ with stale_instances as (
     -- measured before their instance landed
     select episode_metrics.instance_id
     from {live}.marts.episode_metrics
-    semi join {live}.main.instances using (instance_id)
+    inner join {live}.main.episodes on episode_metrics.episode_id = episodes.episode_id
+    inner join {live}.main.instances on episode_metrics.instance_id = instances.instance_id
     where episode_metrics.capacity_use is null
+        and instances.capacity > 0
+        and episodes.weight_taken is not null
+        -- an imported weight of 0 that the mart takes for uncounted
+        and not (episodes.backend = 'imported' and episodes.weight_taken = 0 and episodes.score is distinct from 0)
 )
 select episodes.episode_id
 from {live}.main.episodes

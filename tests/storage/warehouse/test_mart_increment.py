@@ -42,7 +42,7 @@ def make_rows(make_row, make_episode):
             attempt=attempt,
             finish_reason=values.pop("finish_reason", FinishReason.FINISH_TOOL),
             score=len(episode_id) % 3 / 2,
-            weight_taken=4,
+            weight_taken=values.pop("weight_taken", 4),
             **values,
         )
         bind = make_row(NameEventRow, episode_id=episode_id, step=1, sequence=0, kind="bind", name="x")
@@ -124,6 +124,21 @@ def test_earlier_attempt_and_episode_without_instance_are_measured_again(base, b
     merge_rows(connection, bundles[0])
     merge_rows(connection, bundles[2])
     assert state() == [("early", True, 0.5), ("failed", False, 0.4)]
+
+
+@pytest.mark.parametrize(
+    "weightless",
+    [
+        {"instance_id": "i3"},
+        {"instance_id": "i1", "weight_taken": None},
+        {"instance_id": "i1", "weight_taken": 0, "backend": "imported"},
+    ],
+)
+def test_episodes_that_use_no_capacity_are_measured_once(make_row, make_rows, merge_rows, weightless):
+    instances = [make_row(InstanceRow, instance_id=name, capacity=size) for name, size in (("i1", 10), ("i3", None))]
+    held = flat(make_rows(f"uncounted-{number}", **weightless) for number in range(3))
+    connection = _open([*instances, *held], merge_rows)
+    assert merge_rows(connection, make_rows("new", instance_id="i2")) == "increment"
 
 
 def test_statistics_that_come_without_an_episode_reach_the_marts(base, bundles, merge_rows):
