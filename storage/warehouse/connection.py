@@ -11,8 +11,9 @@ from typing import Any
 import duckdb
 from duckdb import DuckDBPyConnection, StatementType, token_type
 
-from carryover.storage.errors import QueryError, WarehouseBusyError, WarehouseError
+from carryover.storage.errors import LandingError, QueryError, UnreachableZoneError, WarehouseBusyError, WarehouseError
 from carryover.storage.sql_text import quoted, quoted_path
+from carryover.storage.zone.files import REACH
 
 _SETTINGS: dict[str, Any] = {
     "autoinstall_known_extensions": False,
@@ -29,6 +30,9 @@ _WAY_AROUND = (
 
 _HOLDER = re.compile(r"Conflicting lock is held in (?P<program>.*?) \(PID (?P<process>\d+)\)")
 """DuckDB's error on a file that another process has open."""
+
+_TRACEBACK = "Traceback (most recent call last):"
+"""Head of DuckDB's error on a filesystem of fsspec that raised one."""
 
 # A pivot is several statements.
 _QUERIES = (StatementType.SELECT, StatementType.MULTI)
@@ -122,6 +126,19 @@ def require_query(connection: DuckDBPyConnection, sql: str) -> None:
             raise QueryError(_why_no_query("EXPLAIN ANALYZE"))
     elif statement.type not in _QUERIES:
         raise QueryError(_why_no_query(statement.type.name))
+
+
+def failed_read(error: duckdb.Error, url: str) -> LandingError | None:
+    """Return the failed read of object storage that DuckDB tells of.
+
+    `None` for any other error, and for an absent object.
+    """
+    _, head, traceback = str(error).rpartition(_TRACEBACK)
+    said = next((line for line in traceback.splitlines() if line and not line[0].isspace()), "")
+    if not head or said.startswith("FileNotFoundError"):
+        return None
+    kind = LandingError if said.startswith("PermissionError") else UnreachableZoneError
+    return kind(f"cannot read from {url}: {said}; {REACH}")
 
 
 def query_error(error: duckdb.Error) -> QueryError:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from carryover.storage.errors import WarehouseBusyError, WarehouseError
-from carryover.storage.warehouse.connection import open_for_writing
+from carryover.storage.errors import StorageError, WarehouseBusyError, WarehouseError
+from carryover.storage.warehouse.connection import failed_read, open_for_writing
 from carryover.storage.warehouse.insertion import insert_bundles
 from carryover.storage.warehouse.marts import refresh_marts
 from carryover.storage.warehouse.migrations import migrate
@@ -25,6 +25,10 @@ GRACE = timedelta(hours=1)
 """Age from which files without a manifest count as left behind by a killed writer."""
 TAKEN_NAMES = frozenset({"published", "staging", "marts", "increment"})
 """Names that a warehouse file cannot have before its suffix: DuckDB takes them for a database's, and for a schema's."""
+
+
+_WRITE_ERRORS = (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)
+"""Errors of DuckDB on a file that it cannot write, also while it commits."""
 
 
 class MergeReport(NamedTuple):
@@ -55,8 +59,12 @@ def merge(
 
     Merging the same landing zone again changes nothing. Torn and foreign files go to quarantine, with a row that says
     why, bundles of a newer version stay where they are, and the rest goes on. `open_bar` shows rows and marts as they
-    come. Raise `WarehouseBusyError` while another process merges, and `WarehouseError` for a file that is no warehouse
-    or cannot be written.
+    come.
+
+    Raises:
+        WarehouseBusyError: Another process merges.
+        WarehouseError: The file is no warehouse or cannot be written, or the landed rows do not fit it.
+        UnreachableZoneError: Object storage did not answer.
     """
     started = time.monotonic()
     landing = landing if isinstance(landing, LandingZone) else LandingZone(landing)
@@ -78,7 +86,7 @@ def merge(
                 # Closing would do it too, but keep a full disk to itself and leave the rows beside the file.
                 connection.execute("checkpoint")
         except duckdb.Error as error:
-            raise WarehouseError(f"cannot write {path}: {error}") from error
+            raise _merge_error(error, landing, path) from error
         if not has_current_copy(path):
             copy_for_readers(path)
     return report._replace(seconds=time.monotonic() - started)
@@ -127,6 +135,19 @@ def _create_if_absent(path: Path) -> None:
         migrate(connection)
         connection.execute("checkpoint")
     draft.replace(path)
+
+
+def _merge_error(error: duckdb.Error, landing: LandingZone, path: Path) -> StorageError:
+    """Return what failed in a merge, with the way out."""
+    if unreached := failed_read(error, landing.url):
+        return unreached
+    said = " ".join(str(error).split())
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return WarehouseError(f"cannot merge into {path}: {said}; free space beside it, where DuckDB spills to")
+    if isinstance(error, _WRITE_ERRORS) and landing.store.root not in said:
+        return WarehouseError(f"cannot write {path}: {said}; free space there or make it writable, and merge again")
+    way_out = "`carryover doctor --verify` names damaged files"
+    return WarehouseError(f"cannot merge {landing.url} into {path}: {said}; {way_out}")
 
 
 def _take_in(connection: DuckDBPyConnection, landing: LandingZone, grace: timedelta, open_bar: OpenBar) -> MergeReport:

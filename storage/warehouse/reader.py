@@ -15,6 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from carryover.storage.errors import WarehouseError
 from carryover.storage.warehouse.connection import (
+    failed_read,
     open_for_reading,
     open_memory,
     query_error,
@@ -110,6 +111,7 @@ class Warehouse:
         Raises:
             QueryError: DuckDB refused the query.
             WarehouseError: A landed file is damaged; the message names it.
+            UnreachableZoneError: Object storage did not answer.
         """
         try:
             require_query(self._connection, query)
@@ -227,10 +229,12 @@ def _open_landing(landing: LandingZone) -> DuckDBPyConnection:
 
 
 def _refuse_damage(landing: LandingZone, error: Exception) -> None:
-    """Raise `WarehouseError` if a landed file is damaged, which explains the error.
+    """Raise what explains an error: object storage out of reach, or a damaged file.
 
     Reads every file.
     """
+    if isinstance(error, duckdb.Error) and (unreached := failed_read(error, landing.url)):
+        raise unreached from error
     if damage := find_damage(landing):
         reason = " ".join(damage[0].reason.split())
         raise WarehouseError(f"{landing.url} cannot be read: {reason}; `carryover merge` puts it aside") from error

@@ -6,7 +6,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from carryover.storage.errors import WarehouseBusyError, WarehouseError
+from carryover.storage.errors import LandingError, UnreachableZoneError, WarehouseBusyError, WarehouseError
+from carryover.storage.warehouse import merger
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.insertion import insert_bundles
 from carryover.storage.warehouse.mart_sources import read_mart_sources
@@ -344,6 +345,49 @@ def test_a_full_disk_is_an_error_that_loses_nothing(landing, path, make_episode,
     assert _rows(path, "select episode_id from episodes") == [("e",)]
     merge(landing, path)
     assert _rows(path, "select episode_id, count(*) from steps group by all order by all") == [("e", 2), ("f", 2)]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(ConnectionError("reset by peer"), UnreachableZoneError), (PermissionError("denied"), LandingError)],
+)
+def test_a_failed_read_of_object_storage_is_the_zone_s(path, make_episode, monkeypatch, error, kind):
+    landing = LandingZone(f"memory://unread-{kind.__name__}")
+    landing.write(make_episode("e"), "run")
+    reader = Warehouse.open(landing.url)
+
+    def fail(*_, **__):
+        raise error
+
+    told = rf"^cannot read from {landing.url}: {type(error).__name__}: {error}; see that it can be reached"
+    with monkeypatch.context() as patched:
+        patched.setattr(type(landing.store.filesystem), "_open", fail)
+        for read in (
+            lambda: merge(landing, path),
+            lambda: reader.sql("from steps"),
+            lambda: Warehouse.open(landing.url),
+        ):
+            with pytest.raises(LandingError, match=told) as failed:
+                read()
+            assert type(failed.value) is kind
+    assert merge(landing, path).row_counts["steps"] == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (duckdb.OutOfMemoryException("failed to allocate"), r"cannot merge into .*: failed to allocate; free space"),
+        (duckdb.ConversionException("no number"), r"cannot merge .* into .*: no number; `carryover doctor --verify`"),
+        (duckdb.IOException("No space left"), r"cannot write .*study.duckdb: No space left; free space there"),
+    ],
+)
+def test_a_merge_tells_what_failed_in_it(landing, path, monkeypatch, error, told):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(merger, "refresh_marts", fail)
+    with pytest.raises(WarehouseError, match=told):
+        merge(landing, path)
 
 
 def test_a_place_that_cannot_be_written_is_named(landing, tmp_path):
