@@ -5,7 +5,7 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +14,7 @@ from carryover.tasks.plans.estimate import estimate_study
 from carryover.tasks.plans.models import training_name
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.serving_memory import largest_serving_need
-from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
+from carryover.tasks.plans.study_plan import StudyPlan
 from carryover.tasks.services.errors import UserError, first_line
 from carryover.tasks.services.folders import HOME_VARIABLE, name_folders
 from carryover.tasks.services.hub import expanded
@@ -66,8 +66,7 @@ def check_needs(
         _lack_of_room(plan, name_folders().home, find_free or free_bytes),
     ]
     needs = [lack for lack in lacks if lack is not None]
-    for part in plan.parts:
-        needs += _missing(plan, part, hub_url)
+    needs += _missing(plan, hub_url)
     _refuse(plan, needs)
 
 
@@ -161,7 +160,7 @@ def check_teachers(plan: StudyPlan) -> None:
 
     It must answer and take its key.
     """
-    _refuse(plan, chain.from_iterable(map(_missing_teacher, plan.parts)))
+    _refuse(plan, _missing_teachers(plan))
 
 
 def _refuse(plan: StudyPlan, needs: Iterable[str]) -> None:
@@ -176,22 +175,29 @@ def free_bytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def _missing(plan: StudyPlan, part: StudyPart, hub_url: str | None) -> Iterator[str]:
-    if part.training.base_model is not None:
-        yield from _missing_model(part.training.base_model, part.training.base_revision, hub_url)
-        yield from _missing_engine(plan.serving.engine, part.training.base_model, part.training.base_revision)
+def _missing(plan: StudyPlan, hub_url: str | None) -> Iterator[str]:
+    """Yield what a plan lacks of models, programs and endpoints; parts that share one ask once."""
+    for model, revision in dict.fromkeys(
+        (part.training.base_model, part.training.base_revision) for part in plan.parts
+    ):
+        if model is not None:
+            yield from _missing_model(model, revision, hub_url)
+            yield from _missing_engine(plan.serving.engine, model, revision)
     if plan.serving.engine == "vllm" and vllm_program() is None:
         yield "vllm (sh deployments/install_vllm.sh, or name a running server with --endpoint-url)"
     if plan.serving.url is not None:
         # Which models it must serve is known when they are trained: `open_server` asks for them.
         yield from endpoint_lacks("the models'", plan.serving.url, plan.serving.api_key_variable)
-    yield from _missing_teacher(part)
+    yield from _missing_teachers(plan)
 
 
-def _missing_teacher(part: StudyPart) -> Iterator[str]:
-    if (endpoint := part.teacher.endpoint) is not None:
-        address = endpoint.base_url, endpoint.api_key_variable
-        yield from endpoint_lacks("the teacher's", *address, part.teacher.model_name)
+def _missing_teachers(plan: StudyPlan) -> Iterator[str]:
+    asked: dict[tuple[str, str | None, str], None] = {}
+    for teacher in (part.teacher for part in plan.parts):
+        if teacher.endpoint is not None:
+            asked[teacher.endpoint.base_url, teacher.endpoint.api_key_variable, teacher.model_name] = None
+    for base_url, key_variable, model in asked:
+        yield from endpoint_lacks("the teacher's", base_url, key_variable, model)
 
 
 def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Iterator[str]:

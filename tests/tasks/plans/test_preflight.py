@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from carryover.tasks.plans import preflight
 from carryover.tasks.plans.estimate import start_shape
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.preflight import check_machine, check_needs, check_teachers, free_bytes, training_needs
@@ -13,6 +14,7 @@ from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.services.errors import UserError
+from carryover.tasks.serving.ask import NoAnswer
 from carryover.tasks.serving.cpu.padded import COPIED_BYTES
 from carryover.tasks.sft.machine import Machine
 from carryover.tasks.sft.resources import GIB
@@ -98,6 +100,24 @@ def test_a_machine_and_a_teacher_can_be_checked_alone(monkeypatch):
         UserError, match=f"missing: the teacher's key in .* {KEY}; an answer from the teacher's endpoint"
     ):
         check_teachers(make_plan())
+
+
+def test_an_endpoint_of_several_parts_is_asked_once(monkeypatch):
+    asked = []
+
+    def ask(url, *_):
+        asked.append(url)
+        return NoAnswer("nobody is there")
+
+    monkeypatch.setattr(preflight, "ask", ask)
+    overrides = Overrides(endpoint_url=f"{NOBODY}/served", teacher_url=f"{NOBODY}/teacher", teacher_model="m")
+    plan = resolve_plan("laptop_full", overrides)
+    assert len(plan.parts) > 1
+    complaint(plan, lack=None)
+    assert asked == [f"{NOBODY}/served/models", f"{NOBODY}/teacher/models"]
+    with pytest.raises(UserError, match="the teacher's endpoint"):
+        check_teachers(plan)
+    assert asked[2:] == [f"{NOBODY}/teacher/models"]
 
 
 def test_a_missing_server_program_is_named(monkeypatch, tmp_path):
