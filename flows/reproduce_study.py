@@ -1,7 +1,7 @@
 """The whole study: every stage, from instances to printed tables."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_study
@@ -30,6 +30,8 @@ from carryover.tasks.stages.finished import is_analysed, is_finished
 from carryover.tasks.stages.runs import start_run
 
 TrainOn = Literal["here", "gpu_pool"]
+DueWork = Literal["estimate", "play", "analysis", "nothing"]
+"""Work that a start of the study has to do before it prints."""
 
 
 @flow("study")
@@ -52,79 +54,75 @@ def reproduce_study(
         dry_run: Print estimated episodes, tokens, cost and hours; run nothing.
     """
     plan = resolve_plan(scale, overrides)
-    start = Start(plan.digest, limits, train_on, dry_run)
-    if start in _unanswered:
-        _unanswered.remove(start)
-    elif is_answered(plan, limits, train_on, dry_run=dry_run):
-        if not dry_run:
-            show_study(plan)
-        return
-    if is_to_be_played(plan, limits):
-        _play(plan, limits, train_on)
-    else:
-        analyse_study(scale, overrides, limits)
+    match due_work(plan, limits, dry_run=dry_run):
+        case "estimate":
+            print_estimate(plan, limits)
+            return
+        case "play":
+            check_study(plan, limits, train_on)
+            _play(plan, limits, train_on)
+        case "analysis":
+            analyse_study(scale, overrides, limits)
+        case "nothing":
+            _merge_landed()
     print_study(plan)
     show_study(plan)
 
 
 def answer_study(parameters: Mapping[str, Any]) -> bool:
-    """Answer from landed results, without a Prefect server.
+    """Print an estimate, or a finished plan's tables, without a Prefect server.
 
     `False` if the flow is to run.
 
     Raise `UserError` with what the study needs and does not find, before a server starts.
     """
     plan = resolve_plan(parameters["scale"], parameters["overrides"])
-    start = Start(plan.digest, parameters["limits"], parameters["train_on"], parameters["dry_run"])
-    if is_answered(plan, start.limits, start.train_on, dry_run=start.dry_run):
-        return True
-    _unanswered.add(start)
-    return False
+    limits = parameters["limits"]
+    match due_work(plan, limits, dry_run=parameters["dry_run"]):
+        case "estimate":
+            print_estimate(plan, limits)
+        case "nothing":
+            _merge_landed()
+            print_study(plan)
+        case "play":
+            check_study(plan, limits, parameters["train_on"])
+            return False
+        case "analysis":
+            return False
+    return True
 
 
-class Start(NamedTuple):
-    """A start of the study, by its parameters."""
+def due_work(plan: StudyPlan, limits: Limits, *, dry_run: bool) -> DueWork:
+    """Return what a start of the study has to do.
 
-    plan_digest: str
-    limits: Limits
-    train_on: TrainOn
-    dry_run: bool
+    A stage that is refreshed, or a plan that has not finished, is played. The statistics of a finished plan are
+    computed again once the analysis has changed.
+    """
+    if dry_run:
+        return "estimate"
+    if limits.refresh or not is_finished(plan):
+        return "play"
+    if not is_analysed(plan):
+        return "analysis"
+    return "nothing"
 
 
-_unanswered: set[Start] = set()
-"""Starts that the command has looked at; the flow plays them without looking again."""
+def check_study(plan: StudyPlan, limits: Limits, train_on: TrainOn) -> None:
+    """Load the keys that a plan names, and check what else it needs.
 
-
-def is_answered(plan: StudyPlan, limits: Limits, train_on: TrainOn = "here", *, dry_run: bool) -> bool:
-    """Print a dry run's estimate, or a finished plan's tables.
-
-    Return whether that was all.
-
-    The statistics of a finished plan are computed again once the analysis has changed. What it has landed is merged
-    first: a run may have been killed between its end and its merge.
+    A command asks before a server starts, and the flow asks again: a deployment starts it without a command.
 
     Raises:
         UserError: Something is missing that the study needs: a key, an endpoint, memory, a GPU.
     """
-    if dry_run:
-        print_estimate(plan, limits)
-        return True
-    if is_to_be_played(plan, limits):
-        load_keys(plan)
-        trains_here = train_on == "here"
-        check_needs(plan, gpu_pool_lacks, trains_here=trains_here, limits=limits)
-        return False
-    if not is_analysed(plan):
-        return False
+    load_keys(plan)
+    check_needs(plan, gpu_pool_lacks, trains_here=train_on == "here", limits=limits)
+
+
+def _merge_landed() -> None:
+    """Merge what has landed: a run may have been killed between its end and its merge."""
     folders = name_folders()
     merge(folders.landing, folders.warehouse, open_bar=progress_bar)
-    print_study(plan)
-    return True
-
-
-def is_to_be_played(plan: StudyPlan, limits: Limits) -> bool:
-    """Tell whether a stage is refreshed, or the plan is unfinished."""
-    return bool(limits.refresh) or not is_finished(plan)
 
 
 def _play(plan: StudyPlan, limits: Limits, train_on: TrainOn) -> None:

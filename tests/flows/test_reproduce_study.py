@@ -1,11 +1,12 @@
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from carryover.flows import reproduce_study as flow_module
 from carryover.flows.analyse_study import analyse_study
-from carryover.flows.reproduce_study import answer_study, is_answered, reproduce_study
+from carryover.flows.reproduce_study import answer_study, check_study, due_work, reproduce_study
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.analysis.statistic_rows import StatisticGroup
@@ -19,6 +20,11 @@ from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.folders import name_folders
 from carryover.tasks.stages.runs import start_run
 
+START: dict[str, Any] = {
+    "scale": "smoke", "overrides": Overrides(), "limits": Limits(), "train_on": "here", "dry_run": False,
+}  # fmt: skip
+"""Parameters of the flow, as a command gives them."""
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
@@ -31,7 +37,7 @@ def test_next_start_merges_a_run_killed_before_its_merge(capsys):
         pass
     assert not name_folders().warehouse.exists()
 
-    assert is_answered(resolve_plan("smoke"), Limits(), dry_run=False)
+    assert answer_study(START)
 
     with Warehouse.open(name_folders().warehouse) as warehouse:
         assert warehouse.sql("select status from run_ends").rows() == [("finished",)]
@@ -48,7 +54,8 @@ def test_finished_study_with_changed_analysis_is_no_answer(monkeypatch, capsys):
             group = StatisticGroup(run.run_id, plan.digest, "main", "scratch", "declared", "names", "small")
             row = group.row("mean", "cell", "score", pair_count=1, method="mean")
             LandingZone(run.landing).write({"statistics": [row]}, run.run_id)
-    assert not is_answered(resolve_plan("smoke"), Limits(), dry_run=False)
+    assert not answer_study(START)
+    assert due_work(plan, Limits(), dry_run=False) == "analysis"
     assert capsys.readouterr().out == ""
 
 
@@ -60,20 +67,16 @@ def stop_there(*_arguments):
     raise StoppedThereError
 
 
-def test_a_command_checks_the_needs_of_a_study_once(monkeypatch):
-    checked = []
-    monkeypatch.setattr("carryover.flows.reproduce_study.check_needs", lambda plan, *_, **__: checked.append(plan.name))
-    monkeypatch.setattr("carryover.flows.reproduce_study.start_run", stop_there)
-    start = {
-        "scale": "smoke", "overrides": Overrides(), "limits": Limits(), "train_on": "here", "dry_run": False,
-    }  # fmt: skip
-    assert not answer_study(start)
+def test_needs_are_checked_before_a_server_and_before_a_run(steps):
+    calls = steps(flow_module, load_keys=None, check_needs=None, start_run=stop_there)
+    plan = resolve_plan("smoke")
+    assert not answer_study({**START, "train_on": "gpu_pool"})
     with pytest.raises(StoppedThereError):
-        reproduce_study.fn(**start)
-    assert checked == ["smoke"]
-    with pytest.raises(StoppedThereError):
-        reproduce_study.fn(**start)
-    assert checked == ["smoke", "smoke"]
+        reproduce_study.fn(**START)
+    lacks = flow_module.gpu_pool_lacks
+    checked = [("load_keys", plan), ("check_needs", plan, lacks, {"trains_here": False, "limits": Limits()})]
+    checked += [("load_keys", plan), ("check_needs", plan, lacks, {"trains_here": True, "limits": Limits()})]
+    assert calls == [*checked, ("start_run", "reproduce_study", plan, Limits())]
 
 
 def test_a_stage_that_joins_a_run_takes_no_other_plan():
@@ -90,7 +93,7 @@ STAGES = (
     "analyse_study",
 )  # fmt: skip
 NO_LIMITS = Limits()
-SHOWN = ("print_study", "show_study", "merge_landing", "train_on_gpu_pool", "print_estimate")
+SHOWN = ("print_study", "show_study", "merge_landing", "_merge_landed", "train_on_gpu_pool", "print_estimate")
 
 
 def study_run(plan, limits):
@@ -101,16 +104,16 @@ def study_run(plan, limits):
 def play(steps):
     """Run the study with other steps than its own; return their calls."""
 
-    def run(scale: PlanName = "smoke", limits=NO_LIMITS, *, is_to_be_played=True, is_answered=False, **settings):
+    def run(scale: PlanName = "smoke", limits=NO_LIMITS, *, due="play", **settings):
         calls = steps(
             flow_module,
-            is_to_be_played=is_to_be_played,
-            is_answered=is_answered,
+            due_work=due,
+            check_study=None,
             start_run=lambda flow, plan, limits: nullcontext(study_run(plan, limits)),
             **dict.fromkeys((*STAGES, *SHOWN)),
         )
         reproduce_study.fn(scale, limits=limits, **settings)
-        return [call for call in calls if call[0] not in ("is_to_be_played", "is_answered")]
+        return [call for call in calls if call[0] not in ("due_work", "check_study")]
 
     return run
 
@@ -152,46 +155,46 @@ def test_a_pool_gets_the_limits_that_concern_training(play):
 def test_a_finished_study_is_analysed_anew_and_shown(play):
     plan = resolve_plan("smoke")
     few = Overrides(train_count=3)
-    assert play(is_to_be_played=False) == [
+    assert play(due="analysis") == [
         ("analyse_study", "smoke", Overrides(), Limits()),
         ("print_study", plan),
         ("show_study", plan),
     ]
-    assert play(is_to_be_played=False, overrides=few)[0] == ("analyse_study", "smoke", few, Limits())
+    assert play(due="analysis", overrides=few)[0] == ("analyse_study", "smoke", few, Limits())
 
 
-def test_an_answered_study_is_shown_but_no_estimate(play):
-    assert play(is_answered=True) == [("show_study", resolve_plan("smoke"))]
-    assert play(is_answered=True, dry_run=True) == []
-
-
-def test_needs_are_checked_where_the_study_trains(steps):
+def test_a_study_without_due_work_is_merged_printed_and_shown(play):
     plan = resolve_plan("smoke")
-    calls = steps(flow_module, is_to_be_played=True, load_keys=None, check_needs=None)
-    assert not is_answered(plan, Limits(gpus_per_training=2), "gpu_pool", dry_run=False)
-    assert not is_answered(plan, Limits(), dry_run=False)
-    lacks = flow_module.gpu_pool_lacks
-    assert calls == [
-        ("is_to_be_played", plan, Limits(gpus_per_training=2)),
-        ("load_keys", plan),
-        ("check_needs", plan, lacks, {"trains_here": False, "limits": Limits(gpus_per_training=2)}),
-        ("is_to_be_played", plan, Limits()),
-        ("load_keys", plan),
-        ("check_needs", plan, lacks, {"trains_here": True, "limits": Limits()}),
-    ]
+    assert play(due="nothing") == [("_merge_landed",), ("print_study", plan), ("show_study", plan)]
 
 
-def test_a_dry_run_prints_an_estimate_alone(steps):
+def test_a_dry_run_prints_an_estimate_alone(play, steps):
     plan = resolve_plan("smoke")
-    calls = steps(flow_module, print_estimate=None, is_to_be_played=True)
-    assert is_answered(plan, Limits(), dry_run=True)
+    assert play(due="estimate") == [("print_estimate", plan, Limits())]
+    calls = steps(flow_module, print_estimate=None, is_finished=False)
+    assert answer_study({**START, "dry_run": True})
     assert calls == [("print_estimate", plan, Limits())]
 
 
-def test_a_refreshed_stage_is_played_though_the_plan_finished(steps):
-    steps(flow_module, is_finished=True)
+def test_a_study_checks_its_limits_needs(steps):
+    calls = steps(flow_module, load_keys=None, check_needs=None)
+    plan, limits = resolve_plan("smoke"), Limits(gpus_per_training=2)
+    check_study(plan, limits, "gpu_pool")
+    told = {"trains_here": False, "limits": limits}
+    assert calls == [("load_keys", plan), ("check_needs", plan, flow_module.gpu_pool_lacks, told)]
+
+
+@pytest.mark.parametrize(
+    ("is_finished", "is_analysed", "limits", "due"),
+    [
+        (True, True, Limits(), "nothing"),
+        (True, False, Limits(), "analysis"),
+        (False, True, Limits(), "play"),
+        (True, True, Limits(refresh=(Stage.DATA,)), "play"),
+    ],
+)
+def test_an_unfinished_or_refreshed_plan_is_played(steps, is_finished, is_analysed, limits, due):
+    steps(flow_module, is_finished=is_finished, is_analysed=is_analysed)
     plan = resolve_plan("smoke")
-    assert flow_module.is_to_be_played(plan, Limits(refresh=(Stage.DATA,)))
-    assert not flow_module.is_to_be_played(plan, Limits())
-    steps(flow_module, is_finished=False)
-    assert flow_module.is_to_be_played(plan, Limits())
+    assert due_work(plan, limits, dry_run=False) == due
+    assert due_work(plan, limits, dry_run=True) == "estimate"
