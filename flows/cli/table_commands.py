@@ -9,6 +9,7 @@ import typer
 from carryover.flows.cli.folders import choose_plan, find_folders, open_warehouse
 from carryover.flows.cli.options import Format, Home, Plan, Results
 from carryover.flows.cli.screen import screen
+from carryover.tasks.services.folders import name_folders
 from carryover.tasks.services.progress import progress_bar
 
 SCREEN_ROWS = 200
@@ -129,11 +130,11 @@ def figures(
     """Draw the 2x2 and Figures 2 and 3 as captioned SVG."""
     from carryover.flows.cli.results.documents import write_figures
 
-    target = folder or find_folders(home).documents / "figures"
+    target = folder or _documents(home, results) / "figures"
     with open_warehouse(home, results) as warehouse:
         digest = choose_plan(warehouse, plan)
         if folder is None:
-            target.parent.mkdir(exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
         for path in write_figures(warehouse, digest, target):
             typer.echo(path)
 
@@ -149,9 +150,19 @@ def report(
     """Write one self-contained HTML page: tables, figures, claims, plan and environment."""
     from carryover.flows.cli.results.documents import write_report
 
-    target = path or find_folders(home).documents / "report.html"
+    target = path or _documents(home, results) / "report.html"
     with open_warehouse(home, results) as warehouse:
         digest = choose_plan(warehouse, plan)
         if path is None:
-            target.parent.mkdir(exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
         typer.echo(write_report(warehouse, digest, target))
+
+
+def _documents(home: Path | None, results: str | None) -> Path:
+    """Return the data folder's documents.
+
+    Raise `UserError` if there is no data folder; kept results need none, and one is made for theirs.
+    """
+    if results is not None:
+        return name_folders(home).documents
+    return find_folders(home).documents

@@ -13,7 +13,7 @@ from carryover.storage.warehouse import schema_reference
 from carryover.tasks.analysis.questions import ABOUT_EPISODES, ABOUT_TRACES
 from carryover.tasks.analysis.rendering import render_table
 from carryover.tasks.stages import results
-from tests.flows.cli.calling import note_calls, run
+from tests.flows.cli.calling import note_calls, refused, run
 
 HERE = ("--home", "/study", "--plan", "2f3a")
 KEPT = ("--results", "laptop_full")
@@ -108,6 +108,17 @@ def test_figures_and_report_go_where_they_are_told(given, tmp_path):
         ("None or laptop_full", "plan None", Path("mine.html")),
     ]
     assert [path.name for path in home.iterdir()] == ["documents"]
+
+
+@pytest.mark.parametrize(("command", "name"), [("figures", "figures"), ("report", "report.html")])
+def test_documents_of_kept_results_need_no_data_folder(given, tmp_path, command, name):
+    written = given(documents, f"write_{command}", [])
+    home = tmp_path / "study"
+    assert refused(command, "--home", home)[1].startswith(f"no data folder {home}; ")
+    assert not home.exists()
+    run(command, "--home", home, *KEPT)
+    assert written == [(f"{home} or laptop_full", "plan None", home / "documents" / name)]
+    assert (home / "documents").is_dir()
 
 
 def test_schema_describes_one_relation_in_the_format_asked_for(given, monkeypatch):
