@@ -10,7 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
-from carryover.tasks.agent.credentials import read_key
+from carryover.tasks.agent.credentials import place_of_key, read_key
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import fetch_tokenizer, load_tokenizer
 from carryover.tasks.serving.ask import NoAnswer, ask
@@ -22,6 +22,12 @@ HOST = "127.0.0.1"
 """Servers that we start listen here only."""
 LISTING_SECONDS = 30.0
 """Timeout of an endpoint for listing its models or reporting its version."""
+_HOW_TO_ADDRESS = (
+    "give the address of an OpenAI-compatible API, version included, e.g. --endpoint-url http://HOST:8000/v1"
+)
+_HOW_TO_SERVE = (
+    "serve each under its name (`carryover serve BASE --name base --adapter NAME=FOLDER`), or leave --endpoint-url out"
+)
 
 
 class RunningServer(NamedTuple):
@@ -55,7 +61,7 @@ def open_server(
         return
     process, port = start_on_free_port(
         lambda port: ManagedProcess(
-            server_command(spec, models, host=HOST, port=port, folder=log_path.parent),
+            server_command(spec, models, host=HOST, port=port, make_folder=lambda: log_path.parent),
             log_path,
             health_url=f"http://{HOST}:{port}/health",
             environment=vllm_environment(spec, os.environ) if spec.engine == "vllm" else None,
@@ -74,10 +80,12 @@ def open_server(
         process.check_survived()  # what was asked of a server that died meanwhile has failed, and its log tells why
 
 
-def server_command(spec: ServingSpec, models: ServedModels, *, host: str, port: int, folder: Path) -> list[str]:
+def server_command(
+    spec: ServingSpec, models: ServedModels, *, host: str, port: int, make_folder: Callable[[], Path]
+) -> list[str]:
     """Return the server's command line; raise `ServerError` without vLLM.
 
-    `folder` takes a chat template that vLLM's command names, where it has to be written first.
+    `make_folder` is asked for a folder only where vLLM's command names a chat template that has to be written first.
     """
     if spec.engine != "vllm":
         return own_command(spec, models, host=host, port=port)
@@ -85,14 +93,17 @@ def server_command(spec: ServingSpec, models: ServedModels, *, host: str, port: 
     if program is None:
         raise ServerError("vllm is not installed; run `sh deployments/install_vllm.sh`, or put yours on the PATH")
     base_template = None
+    template_folder = None
     if adapters_template(models) is not None:
         base = fetch_tokenizer(models.base, models.base_revision) if models.base_revision else models.base
         template = load_tokenizer(base).chat_template
         # a tokenizer may have several, by name
-        base_template = None
         if isinstance(template, str):
             base_template = template
-    command = vllm_command(spec, models, host=host, port=port, base_template=base_template, template_folder=folder)
+            template_folder = make_folder()
+    command = vllm_command(
+        spec, models, host=host, port=port, base_template=base_template, template_folder=template_folder
+    )
     return [program, *command[1:]]
 
 
@@ -123,12 +134,20 @@ def _check_models(base_url: str, models: ServedModels, api_key_variable: str | N
     answer = ask(f"{base_url.rstrip('/')}/models", secret, timeout_seconds=LISTING_SECONDS)
     if isinstance(answer, NoAnswer):
         raise ServerError(f"{base_url}/models does not answer ({answer.reason}); start again when it does")
+    if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        raise ServerError(f"{base_url}/models answers HTTP {answer.status}; {_way_to_key(api_key_variable)}")
     if answer.status != HTTPStatus.OK:
-        raise ServerError(f"{base_url}/models does not list models: it answers HTTP {answer.status}")
+        raise ServerError(f"{base_url}/models does not list models: it answers HTTP {answer.status}; {_HOW_TO_ADDRESS}")
     try:
         listed = tuple(str(model["id"]) for model in json.loads(answer.body)["data"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ServerError(f"{base_url}/models does not list models: malformed response") from error
+        raise ServerError(f"{base_url}/models does not list models: malformed response; {_HOW_TO_ADDRESS}") from error
     if missing := [name for name in models.names if name not in listed]:
-        raise ServerError(f"{base_url} serves {', '.join(listed)}, but not {', '.join(missing)}")
+        raise ServerError(f"{base_url} serves {', '.join(listed)}, but not {', '.join(missing)}; {_HOW_TO_SERVE}")
     return listed
+
+
+def _way_to_key(api_key_variable: str | None) -> str:
+    if api_key_variable is None:
+        return "name its key with --endpoint-key-variable"
+    return f"check the key in {place_of_key(api_key_variable)}"

@@ -255,4 +255,4 @@ def _add_missing_columns(connection: DuckDBPyConnection, columns: Sequence[tuple
 def _plans_of(folder: Path) -> list[KeptPlan]:
     if plans := read_plans(folder):
         return plans
-    raise WarehouseError(f"no results in {folder}: {PLANS} is missing")
+    raise WarehouseError(f"no results in {folder}: {PLANS} is missing; name a folder that `carryover keep` wrote")

@@ -41,11 +41,15 @@ def start_server(
     context = context_tokens or known_positions(source, revision)
     if context is not None:
         spec = spec.model_copy(update={"context_tokens": context})
-    folder = Path(tempfile.mkdtemp(prefix="carryover-serve-"))
-    command = server_command(spec, models, host=host, port=port, folder=folder)
+    command = server_command(spec, models, host=host, port=port, make_folder=_make_folder)
     environment = vllm_environment(spec, os.environ) if engine == "vllm" else dict(os.environ)
     print(f"serving {', '.join(models.names)} at http://{host}:{port}/v1", flush=True)
     os.execvpe(command[0], command, environment)
+
+
+def _make_folder() -> Path:
+    """Make a folder for the server, which takes the place of this process and reads it while it runs."""
+    return Path(tempfile.mkdtemp(prefix="carryover-serve-"))
 
 
 def read_adapters(named: Sequence[str]) -> dict[str, Path]:

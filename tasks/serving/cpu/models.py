@@ -87,7 +87,10 @@ def _load(
     model.eval().requires_grad_(False)
     tokenizer.chat_template = _choose_template(tokenizer.chat_template, template, is_adapter=adapter is not None)
     if tokenizer.chat_template is None:
-        raise UserError(f"tokenizer of model {name!r} at {source} has no chat template")
+        raise UserError(
+            f"tokenizer of model {name!r} at {source} has no chat template; name a folder that holds one, as "
+            "chat_template.jinja"
+        )
     return loaded_model(name, model, tokenizer)
 
 

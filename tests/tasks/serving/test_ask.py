@@ -53,6 +53,11 @@ def serve(body: bytes = LISTED, *, status: int = 200, location: str = ""):
         server.server_close()
 
 
+HOW_TO_ADDRESS = (
+    "give the address of an OpenAI-compatible API, version included, e.g. --endpoint-url http://HOST:8000/v1"
+)
+
+
 def names_of(listing, tmp_path, variable=None):
     """Return the models that an external endpoint lists."""
     spec = ServingSpec(engine="external", url=listing.url, api_key_variable=variable)
@@ -75,12 +80,27 @@ def test_an_endpoints_key_does_not_follow_its_redirect(tmp_path, monkeypatch):
 def test_an_answer_that_lists_no_models_is_one_line(body, tmp_path):
     with serve(body) as endpoint, pytest.raises(ServerError) as raised:
         names_of(endpoint, tmp_path)
-    assert str(raised.value) == f"{endpoint.url}/models does not list models: malformed response"
+    assert str(raised.value) == f"{endpoint.url}/models does not list models: malformed response; {HOW_TO_ADDRESS}"
 
 
-def test_a_refused_key_is_one_line_with_the_status(tmp_path):
-    with serve(b"no", status=401) as endpoint, pytest.raises(ServerError, match="it answers HTTP 401"):
+def test_an_address_without_a_listing_is_one_line_with_the_status(tmp_path):
+    with serve(b"no", status=404) as endpoint, pytest.raises(ServerError) as raised:
         names_of(endpoint, tmp_path)
+    assert str(raised.value) == f"{endpoint.url}/models does not list models: it answers HTTP 404; {HOW_TO_ADDRESS}"
+
+
+@pytest.mark.parametrize(
+    ("status", "variable", "way_out"),
+    [
+        (401, None, "name its key with --endpoint-key-variable"),
+        (403, KEY, f"check the key in the environment variable {KEY}"),
+    ],
+)
+def test_a_refused_key_is_one_line_with_the_way_to_another(tmp_path, monkeypatch, status, variable, way_out):
+    monkeypatch.setenv(KEY, "secret")
+    with serve(b"no", status=status) as endpoint, pytest.raises(ServerError) as raised:
+        names_of(endpoint, tmp_path, variable)
+    assert str(raised.value) == f"{endpoint.url}/models answers HTTP {status}; {way_out}"
 
 
 def test_what_is_no_address_has_no_answer():

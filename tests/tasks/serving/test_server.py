@@ -58,7 +58,7 @@ def test_an_endpoints_version_has_a_longer_timeout_than_a_probe(running, tmp_pat
 def test_an_external_endpoint_must_have_the_models(running, tmp_path):
     spec = ServingSpec(engine="external", url=running.base_url)
     models = ServedModels(base="anything", base_name="Qwen/Qwen3-8B")
-    expected = r"serves base, adapter, checkpoint, but not Qwen/Qwen3-8B"
+    expected = r"serves base, adapter, checkpoint, but not Qwen/Qwen3-8B; serve each under its name"
     with pytest.raises(ServerError, match=expected), open_server(spec, models, tmp_path / "log"):
         pass
 
@@ -104,7 +104,9 @@ def test_adapters_and_their_bases_revision_share_a_template(tmp_path, monkeypatc
     monkeypatch.setattr(server_module, "fetch_tokenizer", lambda name, revision: f"{name} at {revision}")
     monkeypatch.setattr(server_module, "load_tokenizer", lambda name: SimpleNamespace(chat_template=f"of {name}"))
     models = ServedModels(base="hub/m", base_revision=revision, adapters={"a": tmp_path / "adapter"})
-    server_module.server_command(ServingSpec(engine="vllm"), models, host="127.0.0.1", port=1, folder=tmp_path)
+    server_module.server_command(
+        ServingSpec(engine="vllm"), models, host="127.0.0.1", port=1, make_folder=lambda: tmp_path
+    )
     (either,) = tmp_path.glob("*.jinja")
     assert either.read_text() == f"{{%- if is_base -%}}of {base}{{%- else -%}}trained{{%- endif -%}}"
 

@@ -350,7 +350,7 @@ def test_statistics_that_no_longer_fit_the_rows_are_computed_again(study, tmp_pa
 
 @pytest.mark.slow
 def test_a_folder_without_results_says_so(tmp_path):
-    with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
+    with pytest.raises(WarehouseError, match=r"plans\.json is missing; name a folder that `carryover keep`"):
         write_statistics(tmp_path, kept_statistics)
-    with pytest.raises(WarehouseError, match=r"plans\.json is missing"):
+    with pytest.raises(WarehouseError, match=r"plans\.json is missing; name a folder that `carryover keep`"):
         open_results(tmp_path)

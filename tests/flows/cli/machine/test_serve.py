@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,7 @@ OPTIONS: dict[str, Any] = {
 def test_a_context_is_the_asked_one_or_the_models_positions(tmp_path, monkeypatch, context_tokens, positions, context):
     became = []
     monkeypatch.setattr(os, "execvpe", lambda *given: became.append(given))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: pytest.fail("our own server needs no folder"))
     if positions is not None:
         (tmp_path / "config.json").write_text(f'{{"max_position_embeddings": {positions}}}')
     start_server(str(tmp_path), [f"a={tmp_path}"], engine="cpu", context_tokens=context_tokens, **OPTIONS)
@@ -136,12 +138,15 @@ def test_a_context_is_the_asked_one_or_the_models_positions(tmp_path, monkeypatc
 
 def test_vllm_serves_a_base_of_the_hub_with_its_environment(tmp_path, monkeypatch, capsys):
     became = []
-    folders = []
     monkeypatch.setattr(os, "execvpe", lambda *given: became.append(given))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(serve, "known_positions", lambda source, revision: {("hub/m", "b9"): 77}[source, revision])
 
-    def command_of(spec, models, *, host, port, folder):
-        folders.append(folder)
+    def command_of(spec, models, *, host, port, make_folder):
+        assert list(tmp_path.iterdir()) == []
+        made = make_folder()
+        assert list(tmp_path.iterdir()) == [made]
+        assert made.name.startswith("carryover-serve-")
         return ["vllm", models.base, str(models.base_revision), str(spec.context_tokens), f"{host}:{port}"]
 
     monkeypatch.setattr(serve, "server_command", command_of)
@@ -150,10 +155,6 @@ def test_vllm_serves_a_base_of_the_hub_with_its_environment(tmp_path, monkeypatc
     environment = {**os.environ, "VLLM_BATCH_INVARIANT": "1", "DO_NOT_TRACK": "1"}
     assert became == [("vllm", ["vllm", "hub/m", "b9", "77", "h:1"], environment)]
     assert capsys.readouterr().out == "serving mine at http://h:1/v1\n"
-    (folder,) = folders
-    assert folder.is_dir()
-    assert folder.name.startswith("carryover-serve-")
-    folder.rmdir()
 
 
 STARTING = """

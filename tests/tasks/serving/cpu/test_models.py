@@ -156,7 +156,7 @@ def test_a_tokenizer_without_chat_template_is_refused(tmp_path):
     tokenizer = build_tokenizer()
     tokenizer.chat_template = None
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="no chat template"):
+    with pytest.raises(UserError, match="no chat template; name a folder that holds one"):
         load_models(ServedModels(base=str(tmp_path)))
 
 
