@@ -11,7 +11,7 @@ import yaml
 from prefect.client.schemas.objects import StateType
 from prefect.server.events.schemas.automations import EventTrigger, Posture
 
-from carryover.flows.cli.machine.automations import declare_automation
+from carryover.flows.cli.machine.automations import ALERT_BLOCK, declare_automation
 from carryover.flows.reevaluate_model import JUDGED, REGRESSED
 from carryover.tasks.judge import REGRESSION_EVENT
 
@@ -39,6 +39,11 @@ class Server:
 
     def update_automation(self, automation_id, automation):
         self.kept[automation_id] = automation
+
+
+def test_every_notification_goes_to_the_alert_block():
+    actions = [*REGRESSION["actions"], *MISSED_NIGHT["actions"], *ZOMBIES["actions"]]
+    assert {action["block"] for action in actions if action["type"] == "send-notification"} == {ALERT_BLOCK}
 
 
 def test_regression_is_recorded_and_notified_through_a_block():

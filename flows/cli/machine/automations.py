@@ -11,10 +11,15 @@ import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.events.schemas.automations import AutomationCore
 
+OURS = "carryover-"
+"""Begins the names of the automations that `make deploy` declares."""
+ALERT_BLOCK = "carryover-alerts"
+"""Notification block of those that notify."""
+
 
 def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
     """Create or change an automation by name, and return a line."""
-    blocks = {each.name: each.id for each in client.read_block_documents()}
+    blocks = {each.name: each.id for each in client.read_block_documents() if each.name is not None}
     named = [action["block"] for action in declared["actions"] if "block" in action]
     lacking = [name for name in named if name not in blocks]
     actions = [_with_block(action, blocks) for action in declared["actions"]]

@@ -1,4 +1,4 @@
-"""The state of a Prefect server: its runs, pools and schedules."""
+"""The state of a Prefect server: its runs, pools, schedules and alerts."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,16 +19,21 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun, State, StateType, WorkerStatus
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.sorting import FlowRunSort
+from prefect.events.actions import DoNothing
+from prefect.events.schemas.automations import Automation
 from prefect.settings import PREFECT_API_URL
 
+from carryover.flows.cli.machine.automations import ALERT_BLOCK, OURS
 from carryover.flows.cli.machine.prefect_server import unavailable_server
 
 FAILURES_SINCE = timedelta(days=1)
 """How long a failed run is shown."""
 GRACE = timedelta(minutes=1)
 """How far behind its time a run that nobody has taken is waiting rather than late."""
-SHOWN = {"running": 4, "waiting": 2, "late": 2, "failed": 4}
-"""Runs of each kind that fit a screen."""
+SHOWN = {"running": 5, "waiting": 2, "late": 3, "failed": 5}
+"""Most lines on the runs of a kind: with those on pools, schedules and alerts they fit a screen."""
+SHOWN_POOLS = 3
+SHOWN_SCHEDULES = 3
 MOST_READ = 200
 """Runs of a kind that the API gives at once."""
 _ENDED_BADLY = [StateType.FAILED, StateType.CRASHED]
@@ -54,6 +59,7 @@ class ServerState(NamedTuple):
     next_runs: Mapping[UUID, datetime | None]
     """When a scheduled deployment runs next, by its id."""
     pools: Mapping[str, Pool]
+    automations: Sequence[Automation]
 
 
 class RunLine(NamedTuple):
@@ -98,7 +104,7 @@ def read_state(client: SyncPrefectClient, now: datetime) -> ServerState:
         limit=MOST_READ,
     )
     deployments = {each.id: each for each in client.read_deployments()}
-    is_scheduled = {each.id for each in deployments.values() if any(one.active for one in each.schedules)}
+    is_scheduled = {each.id for each in deployments.values() if _has_active_schedule(each)}
     return ServerState(
         asked_at=now,
         runs=[*active, *scheduled, *failed],
@@ -107,28 +113,40 @@ def read_state(client: SyncPrefectClient, now: datetime) -> ServerState:
         pools={
             pool.name: Pool(pool.name, pool.is_paused, _online(client, pool.name)) for pool in client.read_work_pools()
         },
+        automations=client.read_automations(),
     )
 
 
 def describe_server(url: str, state: ServerState) -> list[str]:
-    """Return a server's headline, runs by kind, pools and schedules."""
+    """Return a server's headline, runs by kind, pools, schedules and alerts."""
     described = [describe_run(run, state) for run in state.runs]
     found = [line for line in described if line is not None]
     count_of = Counter(line.kind for line in found)
     counts = ", ".join(f"{count_of[kind]} {kind}" for kind in SHOWN)
     headline = f"Prefect {url.removesuffix('/api')}: {counts}"
-    return [headline, *_run_lines(found), *_pool_lines(state.pools.values()), *_schedule_lines(state)]
+    return [
+        headline,
+        *_run_lines(found),
+        *_pool_lines(state.pools.values()),
+        *_schedule_lines(state),
+        *_alert_lines(state.automations),
+    ]
 
 
 def _run_lines(found: Sequence[RunLine]) -> list[str]:
-    """Return the runs by kind, the first of many."""
     lines = []
     for kind, most in SHOWN.items():
-        of_kind = [line for line in found if line.kind == kind]
-        lines += [f"  {line.kind:<8}{line.run}: {line.why}" for line in of_kind[:most]]
-        if len(of_kind) > most:
-            lines.append(f"  {kind:<8}and {len(of_kind) - most} more")
+        of_kind = [f"  {kind:<8}{line.run}: {line.why}" for line in found if line.kind == kind]
+        lines += _first_lines(of_kind, most, f"  {kind:<8}")
     return lines
+
+
+def _first_lines(lines: Sequence[str], most: int, whose: str) -> list[str]:
+    """Return at most so many lines; the last of many counts the rest."""
+    if len(lines) <= most:
+        return list(lines)
+    shown = most - 1
+    return [*lines[:shown], f"{whose}and {len(lines) - shown} more"]
 
 
 def describe_run(run: FlowRun, state: ServerState) -> RunLine | None:
@@ -206,26 +224,56 @@ def _why_waiting(run: FlowRun, state: State) -> str:
 
 
 def _pool_lines(pools: Iterable[Pool]) -> list[str]:
-    said = []
-    for pool in pools:
+    """Return the pools, first those that take no run."""
+    told = []
+    for pool in sorted(pools, key=_takes_runs):
         has = ", ".join(pool.workers) or "no online worker"
-        said.append(f"work pool {pool.name}: {has}{', paused' if pool.is_paused else ''}")
-    return said or ["no work pool: `make deploy` makes them"]
+        told.append(f"work pool {pool.name}: {has}{', paused' if pool.is_paused else ''}")
+    if not told:
+        return ["no work pool: `make deploy` makes them"]
+    return _first_lines(told, SHOWN_POOLS, "work pools: ")
+
+
+def _takes_runs(pool: Pool) -> bool:
+    return bool(pool.workers) and not pool.is_paused
 
 
 def _schedule_lines(state: ServerState) -> list[str]:
-    lines = []
-    for deployment, at in state.next_runs.items():
-        declared = state.deployments[deployment]
+    """Return the schedules: first those that fail, then those that are off, then by their next run."""
+    failing = []
+    off = []
+    coming = []
+    for declared in state.deployments.values():
+        line = f"schedule of {declared.name}: "
+        at = state.next_runs.get(declared.id)
+        if not declared.schedules:
+            continue
         if declared.paused:
-            lines.append(f"schedule of {declared.name}: paused")
+            off.append(f"{line}paused")
+        elif not _has_active_schedule(declared):
+            off.append(f"{line}off")
         elif at is None:
-            lines.append(
-                f"schedule of {declared.name}: NO future run; see the server's log for errors of its scheduler"
-            )
+            failing.append(f"{line}NO future run; see the server's log for errors of its scheduler")
         else:
-            lines.append(f"schedule of {declared.name}: next run {at:%Y-%m-%d %H:%M} UTC")
-    return lines
+            coming.append((at, f"{line}next run {at:%Y-%m-%d %H:%M} UTC"))
+    told = [*failing, *off, *(line for _, line in sorted(coming))]
+    return _first_lines(told, SHOWN_SCHEDULES, "schedules: ")
+
+
+def _has_active_schedule(deployment: DeploymentResponse) -> bool:
+    return any(schedule.active for schedule in deployment.schedules)
+
+
+def _alert_lines(automations: Iterable[Automation]) -> list[str]:
+    """Return a line on the alerts that were declared while their block was missing."""
+    silent = [each for each in automations if each.name.startswith(OURS) and _does_nothing(each)]
+    if not silent:
+        return []
+    return [f"alerts notify nobody ({len(silent)}): create the block {ALERT_BLOCK}, then `make deploy`"]
+
+
+def _does_nothing(automation: Automation) -> bool:
+    return all(isinstance(action, DoNothing) for action in automation.actions)
 
 
 def _of_types(types: list[StateType]) -> FlowRunFilter:

@@ -3,16 +3,20 @@
 import threading
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import prefect
 import pytest
+import yaml
 from prefect.client.schemas.objects import DeploymentSchedule, FlowRun, WorkerStatus
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.client.schemas.sorting import FlowRunSort
+from prefect.events.actions import SendNotification
+from prefect.events.schemas.automations import Automation
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import (
     AwaitingConcurrencySlot,
@@ -39,6 +43,7 @@ from carryover.flows.cli.machine.server_health import (
     server_lines,
 )
 
+ROOT = Path(__file__).parents[4]
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 URL = "http://127.0.0.1:4200/api"
 STUDY, NIGHTLY = UUID(int=1), UUID(int=2)
@@ -53,14 +58,25 @@ def deployed(name, **fields):
     return DeploymentResponse(name=name, flow_id=UUID(int=9), **fields)
 
 
-def make_state(*runs, pools=(BUSY,), next_runs=None, **deployments):
+def on_a_schedule(id, name, is_active=True, **fields):
+    schedule = DeploymentSchedule(schedule=CronSchedule(cron="0 3 * * *"), active=is_active)
+    return deployed(name, id=id, schedules=[schedule], **fields)
+
+
+def make_state(*runs, pools=(BUSY,), deployments=(), next_runs=None, automations=()):
+    study = deployed("study", id=STUDY)
     return ServerState(
         asked_at=NOW,
         runs=runs,
-        deployments={STUDY: deployed("study"), NIGHTLY: deployed("nightly-reevaluation", **deployments)},
+        deployments={each.id: each for each in (study, *deployments)},
         next_runs=next_runs or {},
         pools={pool.name: pool for pool in pools},
+        automations=automations,
     )
+
+
+def hours_from_now(hours):
+    return NOW + timedelta(hours=hours)
 
 
 def scheduled(state, minutes_ago):
@@ -71,8 +87,9 @@ def scheduled(state, minutes_ago):
 class Server:
     """Answers as a Prefect server does about the runs that it is given."""
 
-    def __init__(self, *runs, deployments=(), pools=None):
+    def __init__(self, *runs, deployments=(), pools=None, automations=()):
         self.runs = runs
+        self.automations = automations
         self.deployments = deployments
         self.pools = pools or {}
 
@@ -86,6 +103,9 @@ class Server:
 
     def read_deployments(self):
         return self.deployments
+
+    def read_automations(self):
+        return self.automations
 
     def read_work_pools(self):
         return [SimpleNamespace(name=name, is_paused=is_paused) for name, (is_paused, _) in self.pools.items()]
@@ -108,15 +128,6 @@ class Server:
         if wanted.end_time:
             rules.append((run.end_time or NOW) >= wanted.end_time.after_)
         return all(rules)
-
-
-def on_a_schedule(id, name, is_active=True):
-    schedule = DeploymentSchedule(schedule=CronSchedule(cron="0 3 * * *"), active=is_active)
-    return deployed(name, id=id, schedules=[schedule])
-
-
-def hours_from_now(hours):
-    return NOW + timedelta(hours=hours)
 
 
 def test_runs_of_a_server_are_active_due_or_failed_within_a_day():
@@ -209,13 +220,43 @@ def test_stage_of_a_shown_study_has_no_line():
     assert describe_run(by_hand, make_state(by_hand)) == RunLine("running", "laptop-2f3a", "for 0 min")
 
 
-def test_schedule_without_a_future_run_is_named():
-    (line,) = describe_server(URL, make_state(next_runs={NIGHTLY: None}))[2:]
-    assert line.startswith("schedule of nightly-reevaluation: NO future run")
-    (line,) = describe_server(URL, make_state(next_runs={NIGHTLY: NOW + timedelta(hours=15)}))[2:]
-    assert line == "schedule of nightly-reevaluation: next run 2026-01-03 03:00 UTC"
-    (line,) = describe_server(URL, make_state(next_runs={NIGHTLY: None}, paused=True))[2:]
-    assert line == "schedule of nightly-reevaluation: paused"
+NAME = "nightly-reevaluation"
+
+
+@pytest.mark.parametrize(
+    ("declared", "at", "told"),
+    [
+        (on_a_schedule(NIGHTLY, NAME), hours_from_now(15), "next run 2026-01-03 03:00 UTC"),
+        (on_a_schedule(NIGHTLY, NAME), None, "NO future run; see the server's log for errors of its scheduler"),
+        (on_a_schedule(NIGHTLY, NAME, paused=True), None, "paused"),
+        (on_a_schedule(NIGHTLY, NAME, is_active=False), None, "off"),
+    ],
+)
+def test_schedule_is_told_with_its_next_run_or_why_there_is_none(declared, at, told):
+    (line,) = describe_server(URL, make_state(deployments=[declared], next_runs={NIGHTLY: at}))[2:]
+    assert line == f"schedule of nightly-reevaluation: {told}"
+
+
+@pytest.fixture
+def silent_alerts():
+    """The automations of `deployments/`, declared while their block is missing."""
+    declared = yaml.safe_load((ROOT / "deployments" / "automations.yaml").read_text())["automations"]
+    automations = []
+    for each in declared:
+        actions = [{"type": "do-nothing"} if "block" in action else action for action in each["actions"]]
+        automations.append(Automation.model_validate({**each, "id": UUID(int=7), "actions": actions}))
+    return automations
+
+
+def test_alerts_that_notify_nobody_are_told_with_their_block(silent_alerts):
+    of_others = silent_alerts[0].model_copy(update={"name": "mine"})
+    server: Any = Server(automations=[*silent_alerts, of_others])
+    (line,) = describe_server(URL, read_state(server, NOW))[2:]
+    assert line == "alerts notify nobody (2): create the block carryover-alerts, then `make deploy`"
+    assert len(line) <= 80
+    told = SendNotification(block_document_id=UUID(int=8), subject="worse", body="")
+    notifying = silent_alerts[0].model_copy(update={"actions": [told]})
+    assert describe_server(URL, make_state(automations=[notifying]))[2:] == []
 
 
 def test_a_server_is_told_from_runs_to_schedules():
@@ -229,7 +270,8 @@ def test_a_server_is_told_from_runs_to_schedules():
         scheduled(Scheduled(), 2),
     ]
     pools = (BUSY._replace(workers=("a", "b")), Pool("gpu", is_paused=True, workers=()))
-    state = make_state(*runs, pools=pools, next_runs={STUDY: None, NIGHTLY: NOW})
+    deployments = [on_a_schedule(NIGHTLY, NAME), on_a_schedule(UUID(int=3), "weekly")]
+    state = make_state(*runs, pools=pools, deployments=deployments, next_runs={NIGHTLY: NOW})
     assert describe_server(URL, state) == [
         "Prefect http://127.0.0.1:4200: 2 running, 2 waiting, 1 late, 1 failed",
         "  running laptop-2f3a (study): for 1 h 0 min",
@@ -238,9 +280,9 @@ def test_a_server_is_told_from_runs_to_schedules():
         "  waiting laptop-2f3a (study): due now",
         "  late    laptop-2f3a (study): due 11:58; the workers of the pool cpu take no more runs",
         "  failed  laptop-2f3a:  no message",
-        "work pool cpu: a, b",
         "work pool gpu: no online worker, paused",
-        "schedule of study: NO future run; see the server's log for errors of its scheduler",
+        "work pool cpu: a, b",
+        "schedule of weekly: NO future run; see the server's log for errors of its scheduler",
         "schedule of nightly-reevaluation: next run 2026-01-02 12:00 UTC",
     ]
     empty = describe_server(URL, make_state(pools=()))
@@ -257,21 +299,47 @@ def test_a_line_is_cut_only_where_it_is_wider():
     assert (clipped("12345", 5), clipped("123456", 5)) == ("12345", "1234…")
 
 
-def test_busy_server_fits_a_screen():
+def test_busy_server_fits_a_screen(silent_alerts):
     runs = []
     for _ in range(30):
         runs.append(make_run(Running(), start_time=NOW))
         runs.append(make_run(Pending()))
         runs.append(scheduled(Late(), 30))
         runs.append(make_run(Failed(message="plan paper cannot start; missing: " * 9), end_time=NOW))
-    lines = describe_server(URL, make_state(*runs, next_runs={NIGHTLY: NOW}))
+    pools = [Pool(f"cpu-{number}", is_paused=number == 8, workers=("box",) * (number != 5)) for number in range(9)]
+    deployments = [on_a_schedule(UUID(int=number), f"nightly-{number}") for number in range(10, 40)]
+    deployments.append(on_a_schedule(UUID(int=40), "weekly", is_active=False))
+    next_runs = {each.id: hours_from_now(each.id.int) for each in deployments[:-2]}
+    state = make_state(*runs, pools=pools, deployments=deployments, next_runs=next_runs, automations=silent_alerts)
+    lines = describe_server(URL, state)
     assert lines[0] == "Prefect http://127.0.0.1:4200: 30 running, 30 waiting, 30 late, 30 failed"
-    assert sum("laptop-2f3a" in line for line in lines) == sum(SHOWN.values())
-    assert [line.split()[-2:] for line in lines if "more" in line.split()[-1:]] == [
-        [str(30 - most), "more"] for most in SHOWN.values()
+    assert sum("laptop-2f3a" in line for line in lines) == sum(most - 1 for most in SHOWN.values())
+    assert [line for line in lines if line.endswith("more")] == [
+        "  running and 26 more",
+        "  waiting and 29 more",
+        "  late    and 28 more",
+        "  failed  and 26 more",
+        "work pools: and 7 more",
+        "schedules: and 29 more",
     ]
-    assert len(lines) <= 20
+    assert [line.split(":")[0] for line in lines[-7:]] == [
+        "work pool cpu-5",
+        "work pool cpu-8",
+        "work pools",
+        "schedule of nightly-39",
+        "schedule of weekly",
+        "schedules",
+        "alerts notify nobody (2)",
+    ]
+    assert len(lines) == 23
     assert max(len(clipped(line, 80)) for line in lines) == 80
+
+
+def test_runs_that_fit_are_all_told():
+    runs = [make_run(Failed(), end_time=NOW) for _ in range(SHOWN["failed"])]
+    lines = describe_server(URL, make_state(*runs))
+    assert sum("laptop-2f3a" in line for line in lines) == len(runs)
+    assert not any("more" in line for line in lines)
 
 
 def test_without_a_server_nothing_is_said_and_a_silent_one_is_named():
