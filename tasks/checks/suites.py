@@ -12,6 +12,7 @@ import polars as pl
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.frozen_model import FrozenModel
 from carryover.tasks.services.progress import OpenBar, no_bar
+from carryover.tasks.services.whole_files import folder_written_whole
 from carryover.tasks.traces.result_rows import CheckResultRow
 
 if TYPE_CHECKING:
@@ -82,11 +83,12 @@ class FailedChecksError(UserError):
 def run_suites(
     suites: Sequence[Suite], docs_folder: Path, *, run_id: str, checked_at: datetime, open_bar: OpenBar = no_bar
 ) -> list[CheckResultRow]:
-    """Evaluate every suite, write Data Docs, and return check rows.
+    """Evaluate every suite, replace the Data Docs, and return check rows.
 
-    `open_bar` shows the checks, a suite at a time. Raise `UserError` where one could not be evaluated.
+    Of processes that write one folder at once, the last one's pages stay, whole. `open_bar` shows the checks, a suite
+    at a time. Raise `UserError` where one could not be evaluated.
     """
-    context = _open_context(docs_folder)
+    context = _open_context()
     rows = []
     with open_bar("Great Expectations", sum(len(suite.checks) for suite in suites), "checks") as advance:
         for suite in suites:
@@ -112,10 +114,20 @@ def run_suites(
 
 
 def _write_docs(context: "EphemeralDataContext", folder: Path) -> None:
-    """Write Data Docs.
+    """Replace the Data Docs of a folder, whole.
 
-    Pages that cannot be written are one warning, where Great Expectations logs tracebacks.
+    Pages that cannot be written are one warning, where Great Expectations logs tracebacks; the old ones stay.
     """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with folder_written_whole(folder, replaces=True) as unfinished:
+            _build_docs(context, unfinished)
+    except OSError as error:
+        logger.warning(f"the pages of the data checks were not written to {folder}: {error}")
+
+
+def _build_docs(context: "EphemeralDataContext", folder: Path) -> None:
+    """Write Data Docs into a new folder; raise `OSError` for a page that cannot be written."""
     failures: list[str] = []
 
     def note(record: logging.LogRecord) -> bool:
@@ -124,29 +136,8 @@ def _write_docs(context: "EphemeralDataContext", folder: Path) -> None:
         failures.append(record.getMessage().partition("follows:")[2].partition("Traceback:")[0].strip())
         return False
 
-    builder = logging.getLogger("great_expectations.render.renderer.site_builder")
-    builder.addFilter(note)
-    try:
-        context.build_data_docs(site_names=[_SITE])
-    except OSError as error:
-        failures.append(str(error))
-    finally:
-        builder.removeFilter(note)
-    if failures:
-        logger.warning(f"the pages of the data checks in {folder} are incomplete: {failures[0]}")
-
-
-def _open_context(docs_folder: Path) -> "EphemeralDataContext":
-    import great_expectations as gx
-    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
-
-    docs_folder.mkdir(parents=True, exist_ok=True)
-    config = DataContextConfig(
-        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False), analytics_enabled=False
-    )
-    config["progress_bars"] = {"globally": False}
-    context = gx.get_context(mode="ephemeral", project_config=config)
-    store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(docs_folder.absolute())}
+    folder.mkdir()
+    store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder.absolute())}
     context.add_data_docs_site(
         _SITE,
         {
@@ -155,7 +146,25 @@ def _open_context(docs_folder: Path) -> "EphemeralDataContext":
             "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
         },
     )
-    return context
+    builder = logging.getLogger("great_expectations.render.renderer.site_builder")
+    builder.addFilter(note)
+    try:
+        context.build_data_docs(site_names=[_SITE])
+    finally:
+        builder.removeFilter(note)
+    if failures:
+        raise OSError(failures[0])
+
+
+def _open_context() -> "EphemeralDataContext":
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
+
+    config = DataContextConfig(
+        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False), analytics_enabled=False
+    )
+    config["progress_bars"] = {"globally": False}
+    return gx.get_context(mode="ephemeral", project_config=config)
 
 
 def _evaluate(context: "EphemeralDataContext", suite: Suite) -> dict[str, Any]:

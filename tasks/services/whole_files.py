@@ -43,7 +43,7 @@ def folder_written_whole(folder: Path, *, replaces: bool = False) -> Iterator[Pa
     It becomes `folder` when the block ends, or goes when it raises.
 
     Processes that make the same folder at once do not disturb each other: the first one's stays, the others' go. With
-    `replaces` the last one's stays, and at no moment is there none.
+    `replaces` the last one's stays, and at no moment is there none, where the file system can exchange two folders.
     """
     with _temporary(folder) as temporary:
         yield temporary
@@ -80,9 +80,20 @@ def folder_filled_whole(folder: Path) -> Iterator[Path]:
 
 def _exchange(one: Path, other: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.renameat2(_HERE, os.fsencode(one.absolute()), _HERE, os.fsencode(other.absolute()), _RENAME_EXCHANGE):
-        number = ctypes.get_errno()
+    if not libc.renameat2(_HERE, os.fsencode(one.absolute()), _HERE, os.fsencode(other.absolute()), _RENAME_EXCHANGE):
+        return
+    number = ctypes.get_errno()
+    if number != errno.EINVAL:
         raise OSError(number, os.strerror(number), str(other))
+    # NFS knows no exchange.
+    aside = one.with_name(f"{one.name}{TEMPORARY_SUFFIX}")
+    other.rename(aside)
+    try:
+        one.rename(other)
+    except OSError:  # another process was quicker, and its folder stays
+        shutil.rmtree(aside)
+        raise
+    aside.rename(one)
 
 
 @contextmanager

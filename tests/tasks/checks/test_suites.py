@@ -116,6 +116,27 @@ def test_a_raised_exception_is_told_in_one_line(info, message):
     assert _exception(info) == message
 
 
+def test_pages_are_those_of_one_evaluation(tmp_path, monkeypatch):
+    """The other one begins and ends before the index, the last page of this one."""
+    from great_expectations.data_context.store.tuple_store_backend import TupleFilesystemStoreBackend
+
+    frame = pl.DataFrame({"id": ["a"], "value": [1]})
+    write = TupleFilesystemStoreBackend._set
+
+    def let_another_in(store, key, *page, **settings):
+        is_index = key == ()
+        if is_index:
+            monkeypatch.setattr(TupleFilesystemStoreBackend, "_set", write)
+            evaluate(Suite("others", frame, (ALL,), "id"), tmp_path / "docs")
+        return write(store, key, *page, **settings)
+
+    monkeypatch.setattr(TupleFilesystemStoreBackend, "_set", let_another_in)
+    evaluate(suite_of(frame, ALL), tmp_path / "docs")
+    pages = [page.relative_to(tmp_path / "docs") for page in (tmp_path / "docs").rglob("*.html")]
+    assert {page.parts[1] for page in pages if page.parts[0] == "validations"} == {"numbers"}
+    assert list(tmp_path.iterdir()) == [tmp_path / "docs"]
+
+
 def test_pages_that_cannot_be_written_are_one_line(tmp_path, monkeypatch, caplog):
     from great_expectations.data_context.store.tuple_store_backend import TupleFilesystemStoreBackend
 
@@ -123,10 +144,15 @@ def test_pages_that_cannot_be_written_are_one_line(tmp_path, monkeypatch, caplog
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(TupleFilesystemStoreBackend, "_set", fill_disk)
-    rows = evaluate(suite_of(pl.DataFrame({"id": ["a"], "value": [1]}), ALL), tmp_path)
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.html").write_text("of before")
+    rows = evaluate(suite_of(pl.DataFrame({"id": ["a"], "value": [1]}), ALL), docs)
     assert rows["all"].is_passed
     (told,) = caplog.messages
-    assert told.startswith(f"the pages of the data checks in {tmp_path} are incomplete: ")
+    assert told.startswith(f"the pages of the data checks were not written to {docs}: ")
+    assert [(file.name, file.read_text()) for file in tmp_path.rglob("*.html")] == [("index.html", "of before")]
+    assert list(tmp_path.iterdir()) == [docs]
     assert "No space left" in told
     assert "\n" not in told
 

@@ -6,6 +6,7 @@ from socket import gethostname
 
 import pytest
 
+from carryover.tasks.services import whole_files
 from carryover.tasks.services.whole_files import (
     digest_of_file,
     file_lock,
@@ -74,6 +75,37 @@ def test_of_two_makers_of_a_folder_one_stays(tmp_path, replaces, kept):
             fill(others, "other")
     assert [file.name for file in folder.iterdir()] == [kept]
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_folder_is_replaced_where_no_two_can_be_exchanged(tmp_path, monkeypatch):
+    """The kernel answers an unknown flag as NFS does an exchange."""
+    monkeypatch.setattr(whole_files, "_RENAME_EXCHANGE", 1 << 20)
+    for name in ("first", "second"):
+        with folder_written_whole(tmp_path / "model", replaces=True) as temporary:
+            fill(temporary, name)
+    assert [file.name for file in tmp_path.rglob("*")] == ["model", "second"]
+
+
+def test_quicker_process_keeps_its_folder_where_none_can_be_exchanged(tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    fill(folder, "first")
+    rename = Path.rename
+
+    def let_another_in(path: Path, target: Path) -> Path:
+        renamed = rename(path, target)
+        if path == folder:
+            fill(folder, "other")
+        return renamed
+
+    def write() -> None:
+        with folder_written_whole(folder, replaces=True) as temporary:
+            fill(temporary, "own")
+
+    monkeypatch.setattr(whole_files, "_RENAME_EXCHANGE", 1 << 20)
+    monkeypatch.setattr(Path, "rename", let_another_in)
+    with pytest.raises(OSError, match="not empty"):
+        write()
+    assert [file.name for file in tmp_path.rglob("*")] == ["model", "other"]
 
 
 def test_by_default_the_first_folder_stays(tmp_path):
