@@ -53,9 +53,45 @@ our_ratios as (
     group by all
 ),
 
+-- the GPU of a plan's runs, `a CPU` where they say that they had none
+machines as (
+    select
+        coalesce(
+            max(environment_json ->> '$.gpu'),
+            if(bool_or(json_type(environment_json, '$.gpu') = 'NULL'), 'a CPU', null)
+        ) as machine
+    from main.runs
+    where plan_digest = $plan_digest
+),
+
+-- the pretrained models of a bucket: their tokenizers count the tokens of its scripts
+counting_models as (
+    select
+        bucket,
+        string_agg(regexp_replace(measured_on, '^\w+, ', ''), ' and ' order by measured_on) as counted_by
+    from our_cells
+    where base = 'hub'
+    group by bucket
+),
+
+players as (
+    select
+        base, bucket,
+        case
+            when base = 'teacher' and counted_by is not null
+                then split_part(measured_on, ', ', 1) || ', tokens of ' || counted_by || ': scripts without a model'
+            when base = 'teacher' then measured_on || ': scripts without a model'
+            when base = 'hub' then measured_on || coalesce(', on ' || machine, '') || ': hub'
+            else measured_on || ': ' || base
+        end || ', ' || bucket as player
+    from our_cells
+    cross join machines
+    left join counting_models using (bucket)
+),
+
 ours as (
     select
-        measured_on || ': ' || if(base = 'teacher', 'scripts without a model', base) || ', ' || bucket as player,
+        player,
         -- another base stands behind these, before the published rows
         coalesce(list_position(['teacher', 'scratch', 'common', 'both', 'hub'], base), 6) as place,
         our_cells.* exclude (measured_on),
@@ -72,6 +108,7 @@ ours as (
         interaction.low as interaction_ratio_low,
         interaction.high as interaction_ratio_high
     from our_cells
+    inner join players using (base, bucket)
     left join our_ratios using (base, bucket)
 ),
 

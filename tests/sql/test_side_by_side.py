@@ -1,5 +1,6 @@
 """Scripts, trained models and the paper by the same columns, and the page that prints them."""
 
+import json
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from carryover.tasks.traces.study_rows import RunRow
 from tests.sql.kept_results import kept_table
+from tests.storage.conftest import build_row
 
 FOLDER = Path(str(files("carryover.sql") / "results" / "laptop_full"))
 PAGE = (FOLDER.parent / "side_by_side.md").read_text(encoding="utf-8")
@@ -64,6 +67,31 @@ def test_each_player_has_a_row_of_the_same_columns(warehouse):
         "interaction_ratio_high": 2,
     }
     assert [row["player"] for row in published] == ["Qwen3-8B, as published: easy", "Qwen3-8B, as published: hard"]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "machine"), [({"gpu": None}, ", on a CPU"), ({"gpu": "NVIDIA H200"}, ", on NVIDIA H200"), ({}, "")]
+)
+def test_pretrained_players_say_their_machine_and_who_counts_tokens(warehouse, gpu, machine):
+    plan = json.dumps({"parts": [{"base": "hub", "training": {"base_model": "a/model", "base_title": "Model"}}]})
+    told = {"run_id": "run", "plan_digest": "plan", "plan_json": plan, "environment_json": json.dumps(gpu)}
+    warehouse.add(build_row(RunRow, scale="pretrained", **told))
+    for cell, script in (("P->P", "scripted-persistent"), ("S->S", "scripted-stateless")):
+        warehouse.episode(cell, base="hub", scale="pretrained")
+        warehouse.episode(cell, base="teacher", training_seed=None, scale="pretrained", model_name=script)
+    assert [row["player"] for row in warehouse.table("side_by_side")[:2]] == [
+        "pretrained, tokens of Model: scripts without a model, small",
+        f"pretrained, Model{machine}: hub, small",
+    ]
+    buckets = {row["base"]: row["measured_on"] for row in warehouse.sql("from marts.evaluated_buckets")}
+    assert buckets == {"hub": "pretrained, Model", "teacher": "pretrained, scripts"}
+
+
+def test_no_two_players_of_the_page_share_a_name():
+    players = [
+        line.split("|")[1].strip() for line in PAGE.splitlines() if line.startswith(("| laptop", "| pretrained"))
+    ]
+    assert len(players) == len({*players}) == 11
 
 
 def test_published_rows_are_ratios_of_the_printed_means(warehouse):
