@@ -11,19 +11,40 @@ from duckdb.polars_io import duckdb_source
 from carryover.storage.zone.bundles import BundleFile, Manifest, share_episodes
 from carryover.storage.zone.files import FileStore
 from carryover.storage.zone.schemas import arrow_schema, column_default, nullable_schema, row_model
-from carryover.tasks.traces.rows import EPISODE_TABLES
+from carryover.storage.zone.sources import losing_plans
+from carryover.tasks.traces.rows import EPISODE_TABLES, EpisodeRow
+from carryover.tasks.traces.study_rows import ReusedEpisodeRow
 
 
 def scan_bundles(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:
     """Return a table's rows lazily, as a merge would hold them."""
     model = row_model(table)
     bundles = [manifest for manifest in manifests if manifest.file(table)]
-    if not bundles:
-        return pl.DataFrame(arrow_schema(table).empty_table()).lazy()
-    if model in EPISODE_TABLES:
+    if bundles and model in EPISODE_TABLES:
         return _scan_episodes(store, manifests, table)
+    frames = []
+    if model is ReusedEpisodeRow:
+        frames = [_unnoted_reuse(store, manifests)]
+    if bundles:
+        frames.append(_scan_files(store, table, bundles))
+    if not frames:
+        return _no_rows(table)
     kept = "last" if model.LATEST_WINS else "first"
-    return _scan_files(store, table, bundles).unique(subset=list(model.KEY), keep=kept, maintain_order=True)
+    return pl.concat(frames).unique(subset=list(model.KEY), keep=kept, maintain_order=True)
+
+
+def _no_rows(table: str) -> pl.LazyFrame:
+    return pl.DataFrame(arrow_schema(table).empty_table()).lazy()
+
+
+def _unnoted_reuse(store: FileStore, manifests: Sequence[Manifest]) -> pl.LazyFrame:
+    """Return the reuse that no plan noted, as its execution lost to another's."""
+    losing = pl.DataFrame(losing_plans(share_episodes(manifests)))
+    if losing.is_empty():
+        return _no_rows(ReusedEpisodeRow.TABLE)
+    episodes = scan_bundles(store, manifests, EpisodeRow.TABLE)
+    unnoted = losing.lazy().join(episodes, on=ReusedEpisodeRow.KEY, how="anti", maintain_order="left")
+    return unnoted.select(arrow_schema(ReusedEpisodeRow.TABLE).names)
 
 
 def _scan_episodes(store: FileStore, manifests: Sequence[Manifest], table: str) -> pl.LazyFrame:

@@ -56,6 +56,8 @@ def test_sql_answers_alike_over_file_and_landing_zone(landing, merged, make_epis
         assert warehouse.sql("select count(*) from quarantine").rows() == [(0,)]
         reused = warehouse.sql("select run_id, plan_digest, episode_id from reused_episodes").rows()
         assert reused == [("second", "second", "e")]
+        scanned = warehouse.scan("reused_episodes").collect()
+        assert scanned.equals(warehouse.sql("from reused_episodes").polars())
 
 
 def test_storage_options_are_those_of_the_landing_zone(tmp_path):

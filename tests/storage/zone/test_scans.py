@@ -10,6 +10,7 @@ from carryover.storage.errors import QueryError, WarehouseError
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
+from carryover.tasks.traces.study_rows import ReusedEpisodeRow
 
 
 def test_one_query_may_read_a_scan_several_times(merged):
@@ -40,6 +41,20 @@ def test_brackets_in_a_path_are_no_wildcards(tmp_path, path, make_episode):
     with Warehouse.open(landing.url) as warehouse:
         assert warehouse.sql("select step from steps order by step").rows() == [(1,), (2,)]
     assert merge(landing, path).row_counts["steps"] == 2
+
+
+def test_reuse_of_a_zone_is_scanned_as_sql_reads_it(landing, make_episode, make_row):
+    landing.write(make_episode("e"), "run")
+    landing.write(make_episode("e", "again"), "again")
+    with Warehouse.open(landing.url) as warehouse:
+        assert warehouse.scan("reused_episodes").collect().is_empty()
+    landing.write(make_episode("e", "other", plan_digest="other"), "other")
+    noted = make_row(ReusedEpisodeRow, plan_digest="third", episode_id="e")
+    landing.write({"reused_episodes": [noted, noted.model_copy(update={"plan_digest": "other"})]}, "run")
+    with Warehouse.open(landing.url) as warehouse:
+        scanned = warehouse.scan("reused_episodes").collect().sort("plan_digest")
+        assert scanned.rows() == [("other", "other", "e"), ("run", "third", "e")]
+        assert scanned.equals(warehouse.sql("from reused_episodes order by plan_digest").polars())
 
 
 def _tear(landing: LandingZone) -> None:
