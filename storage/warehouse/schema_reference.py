@@ -1,5 +1,7 @@
 """The schema of a warehouse, described by its comments."""
 
+from contextlib import closing
+
 import polars as pl
 
 from carryover.storage.warehouse.connection import open_memory
@@ -31,13 +33,13 @@ def describe_schema(relation: str | None = None) -> pl.DataFrame:
 
     A relation of the schema `main` goes by its bare name too. Raise `UserError` for an unknown one.
     """
-    connection = open_memory()
-    migrate(connection)
-    refresh_marts(connection)
-    relations = connection.sql(_RELATIONS).pl()
-    if relation is None:
-        return relations
-    name = relation if "." in relation else f"main.{relation}"
-    if name not in relations["relation"]:
-        raise UserError(f"unknown relation {relation!r}; `carryover schema` lists them")
-    return connection.sql(_COLUMNS, params={"relation": name}).pl()
+    with closing(open_memory()) as connection:
+        migrate(connection)
+        refresh_marts(connection)
+        relations = connection.sql(_RELATIONS).pl()
+        if relation is None:
+            return relations
+        name = relation if "." in relation else f"main.{relation}"
+        if name not in relations["relation"]:
+            raise UserError(f"unknown relation {relation!r}; `carryover schema` lists them")
+        return connection.sql(_COLUMNS, params={"relation": name}).pl()

@@ -69,7 +69,10 @@ def _load_file(file: Path) -> ModuleType:
 
 
 def _find_in_working_directory() -> None:
-    """Let modules of the working directory be imported."""
+    """Let modules of the working directory be imported.
+
+    After all others: a user's `statistics.py` shadows none.
+    """
     folder = str(Path.cwd())
     if folder not in sys.path:
-        sys.path.insert(0, folder)
+        sys.path.append(folder)

@@ -1,3 +1,6 @@
+from contextlib import suppress
+
+import duckdb
 import pytest
 
 from carryover.storage.warehouse import schema_reference
@@ -27,6 +30,16 @@ def test_a_table_s_columns_come_with_types_and_meanings():
     assert columns["is_optimal"]["type"] == "BOOLEAN"
     assert columns["is_optimal"]["meaning"] == "Whether the item is in the stored optimal set."
     assert columns == {row["column"]: row for row in describe_schema("main.items").iter_rows(named=True)}
+
+
+@pytest.mark.parametrize("relation", ["items", "episode"])
+def test_the_described_warehouse_is_closed(monkeypatch, relation):
+    connection = open_empty_memory()
+    monkeypatch.setattr(schema_reference, "open_memory", lambda: connection)
+    with suppress(UserError):
+        describe_schema(relation)
+    with pytest.raises(duckdb.ConnectionException):
+        connection.execute("select 1")
 
 
 @pytest.mark.usefixtures("made")

@@ -1,6 +1,7 @@
 """Objects of a user's own modules and files."""
 
 import sys
+from importlib.machinery import PathFinder
 
 import pytest
 from pydantic import ValidationError
@@ -51,6 +52,17 @@ def test_a_module_of_the_working_directory_is_found(tmp_path, monkeypatch):
     assert sys.path.count(str(tmp_path)) == 1
     assert import_object("module_of_a_user:value", LISTS) == 5
     assert sys.path.count(str(tmp_path)) == 1
+
+
+def test_modules_of_the_working_directory_shadow_no_others(tmp_path, monkeypatch):
+    for name in ("module_beside_others", "colorsys"):
+        (tmp_path / f"{name}.py").write_text("value = 5")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert import_object("module_beside_others:value", LISTS) == 5
+    found = PathFinder.find_spec("colorsys", sys.path)
+    assert found is not None
+    assert found.origin != str(tmp_path / "colorsys.py")
 
 
 @pytest.mark.parametrize(
