@@ -13,7 +13,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from carryover.storage.errors import LandingError, UnreachableZoneError
-from carryover.tasks.services.errors import name_write_remedy
+from carryover.tasks.services.errors import is_out_of_space, name_write_remedy
 from carryover.tasks.services.whole_files import write_whole, written_whole
 
 REACH = "see that it can be reached, and with which credentials"
@@ -87,10 +87,18 @@ class FileStore:
     def download(self, path: str, target: Path) -> None:
         """Copy a file of the store to a place on this disk.
 
-        Raise `LandingError` naming the path where it cannot.
+        Raise `LandingError` naming the path where it cannot, also for an absent file.
         """
-        with self._telling(f"read {self.absolute(path)}", is_reading=False):
-            self.filesystem.get_file(self.absolute(path), str(target))
+        source = self.absolute(path)
+        with self._telling(f"read {source}"):
+            try:
+                self.filesystem.get_file(source, str(target))
+            except FileNotFoundError as error:
+                raise LandingError(f"cannot read {source}: no such file; refresh the stage that made it") from error
+            except OSError as error:
+                if not is_out_of_space(error):
+                    raise
+                raise LandingError(f"cannot write {target}: {error.strerror}; {name_write_remedy(error)}") from error
 
     def has(self, path: str) -> bool:
         """Tell whether there is a file at `path`."""

@@ -24,8 +24,13 @@ def first_line(error: Exception) -> str:
     return type(error).__name__
 
 
+def is_out_of_space(error: OSError) -> bool:
+    """Tell whether a write failed for want of space."""
+    return error.errno in _NO_SPACE
+
+
 def name_write_remedy(error: OSError) -> str:
     """Return what the user can do about a failed write."""
-    if error.errno in _NO_SPACE:
+    if is_out_of_space(error):
         return "free space there"
     return "make it writable"

@@ -1,3 +1,4 @@
+import errno
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -77,8 +78,25 @@ def test_a_file_is_uploaded_and_downloaded_whole(store, tmp_path):
     assert [file.path for file in store.find()] == ["new/folder/there"]
     store.remove("new/folder/there")
     assert not store.has("new/folder/there")
-    with pytest.raises(LandingError, match=r"^cannot read .*/new/folder/there: "):
+    told = r"^cannot read .*/new/folder/there: no such file; refresh the stage that made it$"
+    with pytest.raises(LandingError, match=told) as failed:
         store.download("new/folder/there", tmp_path / "again")
+    assert type(failed.value) is LandingError
+
+
+def test_a_download_tells_a_full_disk_from_an_unreachable_store(store, tmp_path, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(store.filesystem, "get_file", fail)
+    error = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(LandingError) as failed:
+        store.download("a", tmp_path / "b")
+    assert type(failed.value) is LandingError
+    assert str(failed.value) == f"cannot write {tmp_path}/b: No space left on device; free space there"
+    error = ConnectionError("reset")
+    with pytest.raises(LandingError, match=r"^cannot read .*/a: reset; see that it can be reached"):
+        store.download("a", tmp_path / "b")
 
 
 def test_files_are_listed_in_order_below_a_folder(store):
