@@ -14,8 +14,11 @@ from carryover.tasks.services.progress import OpenBar, no_bar
 from carryover.tasks.traces.result_rows import CheckResultRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow
 
-TRACE_OPTIONS = "--minimum-yield, --minimum-score, --maximum-error-density or --maximum-loop-similarity"
-EXAMPLE_OPTIONS = "--retention keep_first"
+OF_TRACES = (
+    "relax the checks with --minimum-yield, --minimum-score, --maximum-error-density or --maximum-loop-similarity"
+)
+OF_PAIRS = "keep traces without a partner with --retention keep_first"
+OF_EXAMPLES = "raise --train-count for more traces, or --context-tokens for longer ones"
 
 
 def gate_traces(
@@ -45,7 +48,7 @@ def gate_traces(
         text = f", {int(frame['is_valid'].sum())} of {frame.height} valid" + (f" ({found})" if found else "")
         given_up = of_contract.height - frame.height
         details[suite.name] = text + (f", {given_up} episodes given up" if given_up else "")
-    return _pass_or_raise(rows, details, docs_folder, TRACE_OPTIONS)
+    return _pass_or_raise(rows, details, docs_folder, OF_TRACES)
 
 
 def trace_suite(verdicts: pl.DataFrame, contract: str, contracts: Sequence[str], spec: ValidationSpec) -> Suite:
@@ -106,7 +109,8 @@ def gate_examples(
         for contract in contracts
     ]
     results = run_suites(suites, docs_folder, run_id=run_id, checked_at=checked_at, open_bar=open_bar)
-    return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder, EXAMPLE_OPTIONS)
+    way_out = OF_PAIRS if spec.retention == "paired" else OF_EXAMPLES
+    return _pass_or_raise(results, {suite.name: "" for suite in suites}, docs_folder, way_out)
 
 
 def _pass_or_raise(
@@ -121,6 +125,6 @@ def _pass_or_raise(
     found = "; ".join(f"{suite}: {', '.join(names)}{details[suite]}" for suite, names in failed.items())
     raise FailedChecksError(
         f"checks stop the training: {found}; see {docs_folder / 'index.html'}, then play the traces again with "
-        f"--refresh traces, or relax the checks with {way_out}",
+        f"--refresh traces, or {way_out}",
         rows,
     )

@@ -160,6 +160,20 @@ def test_paired_examples_must_be_paired(tmp_path):
         gate_examples(rows, tmp_path, spec=DatasetSpec(retention="paired"), run_id="run", checked_at=NOW)
 
 
+@pytest.mark.parametrize(
+    ("retention", "way_out"),
+    [
+        ("paired", "keep traces without a partner with --retention keep_first"),
+        ("keep_first", "raise --train-count for more traces, or --context-tokens for longer ones"),
+    ],
+)
+def test_way_out_is_not_the_setting_that_stopped(tmp_path, retention, way_out):
+    spec = DatasetSpec(retention=retention)
+    with pytest.raises(FailedChecksError) as caught:
+        gate_examples([example("a", token_count=None)], tmp_path / "docs", spec=spec, run_id="run", checked_at=NOW)
+    assert str(caught.value).endswith(f", then play the traces again with --refresh traces, or {way_out}")
+
+
 def test_an_arm_that_keeps_nothing_stops(tmp_path):
     rows = [example("a"), example("b", "stateless", token_count=None)]
     with pytest.raises(FailedChecksError, match="examples_stateless: examples_exist"):
