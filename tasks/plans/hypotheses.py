@@ -27,6 +27,7 @@ ALONE = ("mean", "replicate_rejections")
 FULFILLED_BY = (
     "forced by the contract",
     "fulfilled by the scripts alone",
+    "fulfilled by the scripts alone where they were played",
     "by the models and not by the scripts",
     "without scripts beside them",
 )
@@ -354,15 +355,16 @@ def _outcome(verdicts: list[Verdict]) -> str:
 
 
 def _fulfilled_by(verdicts: list[Verdict]) -> str:
-    forced, by_scripts, by_neither, unknown = FULFILLED_BY
-    if all(verdict.note.startswith("forced") for verdict in verdicts if verdict.verdict == "holds"):
+    forced, by_scripts, by_those_played, by_models, unknown = FULFILLED_BY
+    held = [verdict for verdict in verdicts if verdict.verdict == "holds"]
+    if all(verdict.note.startswith("forced") for verdict in held):
         return forced
-    played = {verdict.by_script for verdict in verdicts if verdict.verdict == "holds"} - {"not played"}
-    if not played:
+    outcomes = {verdict.by_script for verdict in held}
+    if "not fulfilled" in outcomes:
+        return by_models
+    if "fulfilled" not in outcomes:
         return unknown
-    if played == {"fulfilled"}:
-        return by_scripts
-    return by_neither
+    return by_those_played if "not played" in outcomes else by_scripts
 
 
 def _cell(train: str | None, runtime: str | None) -> str | None:

@@ -121,7 +121,10 @@ def _claims(results: str) -> tuple[list[dict[str, str]], re.Match[str], str]:
     ("results", "pages", "rest"),
     [
         pytest.param(
-            "laptop_full", (README, FINDINGS), "{easy} of them forced or by the scripts alone", marks=pytest.mark.slow
+            "laptop_full",
+            (README, FINDINGS),
+            "{easy} of them forced, or by scripts where played",
+            marks=pytest.mark.slow,
         ),
         ("laptop_injected", (FOUR_CONTRACTS,), "{missed} do not"),
     ],

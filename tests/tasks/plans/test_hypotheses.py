@@ -315,6 +315,20 @@ def test_claims_are_counted_once_and_by_what_fulfils_them():
     ]
 
 
+def test_a_claim_counts_apart_where_scripts_played_some_of_its_groups():
+    rows = [statistic("mean", "score", PS, visibility=shown, estimate=1) for shown in ("declared", "as_trained")]
+    claim = hypothesis(metric="score")
+    for script, words in (
+        (
+            statistic("mean", "score", PS, base="teacher", estimate=1),
+            "fulfilled by the scripts alone where they were played",
+        ),
+        (statistic("mean", "score", PS, base="teacher", estimate=0), "by the models and not by the scripts"),
+    ):
+        assert count_claims(judge([claim], [*rows, script]))[1] == f"of those that hold: 1 {words}"
+    assert count_claims(judge([claim], rows))[1] == "of those that hold: 1 without scripts beside them"
+
+
 def test_claims_without_a_verdict_or_an_interval_are_counted():
     claims = [hypothesis(name=name, metric=metric) for name, metric in (("one", "score"), ("two", "step_count"))]
     rows = [statistic("mean", claim.metric, PS, method="BCa", estimate=0.1) for claim in claims]
