@@ -128,9 +128,9 @@ def play_side_by_side(
 
 
 def _await_one(underway: dict[PrefectFuture[Any], str]) -> None:
-    """Wait until one of the named trainings ends, and take it out; raise what it raised.
+    """Wait until one of the named trainings ends, and drop it.
 
-    Prefect shows an exception only when all have ended, which may take hours: a failure is said at once.
+    Raise what it raised. A failure is said at once: Prefect shows an exception only when all have ended, hours later.
     """
     ended = next(as_completed(list(underway)))
     name = underway.pop(ended)

@@ -1,5 +1,7 @@
 """Parts of a study that a night plays."""
 
+from itertools import chain
+
 from carryover.tasks.nightly.night_spec import NightObject, study_variant
 from carryover.tasks.plans.models import BASE_NAME, ChosenCells, named_cells
 from carryover.tasks.plans.study_plan import StudyPart, StudyPlan
@@ -18,14 +20,10 @@ def night_parts(plan: StudyPlan, chosen: ChosenCells, night: NightObject) -> lis
     if night.endpoint_model is not None:
         parts = parts[:1]
     base_name = night.endpoint_model or BASE_NAME
-    played = []
-    known = []
-    for part in map(night.part, parts):
-        cells = named_cells(part, base_name)
-        known += cells
-        if any(chosen.names(*cell) for cell in cells):
-            played.append(part)
+    cells_of = [(part, named_cells(part, base_name)) for part in map(night.part, parts)]
+    played = [part for part, cells in cells_of if any(chosen.names(*cell) for cell in cells)]
     if not played:
+        known = list(chain.from_iterable(cells for _, cells in cells_of))
         models = dict.fromkeys(model for model, _ in known)
         contracts = dict.fromkeys(contract for _, contract in known)
         raise UserError(

@@ -20,8 +20,7 @@ ALERT_BLOCK = "carryover-alerts"
 def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> str:
     """Create or change an automation by name, and return a line."""
     blocks = {each.name: each.id for each in client.read_block_documents() if each.name is not None}
-    named = [action["block"] for action in declared["actions"] if "block" in action]
-    lacking = [name for name in named if name not in blocks]
+    lacking = [name for name in _named_blocks(declared) if name not in blocks]
     actions = [_with_block(action, blocks) for action in declared["actions"]]
     automation = AutomationCore.model_validate({**declared, "actions": actions})
     found = client.read_automations_by_name(automation.name)
@@ -34,6 +33,10 @@ def declare_automation(client: SyncPrefectClient, declared: dict[str, Any]) -> s
         return outcome
     missing = ", ".join(map(repr, lacking))
     return f"{outcome}; notifications are disabled: create the block {missing} and deploy again"
+
+
+def _named_blocks(declared: dict[str, Any]) -> list[str]:
+    return [action["block"] for action in declared["actions"] if "block" in action]
 
 
 def _with_block(action: dict[str, Any], blocks: Mapping[str, UUID]) -> dict[str, Any]:

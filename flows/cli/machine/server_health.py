@@ -239,7 +239,7 @@ def _takes_runs(pool: Pool) -> bool:
 
 
 def _schedule_lines(state: ServerState) -> list[str]:
-    """Return the schedules: first those that fail, then those that are off, then by their next run."""
+    """Return the schedules, failing ones first, then those off, then by time."""
     failing = []
     off = []
     coming = []

@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.syntax import Syntax
@@ -120,11 +120,7 @@ def _turn(steps: Sequence[dict[str, Any]]) -> Group:
     if reflection:
         parts.append(plain(reflection))
     for step in steps:
-        if step["injected_fault"]:
-            parts.append(plain(f"injected fault: {step['injected_fault']}", style="yellow"))
-        if step["code"] is not None:
-            code = Syntax(visible(step["code"]), "python", word_wrap=True)
-            parts.append(Panel(code, title="code", title_align="left"))
+        parts += _block(step)
     if turn["code"] is None and turn["assistant_text"].strip() != reflection:
         parts.append(Panel(plain(turn["assistant_text"]), title="reply", title_align="left"))
     if turn["observation"] is not None:
@@ -134,6 +130,17 @@ def _turn(steps: Sequence[dict[str, Any]]) -> Group:
         last = ", ".join(turn["last_step_globals"]) or "none"
         parts.append(plain(f"alive now: {active}; when the block ended: {last}", style="dim"))
     return Group(*parts)
+
+
+def _block(step: dict[str, Any]) -> list[RenderableType]:
+    """Return a step's fault and code to print, where it has them."""
+    parts: list[RenderableType] = []
+    if step["injected_fault"]:
+        parts.append(plain(f"injected fault: {step['injected_fault']}", style="yellow"))
+    if step["code"] is not None:
+        code = Syntax(visible(step["code"]), "python", word_wrap=True)
+        parts.append(Panel(code, title="code", title_align="left"))
+    return parts
 
 
 def _observation(text: str) -> str:

@@ -89,14 +89,14 @@ class McpRuntime:
 
 def find_code_tool(tools: Iterable[Mapping[str, Any]], wanted: str | None) -> CodeTool:
     """Return the tool that runs code, by its schema."""
-    listed = list(tools)
-    asked = [_code_tool(tool) for tool in listed if wanted in (None, tool["name"])]
-    found = [tool for tool in asked if tool is not None]
+    listed = {tool["name"]: _code_tool(tool) for tool in tools}
+    found = [tool for name, tool in listed.items() if tool is not None and wanted in (None, name)]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(tool.name for tool in found) or ", ".join(tool["name"] for tool in listed) or "the server"
     if found:
+        names = ", ".join(tool.name for tool in found)
         raise UserError(f"several tools run code: {names}; choose one with --tool")
+    names = ", ".join(listed) or "the server"
     raise UserError(
         f"no tool of {names} takes code as one of {', '.join(CODE_ARGUMENTS)}; name another server or --tool"
     )
