@@ -177,9 +177,8 @@ def free_bytes(folder: Path) -> int:
 
 def _missing(plan: StudyPlan, hub_url: str | None) -> Iterator[str]:
     """Yield what a plan lacks of models, programs and endpoints; parts that share one ask once."""
-    for model, revision in dict.fromkeys(
-        (part.training.base_model, part.training.base_revision) for part in plan.parts
-    ):
+    trainings = [part.training for part in plan.parts]
+    for model, revision in dict.fromkeys((each.base_model, each.base_revision) for each in trainings):
         if model is not None:
             yield from _missing_model(model, revision, hub_url)
             yield from _missing_engine(plan.serving.engine, model, revision)
