@@ -64,14 +64,11 @@ machines as (
     where plan_digest = $plan_digest
 ),
 
--- the pretrained models of a bucket: their tokenizers count the tokens of its scripts
+-- the pretrained model of a bucket: its tokenizer counts the tokens of the scripts
 counting_models as (
-    select
-        bucket,
-        string_agg(regexp_replace(measured_on, '^\w+, ', ''), ' and ' order by measured_on) as counted_by
+    select bucket, regexp_replace(measured_on, '^\w+, ', '') as counted_by
     from our_cells
     where base = 'hub'
-    group by bucket
 ),
 
 players as (
