@@ -267,6 +267,7 @@ def test_a_bundle_of_a_newer_version_waits_for_it(landing, path, make_episode, w
     landing.write(make_episode("e"), "run")
     (manifest,) = landing.manifests().bundles
     landing.store.write(manifest.path, write_newer(manifest))
+    landing.store.write(f"thoughts/run_id=run/{manifest.bundle_id}.parquet", b"of a table of tomorrow")
     files = landing.store.find()
     for _ in range(2):
         report = merge(landing.url, path, grace=NO_GRACE)
