@@ -116,6 +116,7 @@ def test_a_silent_or_missing_server_is_told(monkeypatch):
     with pytest.raises(UserError, match=r"^the MCP server gave no reply in 0\.2 s$"):
         silent.open()
     silent.close()
+    monkeypatch.setattr(mcp, "ANSWER_SECONDS", 60)
     ended: Any = McpRuntime(f"{sys.executable} -c pass")
     with pytest.raises(UserError, match=r"^the MCP server ended; see its standard error above$"):
         ended.open()
