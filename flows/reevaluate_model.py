@@ -8,7 +8,7 @@ from prefect.states import Completed
 
 from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_verdicts
-from carryover.flows.cli.messages import say
+from carryover.flows.cli.messages import report_unmerged, say
 from carryover.flows.evaluate_models import evaluate_part
 from carryover.flows.prefect_flow import flow
 from carryover.tasks.analyse import merge_landing
@@ -68,7 +68,7 @@ def reevaluate_model(
     parts = night_parts(plan, cells, night)
     with start_run("reevaluate_model", plan, limits) as run:
         _play(run, parts, cells, night)
-        merge_landing(run)
+        report_unmerged(merge_landing(run))
         verdicts = judge_episodes(run, night.series, thresholds)
         message = summarize(verdicts)
         show_verdicts(plan, verdicts, message)
@@ -77,7 +77,7 @@ def reevaluate_model(
         found = {verdict.verdict for verdict in verdicts}
         if "incomplete" in found:
             raise UserError(f"too few episodes of a cell ended to judge it: {message}")
-    merge_landing(run)  # the run's own end
+    report_unmerged(merge_landing(run))  # the run's own end
     return Completed(name=REGRESSED if "regression" in found else JUDGED, message=message)
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_study
+from carryover.flows.cli.messages import report_unmerged
 from carryover.flows.cli.results.answers import print_estimate, print_study
 from carryover.flows.collect_traces import collect_traces
 from carryover.flows.evaluate_models import evaluate_models
@@ -122,7 +123,7 @@ def check_study(plan: StudyPlan, limits: Limits, train_on: TrainOn) -> None:
 def _merge_landed() -> None:
     """Merge what has landed: a run may have been killed between its end and its merge."""
     folders = name_folders()
-    merge(folders.landing, folders.warehouse, open_bar=progress_bar)
+    report_unmerged(merge(folders.landing, folders.warehouse, open_bar=progress_bar))
 
 
 def _play(plan: StudyPlan, limits: Limits, train_on: TrainOn) -> None:
@@ -138,7 +139,7 @@ def _play(plan: StudyPlan, limits: Limits, train_on: TrainOn) -> None:
             reinforce_models(limits=limits, run_id=run.run_id)
         for stage in (evaluate_models, analyse_study):
             stage(limits=limits, run_id=run.run_id)
-    merge_landing(run)  # the run's own end
+    report_unmerged(merge_landing(run))  # the run's own end
 
 
 def _hand_training_over(run: Run) -> None:

@@ -55,10 +55,8 @@ def merge(home: Home = None) -> None:
     report = merge_landing(folders.landing, folders.warehouse, open_bar=progress_bar)
     rows = sum(report.row_counts.values())
     typer.echo(f"{report.bundle_count} bundles, {rows} rows in {report.seconds:.1f} s; warehouse {folders.warehouse}")
-    for refusal in report.refusals:
-        typer.echo(f"quarantined {refusal.path}: {refusal.reason}", err=True)
-    for bundle in report.newer:
-        typer.echo(f"not merged {bundle.path}: {bundle.reason}", err=True)
+    for sentence in report.left_out():
+        typer.echo(sentence, err=True)
 
 
 def worker(

@@ -63,10 +63,8 @@ def silence_exit() -> None:
 
 def report_unmerged(report: MergeReport) -> None:
     """Tell which landed files a merge did not take in, and why."""
-    for refusal in report.refusals:
-        warn(f"quarantined {refusal.path}: {refusal.reason}")
-    for bundle in report.newer:
-        warn(f"not merged {bundle.path}: {bundle.reason}")
+    for sentence in report.left_out():
+        warn(sentence)
 
 
 def report_errors(collected: Sequence[Collected]) -> None:

@@ -201,7 +201,7 @@ def import_traces(
     setting = {"train_contract": train_contract, "purpose": purpose, "bucket": bucket, "split": split, "scale": scale}
     setting |= {"runtime_contract": contract, "model_name": model, "plan": plan, "family": family}
     imported = import_episodes(source, home, setting)
-    for sentence in (*imported.unread, *imported.passed_over):
+    for sentence in (*imported.unread, *imported.passed_over, *imported.merged.left_out()):
         typer.echo(sentence, err=True)
     counted = f"{imported.episode_count} episodes imported from {source}, {imported.step_count} executed blocks"
     typer.echo(f"{counted}; `carryover tables --plan {plan}` shows them")

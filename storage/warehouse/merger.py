@@ -47,6 +47,11 @@ class MergeReport(NamedTuple):
     seconds: float
     """The whole merge."""
 
+    def left_out(self) -> list[str]:
+        """Return a sentence per landed file that was not taken in: which, and why."""
+        quarantined = [f"quarantined {refusal.path}: {refusal.reason}" for refusal in self.refusals]
+        return quarantined + [f"not merged {bundle.path}: {bundle.reason}" for bundle in self.newer]
+
 
 def merge(
     landing: LandingZone | str | Path,
@@ -144,7 +149,8 @@ def _merge_error(error: duckdb.Error, landing: LandingZone, path: Path) -> Stora
     said = " ".join(str(error).split())
     if isinstance(error, duckdb.OutOfMemoryException):
         return WarehouseError(f"cannot merge into {path}: {said}; free space beside it, where DuckDB spills to")
-    if isinstance(error, _WRITE_ERRORS) and landing.store.root not in said:
+    names_landed_file = landing.store.location("") in said
+    if isinstance(error, _WRITE_ERRORS) and not names_landed_file:
         return WarehouseError(f"cannot write {path}: {said}; free space there or make it writable, and merge again")
     way_out = "`carryover doctor --verify` names damaged files"
     return WarehouseError(f"cannot merge {landing.url} into {path}: {said}; {way_out}")

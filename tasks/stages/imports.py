@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from carryover.storage.warehouse.merger import merge
+from carryover.storage.warehouse.merger import MergeReport, merge
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.batching import BatchedLanding
 from carryover.storage.zone.landing import LandingZone
@@ -37,6 +37,8 @@ class ImportReport(NamedTuple):
     """What was not read: a sentence per reason."""
     passed_over: tuple[str, ...]
     """What runs no code: a sentence per kind."""
+    merged: MergeReport
+    """Report of the merge that took the episodes in."""
 
 
 def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any]) -> ImportReport:
@@ -66,7 +68,7 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
     if folders.warehouse.exists():
         with Warehouse.open(folders.warehouse) as warehouse:
             _check_models(warehouse, chosen.plan, first.cells)
-    count = first.report.episode_count
+    count = first.episode_count
     folders.home.mkdir(parents=True, exist_ok=True)
     zone = LandingZone(folders.landing)
     plan = {"source": str(source), "setting": chosen.model_dump(mode="json", exclude={"run_id"})}
@@ -85,13 +87,19 @@ def import_episodes(source: Path, home: Path | None, setting: Mapping[str, Any])
             for rows in import_traces(source, chosen, known):
                 batch.add(rows.tables())
                 advance(1)
-        merge(zone, folders.warehouse, open_bar=progress_bar)
+        merged = merge(zone, folders.warehouse, open_bar=progress_bar)
         with Warehouse.open(folders.warehouse) as warehouse:
             episodes = warehouse.sql(command_sql("plan_metrics"), plan_digest=chosen.plan).polars()
         statistics = compute_statistics(episodes, plan_digest=chosen.plan, run_id=run_id, open_bar=progress_bar)
         zone.write({"statistics": statistics, "claims": published_claims(run_id)}, run_id)
     merge(zone, folders.warehouse)
-    return first.report
+    return ImportReport(
+        episode_count=count,
+        step_count=first.step_count,
+        unread=tuple(first.tally.sentences()),
+        passed_over=tuple(first.tally.passed_over()),
+        merged=merged,
+    )
 
 
 class _Cell(NamedTuple):
@@ -107,7 +115,9 @@ class _Cell(NamedTuple):
 class _FirstReading(NamedTuple):
     """Counts of a source, and its models by cell."""
 
-    report: ImportReport
+    episode_count: int
+    step_count: int
+    tally: Tally
     cells: Mapping[_Cell, set[str]]
     """Models by cell."""
 
@@ -134,8 +144,7 @@ def _read_through(source: Path, setting: ImportSetting, known: Mapping[InstanceD
             tell(f"{episodes} episodes")
     if not steps:
         raise UserError(f"no executed block in {episodes} episodes of {source}{_told(tally)}; nothing was imported")
-    report = ImportReport(episodes, steps, tuple(tally.sentences()), tuple(tally.passed_over()))
-    return _FirstReading(report, cells)
+    return _FirstReading(episodes, steps, tally, cells)
 
 
 def _told(tally: Tally) -> str:

@@ -141,7 +141,8 @@ def night(tmp_path, monkeypatch):
 
     def play(*words, cells=ALL_CELLS, **steps):
         rows = [build_row(NightVerdictRow, verdict=word, identity_json="{}") for word in words]
-        idle = dict.fromkeys(("_play", "merge_landing", "show_verdicts", "analyse_study"), lambda *_, **__: None)
+        replaced = ("_play", "merge_landing", "report_unmerged", "show_verdicts", "analyse_study")
+        idle = dict.fromkeys(replaced, lambda *_, **__: None)
         for name, step in {**idle, "judge_episodes": lambda *_: rows, **steps}.items():
             monkeypatch.setattr(f"carryover.flows.reevaluate_model.{name}", step)
         return reevaluate_model.fn("smoke", cells=cells)
@@ -231,13 +232,16 @@ def test_an_endpoints_part_gets_its_instances(steps, own_home):
     assert evaluated[2] == parts[0]
 
 
+AROUND = {
+    "_play": None, "merge_landing": "merged", "report_unmerged": None, "show_verdicts": None, "analyse_study": None,
+}  # fmt: skip
+
+
 def test_a_named_study_is_judged_in_place_of_the_latest(steps, own_home):
     with start_run("reproduce_study", resolve_plan("smoke_injected"), Limits()) as study:
         pass
     row = build_row(NightVerdictRow, verdict="first", identity_json="{}")
-    calls = steps(
-        flow_module, _play=None, merge_landing=None, judge_episodes=[row], show_verdicts=None, analyse_study=None
-    )
+    calls = steps(flow_module, **AROUND, judge_episodes=[row])
     thresholds = Thresholds(score_drop=0.2)
     night, cells = NightObject(seeds=3), ChosenCells(model="persistent-0")
     reevaluate_model.fn(
@@ -249,18 +253,18 @@ def test_a_named_study_is_judged_in_place_of_the_latest(steps, own_home):
     assert calls == [
         ("_play", run, night_parts(study.plan, cells, night), cells, night),
         ("merge_landing", run),
+        ("report_unmerged", "merged"),
         ("judge_episodes", run, night.series, thresholds),
         ("show_verdicts", study.plan, [row], message),
         ("analyse_study", {"limits": Limits(max_tokens_total=3), "run_id": run.run_id}),
         ("merge_landing", run),
+        ("report_unmerged", "merged"),
     ]
 
 
 def test_an_endpoint_needs_no_study(steps, own_home):
     row = build_row(NightVerdictRow, verdict="first", identity_json="{}")
-    calls = steps(
-        flow_module, _play=None, merge_landing=None, judge_episodes=[row], show_verdicts=None, analyse_study=None
-    )
+    calls = steps(flow_module, **AROUND, judge_episodes=[row])
     night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
     assert reevaluate_model.fn("smoke", night=night).name == JUDGED
     assert calls[0][1].plan == resolve_plan("smoke")

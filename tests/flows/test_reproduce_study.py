@@ -93,7 +93,10 @@ STAGES = (
     "analyse_study",
 )  # fmt: skip
 NO_LIMITS = Limits()
-SHOWN = ("print_study", "show_study", "merge_landing", "_merge_landed", "train_on_gpu_pool", "print_estimate")
+SHOWN = (
+    "print_study", "show_study", "merge_landing", "report_unmerged", "_merge_landed", "train_on_gpu_pool",
+    "print_estimate",
+)  # fmt: skip
 
 
 def study_run(plan, limits):
@@ -126,13 +129,14 @@ def test_a_study_runs_its_stages_as_one_run(play):
         ("start_run", "reproduce_study", plan, limits),
         *((stage, {"limits": limits, "run_id": "r"}) for stage in stages),
         ("merge_landing", study_run(plan, limits)),
+        ("report_unmerged", None),
         ("print_study", plan),
         ("show_study", plan),
     ]
 
 
 def test_a_plan_of_reinforcements_reinforces_before_it_evaluates(play):
-    assert [call[0] for call in play("smoke_rl")[1:-3]] == list(STAGES)
+    assert [call[0] for call in play("smoke_rl")[1:-4]] == list(STAGES)
 
 
 def test_a_pool_gets_the_limits_that_concern_training(play):
@@ -166,6 +170,12 @@ def test_a_finished_study_is_analysed_anew_and_shown(play):
 def test_a_study_without_due_work_is_merged_printed_and_shown(play):
     plan = resolve_plan("smoke")
     assert play(due="nothing") == [("_merge_landed",), ("print_study", plan), ("show_study", plan)]
+
+
+def test_a_merge_of_a_study_without_due_work_tells_what_it_left_out(steps, own_home):
+    calls = steps(flow_module, merge="merged", report_unmerged=None)
+    flow_module._merge_landed()
+    assert calls[1:] == [("report_unmerged", "merged")]
 
 
 def test_a_dry_run_prints_an_estimate_alone(play, steps):

@@ -163,10 +163,13 @@ def test_export_counts_what_it_wrote(given):
 
 
 def test_import_tells_what_it_read_and_what_not(given):
-    report = SimpleNamespace(unread=["a.txt is unread"], passed_over=["b is left out"], episode_count=2, step_count=7)
+    merged = SimpleNamespace(left_out=lambda: ["c.json is newer"])
+    report = SimpleNamespace(
+        unread=["a.txt is unread"], passed_over=["b is left out"], episode_count=2, step_count=7, merged=merged
+    )
     seen = given(imports, "import_episodes", report)
     called = call("import", "traces", "--contract", "stateless")
-    assert called.stderr == "a.txt is unread\nb is left out\n"
+    assert called.stderr == "a.txt is unread\nb is left out\nc.json is newer\n"
     assert called.stdout == (
         "2 episodes imported from traces, 7 executed blocks; `carryover tables --plan import` shows them\n"
     )

@@ -391,6 +391,22 @@ def test_a_merge_tells_what_failed_in_it(landing, path, monkeypatch, error, told
         merge(landing, path)
 
 
+@pytest.mark.parametrize("zone", ["memory://", "memory://{folder}", "{folder}/study"])
+def test_a_full_disk_is_no_damage_to_landed_files(tmp_path, monkeypatch, zone):
+    """The warehouse's path holds the landing zone's, or the name of its bucket."""
+    zone_url = zone.format(folder=tmp_path)
+    path = tmp_path / "study.duckdb"
+    said = f'Could not write file "{path}": No space left on device'
+
+    def fail(*_, **__):
+        raise duckdb.IOException(said)
+
+    monkeypatch.setattr(merger, "_create_if_absent", lambda _path: None)
+    monkeypatch.setattr(merger, "open_for_writing", fail)
+    with pytest.raises(WarehouseError, match=r"^cannot write .*study.duckdb: .*No space left on device; free space"):
+        merge(zone_url, path)
+
+
 def test_a_place_that_cannot_be_written_is_named(landing, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WarehouseError, match=r"cannot write .*file/study.duckdb.lock"):

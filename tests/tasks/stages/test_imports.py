@@ -43,6 +43,7 @@ def query(home, sql):
 def test_an_import_counts_what_it_read_and_what_not(imported):
     _, source, report = imported
     assert (report.episode_count, report.step_count, report.passed_over) == (2, 3, ())
+    assert report.merged.row_counts["episodes"] == 2
     (unread,) = report.unread
     assert unread.startswith(f"1 unread: a line that is not JSON in UTF-8 (first: line 3 of {source}: ")
 
