@@ -5,7 +5,7 @@ import select
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from carryover.tasks.probe.connectors.piped import end_piped, split_command, start_piped
+from carryover.tasks.probe.connectors.piped import end_piped, is_group_alive, kill_group, split_command, start_piped
 from carryover.tasks.services.errors import UserError
 
 CODE_ARGUMENTS = ("code", "python_code", "source", "script", "command")
@@ -40,6 +40,7 @@ class McpRuntime:
         self._tool = CodeTool("", "")
         self._server: Mapping[str, Any] = {}
         self._line: _Line | None = None
+        self._spared_groups: list[int] = []
         self._number = 0
 
     def open(self) -> None:
@@ -70,13 +71,20 @@ class McpRuntime:
         self.open()
 
     def close(self) -> None:
-        """End the session and the processes of its server."""
+        """End the session and the processes of every session's server."""
         self._end(spares_children=False)
+        for group in self._spared_groups:
+            kill_group(group)
+        self._spared_groups.clear()
 
     def _end(self, *, spares_children: bool) -> None:
-        if self._line is not None:
-            self._line.close(spares_children=spares_children)
-            self._line = None
+        if self._line is None:
+            return
+        self._line.close(spares_children=spares_children)
+        group = self._line.group
+        if group is not None and is_group_alive(group):
+            self._spared_groups.append(group)
+        self._line = None
 
     def _ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self._line is not None, "open() comes first"
@@ -129,6 +137,9 @@ def _texts(content: Iterable[Mapping[str, Any]]) -> list[str]:
 class _Line(Protocol):
     """A way to a server."""
 
+    group: int | None
+    """Group of the server's processes, where the line started it."""
+
     def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
     def tell(self, notification: Mapping[str, Any]) -> None: ...
@@ -141,6 +152,7 @@ class _StreamLine:
 
     def __init__(self, command: str) -> None:
         self._process = start_piped(split_command(command))
+        self.group: int | None = self._process.pid
 
     def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         self.tell(request)
@@ -172,6 +184,8 @@ class _StreamLine:
 
 class _HttpLine:
     """Streamable HTTP: a POST a message, answered by JSON or by events."""
+
+    group: int | None = None
 
     def __init__(self, address: str) -> None:
         import httpx

@@ -47,14 +47,23 @@ def end_piped(process: subprocess.Popen[bytes], *, spares_children: bool = False
     try:
         process.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
-        _kill_group(process)
+        kill_group(process.pid)
         process.wait()
     if not spares_children:
-        _kill_group(process)
+        kill_group(process.pid)
     process.stdout.close()
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with its children: a launcher's child may outlive it."""
+def kill_group(group: int) -> None:
+    """Kill a group by its first process's id: a launcher's child may outlive it."""
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(group, signal.SIGKILL)
+
+
+def is_group_alive(group: int) -> bool:
+    """Tell whether a group has a process left; the id of one without may become another's."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

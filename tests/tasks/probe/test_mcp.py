@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import sys
 import textwrap
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -77,6 +78,24 @@ def test_a_session_is_greeted_and_asked_for_its_tools(served):
     runtime.reset()
     assert process.returncode == 0
     assert [message.get("id") for message in heard()[4:]] == [4, None, 5]
+
+
+@pytest.mark.timeout(60)
+def test_children_of_sessions_before_a_reset_end_with_the_runtime(served, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    child = f"import time\nheld = open({str(pipe)!r}, 'w')\ntime.sleep(60)"
+    serve, _ = served
+    runtime = serve(ANSWERS)
+    launcher = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-S', '-c', {child!r}])\n"
+    (tmp_path / "server.py").write_text(launcher + SERVER)
+    runtime.open()
+    with pipe.open("rb") as reader:
+        (tmp_path / "server.py").write_text(SERVER)
+        runtime.reset()
+        assert select.select([reader], [], [], 0)[0] == []
+        runtime.close()
+        assert select.select([reader], [], [], 10)[0] == [reader]
 
 
 def test_a_server_without_name_or_output_is_probed(served):
