@@ -30,11 +30,22 @@ with stale_instances as (
     from {live}.marts.episode_metrics
     inner join {live}.main.episodes on episode_metrics.episode_id = episodes.episode_id
     inner join {live}.main.instances on episode_metrics.instance_id = instances.instance_id
-    where episode_metrics.capacity_use is null
-        and instances.capacity > 0
-        and episodes.weight_taken is not null
-        -- an imported weight of 0 that the mart takes for uncounted
-        and not (episodes.backend = 'imported' and episodes.weight_taken = 0 and episodes.score is distinct from 0)
+    -- an imported count of 0 whose score is another is uncounted to the mart
+    cross join lateral (
+        select episodes.backend = 'imported' and episodes.score is distinct from 0 as is_zero_uncounted
+    ) as readings
+    where (
+            episode_metrics.capacity_use is null
+            and instances.capacity > 0
+            and episodes.weight_taken is not null
+            and not (is_zero_uncounted and episodes.weight_taken = 0)
+        )
+        or (
+            episode_metrics.inspection_budget_use is null
+            and instances.inspection_budget > 0
+            and episodes.inspected_count is not null
+            and not (is_zero_uncounted and episodes.inspected_count = 0)
+        )
 )
 select episodes.episode_id
 from {live}.main.episodes

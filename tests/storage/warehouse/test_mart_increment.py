@@ -43,6 +43,7 @@ def make_rows(make_row, make_episode):
             finish_reason=values.pop("finish_reason", FinishReason.FINISH_TOOL),
             score=len(episode_id) % 3 / 2,
             weight_taken=values.pop("weight_taken", 4),
+            inspected_count=values.pop("inspected_count", 1),
             **values,
         )
         bind = make_row(NameEventRow, episode_id=episode_id, step=1, sequence=0, kind="bind", name="x")
@@ -126,17 +127,29 @@ def test_earlier_attempt_and_episode_without_instance_are_measured_again(base, b
     assert state() == [("early", True, 0.5), ("failed", False, 0.4)]
 
 
+def test_an_episode_of_unknown_weight_is_measured_again_when_its_instance_lands(make_row, make_rows, merge_rows):
+    weightless = make_rows("weightless", instance_id="late", weight_taken=None)
+    connection = _open([*make_rows("one"), *weightless], merge_rows)
+    landed = make_row(InstanceRow, instance_id="late", capacity=8, inspection_budget=4)
+    assert merge_rows(connection, [landed]) == "increment"
+    query = "select inspection_budget_use from marts.episode_metrics where episode_id = 'weightless'"
+    assert connection.sql(query).fetchall() == [(0.25,)]
+
+
 @pytest.mark.parametrize(
-    "weightless",
+    "uncounted",
     [
         {"instance_id": "i3"},
         {"instance_id": "i1", "weight_taken": None},
         {"instance_id": "i1", "weight_taken": 0, "backend": "imported"},
+        {"instance_id": "i1", "inspected_count": None},
+        {"instance_id": "i1", "inspected_count": 0, "backend": "imported"},
     ],
 )
-def test_episodes_that_use_no_capacity_are_measured_once(make_row, make_rows, merge_rows, weightless):
-    instances = [make_row(InstanceRow, instance_id=name, capacity=size) for name, size in (("i1", 10), ("i3", None))]
-    held = flat(make_rows(f"uncounted-{number}", **weightless) for number in range(3))
+def test_episodes_without_a_count_are_measured_once(make_row, make_rows, merge_rows, uncounted):
+    sizes = (("i1", 10), ("i3", None))
+    instances = [make_row(InstanceRow, instance_id=name, capacity=size, inspection_budget=size) for name, size in sizes]
+    held = flat(make_rows(f"uncounted-{number}", **uncounted) for number in range(3))
     connection = _open([*instances, *held], merge_rows)
     assert merge_rows(connection, make_rows("new", instance_id="i2")) == "increment"
 
