@@ -13,6 +13,7 @@ crossed_episodes as (
         plan_digest, variant, base, visibility, header, bucket, instance_id, model_seed, replicate,
         min(scale) as scale,
         avg(score) filter (condition = 'P->P') as aligned_score,
+        bool_or(model <> 'base') as has_trained_or_script,
         count(*) filter (is_ended and condition in ('P->P', 'P->S', 'S->P', 'S->S')) = 4 as has_all_ended
     from evaluated_episodes
     group by all
@@ -24,6 +25,8 @@ measured_settings as (
         min(scale) as scale,
         count(distinct instance_id) filter (aligned_score is not null) as instance_count,
         count(*) filter (has_all_ended) as ended_pair_count,
+        -- scripts of a contract stand for models trained on it
+        bool_or(has_trained_or_script) as has_trained_or_script,
         100 * avg(aligned_score) as p_on_p_score_pct
     from crossed_episodes
     group by all
@@ -33,6 +36,7 @@ select
     plan_digest, variant, base, visibility, header, bucket, instance_count, ended_pair_count, p_on_p_score_pct,
     case
         when scale = 'smoke' then 'smoke scale: numbers without meaning'
+        when not has_trained_or_script then 'no trained model was evaluated'
         when instance_count < instance_minimum
             then instance_count || ' instances in P->P: a verdict needs ' || instance_minimum
         when p_on_p_score_pct < 100 * learnt_score_minimum

@@ -214,7 +214,7 @@ class Evidence(NamedTuple):
     def why_no_verdict(self, hypothesis: Hypothesis, group: Group) -> str | None:
         """Return why a claim is not judged in a group, or None."""
         if group not in self.no_verdict_reasons:
-            return "no trained model was evaluated"
+            return "no evaluated episode counts: the last attempts ended with an error"
         reason = self.no_verdict_reasons[group]
         needs_pairs = hypothesis.analysis not in ALONE and hypothesis.metric not in self.endless_metrics
         if reason is not None or not needs_pairs:

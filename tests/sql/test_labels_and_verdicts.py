@@ -138,7 +138,12 @@ def test_a_base_without_adapters_bears_no_verdict(warehouse):
     arms = {"train_a": None, "train_b": None, "runtime_a": "persistent", "runtime_b": "stateless"}
     warehouse.statistic("equivalence", **arms, comparison_group="base_on_runtimes", verdict="equivalent")
     (row,) = warehouse.table("equivalence")
-    assert (row["within_5_points"], row["note"]) == (None, "0 instances in P->P: a verdict needs 20")
+    assert (row["within_5_points"], row["note"]) == (None, "no trained model was evaluated")
+
+
+def test_a_setting_whose_episodes_all_failed_is_not_judged(warehouse):
+    add_pairs(warehouse, [0], finish_reason="error")
+    assert list(warehouse.sql("from marts.judged_settings")) == []
 
 
 def test_equality_of_pairs_that_did_not_end_bears_no_verdict_in_any_table(warehouse):

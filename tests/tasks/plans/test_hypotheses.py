@@ -276,8 +276,15 @@ def test_pairs_are_counted_in_the_cells_that_a_claim_compares():
         "other": ("no verdict", "0 pairs ended in the compared cells: a verdict needs 20"),
         "interaction": ("no verdict", "19 pairs ended in the compared cells: a verdict needs 20"),
     }
-    (unplayed, *_) = judge_file(file, rows, Evidence({}, {}, {}, 20, ENDLESS))
-    assert unplayed.note == "no trained model was evaluated"
+
+
+def test_statistics_of_episodes_that_count_no_more_bear_no_verdict():
+    """A refreshed evaluation failed; its statistics are those of the attempts before."""
+    rows = [statistic("mean", "has_missing_name", PS, estimate=1.0)]
+    file = HypothesisFile(protocol=read_hypotheses().protocol, hypothesis=(hypothesis(),))
+    (verdict,) = judge_file(file, rows, Evidence({}, {}, {}, 20, ENDLESS))
+    assert verdict.verdict == "no verdict"
+    assert verdict.note == "no evaluated episode counts: the last attempts ended with an error"
 
 
 def test_a_verdict_says_whether_the_scripts_fulfil_it():
