@@ -50,6 +50,7 @@ def print_episode(warehouse: Warehouse, name: str, plan: str | None) -> None:
         "plan {plan_name} ({scale}), variant {variant}, model {model_name}\n"
         "sandbox {sandbox_level}, backend {backend}, run {run_id}"
     ).format(trained=_who_played(episode), **episode)
+    summary += _reuse(episode)
     console.print(Panel(plain(summary), title=plain(f"episode {episode['episode_id']}")))
     rows = warehouse.sql(command_sql("episode_turns"), episode_id=episode["episode_id"]).arrow().to_pylist()
     for number, steps in groupby(rows, itemgetter("turn")):
@@ -71,7 +72,8 @@ def _find_episode(warehouse: Warehouse, name: str, plan: str | None) -> dict[str
     if not of_plan:
         others = ", ".join(sorted({row["plan_digest"] for row in matches}))
         raise UserError(f"plan {digest} has no episode {name!r}; name a plan that has one: --plan {others}")
-    each_once = {row["episode_id"]: row for row in of_plan}  # one that several plans have, where none is chosen
+    # where no plan is chosen and several have it: as the last row has it, that of the plan that played it
+    each_once = {row["episode_id"]: row for row in of_plan}
     found = _best_matches(list(each_once.values()), name)
     if len(found) > 1:
         listed = ", ".join(map(_described, found[:5])) + (", ..." if len(found) > 5 else "")
@@ -110,6 +112,13 @@ def _who_played(episode: dict[str, Any]) -> str:
             return f"script of {contract}"
         return "teacher"
     return contract or "base"
+
+
+def _reuse(episode: dict[str, Any]) -> str:
+    """Return a line on the plan that reuses an episode; empty for the one that played it."""
+    if episode["plan_digest"] == episode["playing_plan_digest"]:
+        return ""
+    return f"\nplayed for plan {episode['playing_plan_digest']}, reused by plan {episode['plan_digest']}"
 
 
 def _turn(steps: Sequence[dict[str, Any]]) -> Group:

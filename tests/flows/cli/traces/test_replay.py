@@ -63,7 +63,10 @@ def test_an_id_or_instance_goes_before_first_digits(home, name, episode_id):
 
 
 def test_a_plan_has_the_episodes_that_it_reuses(home):
-    assert "episode ab12 " in run("episode", "task-1", "--plan", "later", "--home", home)
+    replay = run("episode", "task-1", "--plan", "later", "--home", home)
+    assert "episode ab12 " in replay
+    assert "played for plan plan, reused by plan later" in replay
+    assert "reused" not in run("episode", "ab12", "--home", home)
 
 
 def test_a_name_of_several_episodes_is_refused_with_candidates(home):
