@@ -134,7 +134,7 @@ def test_token_ratios_of_pairs_that_ended():
             "scratch",
             "it is {:.2f} (declared) and {:.2f} (as trained), and {:.2f} and {:.2f} in the episodes that ended",
         ),
-        ("common", "it is {:.2f} and {:.2f} ({:.2f} and {:.2f} in those that ended)"),
+        ("common", "is {:.2f} (declared) and {:.2f} (as trained), {:.2f} and {:.2f} in the episodes that ended"),
     ],
 )
 def test_state_use_after_a_mismatch(base, said):
