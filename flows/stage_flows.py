@@ -134,7 +134,7 @@ def _await_one(underway: dict[PrefectFuture[Any], str]) -> None:
     """
     ended = next(as_completed(list(underway)))
     name = underway.pop(ended)
-    if underway and ended.state.is_failed():
+    if underway and (ended.state.is_failed() or ended.state.is_crashed()):
         going_on = ", ".join(underway.values())
         say(f"{name} failed; this run stops, and says why, once these have ended: {going_on}", logging.ERROR)
     ended.result()

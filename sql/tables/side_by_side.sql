@@ -53,7 +53,7 @@ our_ratios as (
     group by all
 ),
 
--- the GPU of a plan's runs, `a CPU` where they say that they had none
+-- the GPU of a study's runs, `a CPU` where they say that they had none; nights may run elsewhere
 machines as (
     select
         coalesce(
@@ -61,7 +61,7 @@ machines as (
             if(bool_or(json_type(environment_json, '$.gpu') = 'NULL'), 'a CPU', null)
         ) as machine
     from main.runs
-    where plan_digest = $plan_digest
+    where plan_digest = $plan_digest and flow = 'reproduce_study'
 ),
 
 -- the pretrained model of a bucket: its tokenizer counts the tokens of the scripts

@@ -76,7 +76,8 @@ def findings(settings: pl.DataFrame) -> list[str]:
     if setting["no_verdict_reason"] is not None:
         return [f"No verdict: {setting['no_verdict_reason']}."]
     if setting["no_pair_verdict_reason"] is not None:
-        return [f"No verdict on tokens: {setting['no_pair_verdict_reason']}.", _missing_names(setting)]
+        found = [f"No verdict on tokens: {setting['no_pair_verdict_reason']}.", _missing_names(setting)]
+        return [sentence for sentence in found if sentence]
     if setting["interaction_ratio"] is None or setting["interaction_ratio_low"] is None:
         return ["The interaction of training and runtime has no interval yet."]
     found = [_cost_of_a_runtime(setting), _ratios(setting), _script_control(setting), _missing_names(setting)]
@@ -122,6 +123,9 @@ def _script_control(setting: Row) -> str:
 
 
 def _missing_names(setting: Row) -> str:
+    """Return which cells miss names, or nothing where not all were played."""
+    if setting["p_on_s_missing_name_pct"] is None or setting["most_missing_name_pct_elsewhere"] is None:
+        return ""
     return (
         f"Episodes that miss a name: {setting['p_on_s_missing_name_pct']:.0f} % where state is dropped after training "
         f"with it (P→S), at most {setting['most_missing_name_pct_elsewhere']:.0f} % in the other cells."

@@ -231,7 +231,7 @@ def _missing_engine(engine: str, model: str, revision: str | None) -> Iterator[s
     from transformers import AutoConfig
 
     try:
-        layers = partial_attention(AutoConfig.from_pretrained(config.parent))
+        layers = partial_attention(AutoConfig.from_pretrained(config.parent, trust_remote_code=False))
     except ValueError as error:
         yield f"a model that the installed transformers knows, where {model} is none ({first_line(error)})"
         return

@@ -43,7 +43,8 @@ def folder_written_whole(folder: Path, *, replaces: bool = False) -> Iterator[Pa
     It becomes `folder` when the block ends, or goes when it raises.
 
     Processes that make the same folder at once do not disturb each other: the first one's stays, the others' go. With
-    `replaces` the last one's stays, and at no moment is there none, where the file system can exchange two folders.
+    `replaces` the last one's stays, and at no moment is there none. Where a file system cannot exchange folders, there
+    is none for a moment, and a process that another one overtakes in it raises `OSError`.
     """
     with _temporary(folder) as temporary:
         yield temporary
@@ -61,9 +62,11 @@ def folder_written_whole(folder: Path, *, replaces: bool = False) -> Iterator[Pa
 def folder_filled_whole(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder whose files move to `folder` at the end.
 
-    They go where the block raises.
+    They go where the block raises. It lies in a folder that is there, which may be another file system than what is
+    around it.
     """
-    with _temporary(folder) as temporary:
+    place = folder / folder.name if folder.exists() else folder
+    with _temporary(place) as temporary:
         temporary.mkdir(parents=True)
         yield temporary
         if not folder.exists():
@@ -90,8 +93,11 @@ def _exchange(one: Path, other: Path) -> None:
     other.rename(aside)
     try:
         one.rename(other)
-    except OSError:  # another process was quicker, and its folder stays
-        shutil.rmtree(aside)
+    except OSError:
+        if other.exists():  # another process was quicker, and its folder stays
+            shutil.rmtree(aside)
+        else:
+            aside.rename(other)
         raise
     aside.rename(one)
 

@@ -119,12 +119,12 @@ def test_shards_play_together_before_one_is_noted(steps):
 class Training:
     """A future that ends once somebody waits for it."""
 
-    def __init__(self, name, events, *, fails=False):
+    def __init__(self, name, events, *, fails=""):
         self.name = name
         self.fails = fails
         self.events = events
         self._final_state = None
-        self.state = SimpleNamespace(is_failed=lambda: self.fails)
+        self.state = SimpleNamespace(is_failed=lambda: fails == "failed", is_crashed=lambda: fails == "crashed")
 
     def add_done_callback(self, tell):
         self._final_state = "final"
@@ -138,13 +138,13 @@ class Training:
         return f"model {self.name}"
 
 
-def play_names(names, at_once, failing=""):
+def play_names(names, at_once, failing="", how="failed"):
     """Return what happens to trainings of these names, in order."""
     events = []
 
     def submit(run, planned) -> Any:
         events.append(f"start {planned.name}")
-        return Training(planned.name, events, fails=planned.name == failing)
+        return Training(planned.name, events, fails=how * (planned.name == failing))
 
     def note(run, planned, model):
         events.append(f"note {planned.name}: {model}")
@@ -178,11 +178,11 @@ def test_no_training_starts_after_one_that_failed(capsys):
     assert capsys.readouterr().err == ""  # nothing goes on, so the exception is shown at once
 
 
-@pytest.mark.parametrize("at_once", [2, 3])
-def test_a_failure_is_said_while_others_go_on(monkeypatch, capsys, at_once):
+@pytest.mark.parametrize(("at_once", "how"), [(2, "failed"), (3, "failed"), (3, "crashed")])
+def test_a_failure_is_said_while_others_go_on(monkeypatch, capsys, at_once, how):
     monkeypatch.setattr(stage_flows, "as_completed", reversed)
     names = "ab"
-    assert play_names(names, at_once, failing="b")[-1] == "training b failed"
+    assert play_names(names, at_once, failing="b", how=how)[-1] == "training b failed"
     said = " ".join(capsys.readouterr().err.split())
     assert said == "b failed; this run stops, and says why, once these have ended: a"
 

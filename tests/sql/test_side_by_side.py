@@ -75,7 +75,9 @@ def test_each_player_has_a_row_of_the_same_columns(warehouse):
 def test_pretrained_players_say_their_machine_and_who_counts_tokens(warehouse, gpu, machine):
     plan = json.dumps({"parts": [{"base": "hub", "training": {"base_model": "a/model", "base_title": "Model"}}]})
     told = {"run_id": "run", "plan_digest": "plan", "plan_json": plan, "environment_json": json.dumps(gpu)}
-    warehouse.add(build_row(RunRow, scale="pretrained", **told))
+    warehouse.add(build_row(RunRow, scale="pretrained", flow="reproduce_study", **told))
+    elsewhere = {**told, "run_id": "night", "environment_json": json.dumps({"gpu": "a night's"})}
+    warehouse.add(build_row(RunRow, scale="pretrained", flow="reevaluate_model", **elsewhere))
     for cell, script in (("P->P", "scripted-persistent"), ("S->S", "scripted-stateless")):
         warehouse.episode(cell, base="hub", scale="pretrained")
         warehouse.episode(cell, base="teacher", training_seed=None, scale="pretrained", model_name=script)

@@ -107,6 +107,12 @@ def test_pairs_that_did_not_end_leave_the_missing_names():
     ]
 
 
+@pytest.mark.parametrize("cell", ["p_on_s_missing_name_pct", "most_missing_name_pct_elsewhere"])
+def test_cells_that_were_not_played_miss_no_names(cell):
+    lacking = {"no_pair_verdict_reason": "0 pairs ended", "interaction_ratio": None, cell: None}
+    assert said(**lacking) == ["No verdict on tokens: 0 pairs ended."]
+
+
 def test_one_seed_is_named_as_a_limit():
     assert said(seed_count=1)[-1].startswith("One training seed:")
 

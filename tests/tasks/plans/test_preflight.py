@@ -288,6 +288,11 @@ UNUSED_WINDOW = {"model_type": "qwen2", "sliding_window": 64, "use_sliding_windo
     [
         ("cpu", WINDOWED, ": it has layers of kind full_attention with sliding window 64, and the engine cpu serves"),
         ("cpu", {"model_type": "of tomorrow"}, "a model that the installed transformers knows, where "),
+        (
+            "cpu",
+            {"model_type": "own", "auto_map": {"AutoConfig": "code.Own"}},
+            "a model that the installed transformers",
+        ),
         ("cpu", UNUSED_WINDOW, None),
         ("vllm", WINDOWED, None),
     ],

@@ -8,6 +8,7 @@ import pytest
 
 from carryover.tasks.services import whole_files
 from carryover.tasks.services.whole_files import (
+    TEMPORARY_SUFFIX,
     digest_of_file,
     file_lock,
     file_lock_when_free,
@@ -106,6 +107,27 @@ def test_quicker_process_keeps_its_folder_where_none_can_be_exchanged(tmp_path, 
     with pytest.raises(OSError, match="not empty"):
         write()
     assert [file.name for file in tmp_path.rglob("*")] == ["model", "other"]
+
+
+def test_folder_that_cannot_be_replaced_stays_where_none_can_be_exchanged(tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    fill(folder, "first")
+    rename = Path.rename
+
+    def fail_to_replace(path: Path, target: Path) -> Path:
+        if target == folder and not folder.exists() and path.name.count(TEMPORARY_SUFFIX) == 1:
+            raise OSError(errno.EIO, "the disk is gone", str(target))
+        return rename(path, target)
+
+    def write() -> None:
+        with folder_written_whole(folder, replaces=True) as temporary:
+            fill(temporary, "second")
+
+    monkeypatch.setattr(whole_files, "_RENAME_EXCHANGE", 1 << 20)
+    monkeypatch.setattr(Path, "rename", fail_to_replace)
+    with pytest.raises(OSError, match="the disk is gone"):
+        write()
+    assert [file.name for file in tmp_path.rglob("*")] == ["model", "first"]
 
 
 def test_by_default_the_first_folder_stays(tmp_path):
@@ -216,6 +238,7 @@ def test_files_of_a_folder_appear_once_all_are_written(tmp_path):
     (folder / "a").mkdir(parents=True)
     (folder / "kept").touch()
     with folder_filled_whole(folder) as temporary:
+        assert temporary.parent == folder  # where files can move to it, whatever is mounted there
         (temporary / "a").mkdir()
         (temporary / "a" / "new").touch()
         (temporary / "b" / "c").mkdir(parents=True)
