@@ -21,6 +21,8 @@ from tests.sql.kept_results import RESULTS
         ("families", "log_triage", "hypotheses"),
         ("lifetimes", "lifetimes", "tables lifetimes"),
         ("lifetimes", "lifetimes", "hypotheses"),
+        ("mixture", "mixture", "tables mixture"),
+        ("mixture", "mixture", "hypotheses"),
         ("reinforcement", "laptop_rl", "tables reinforcement"),
         ("reinforcement", "laptop_rl", "tables cells"),
         ("reinforcement", "laptop_rl", "hypotheses"),
