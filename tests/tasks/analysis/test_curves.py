@@ -64,6 +64,16 @@ def test_mixture_is_drawn_with_and_without_a_declared_contract():
     assert dashed == ["", "stroke-dasharray"] * 2  # the undeclared ones, in the panel and its legend
 
 
+def test_bars_of_a_share_end_where_shares_do():
+    def drawn(low, high):
+        ends = {"widest_missing_name_episode_pct_low": low, "widest_missing_name_episode_pct_high": high}
+        cells = product((True, False), ("P->S", "P->P", "S->S"))
+        rows = [SHARE | ends | {"other_share": 0.5, "is_declared": shown, "condition": cell} for shown, cell in cells]
+        return draw_mixture(pl.DataFrame(rows))
+
+    assert drawn(-86.2, 138.5) == drawn(0.0, 100.0) != drawn(10.0, 90.0)
+
+
 def test_shares_stand_in_the_rows_order():
     shares = [number / 16 for number in range(13)]
     cells = product(shares, (True, False), ("P->S", "P->P"))
