@@ -29,6 +29,7 @@ SHOWN = {
     "batches": ["batches.svg"],
     "laptop_injected": [],
     "laptop_rl": [],
+    "mixture": ["mixture.svg"],
     "lifetimes": ["lifetimes_as_trained.svg", "lifetimes_declared.svg"],
     "log_triage": ["cells_main_scratch_declared_names_calm.svg"],
     "map_exploration": ["cells_main_scratch_declared_names_near.svg"],
