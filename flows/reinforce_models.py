@@ -1,8 +1,7 @@
 """Stage 4b as a flow: GRPO from trained models, in a runtime."""
 
-from itertools import product
-
 from carryover.flows.stage_flows import TRAINING_THREADS, play_side_by_side, stage_flow
+from carryover.tasks.plans.models import trained_arms
 from carryover.tasks.plans.run import Run
 from carryover.tasks.reinforce import note_reinforcement, plan_reinforcement, submit_reinforcement
 from carryover.tasks.sft.machine import this_machine
@@ -15,7 +14,6 @@ def reinforce_models(run: Run) -> None:
     for part in run.plan.parts:
         if part.reinforcement is None:
             continue
-        arms = product(part.training_seeds, part.teacher.contracts)
-        planned = [plan_reinforcement(run, part, contract, seed) for seed, contract in arms]
+        planned = [plan_reinforcement(run, part, contract, seed) for contract, seed in trained_arms(part)]
         at_once = trainings_at_once(run, planned, this_machine())
         play_side_by_side(run, planned, at_once, submit_reinforcement, note_reinforcement)

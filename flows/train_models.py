@@ -1,11 +1,11 @@
 """Stage 4 as a flow: one model per contract and training seed."""
 
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 from carryover.flows.cli.messages import say
 from carryover.flows.stage_flows import TRAINING_THREADS, play_side_by_side, stage_flow
+from carryover.tasks.plans.models import trained_arms
 from carryover.tasks.plans.preflight import check_machine
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.study_plan import StudyPart
@@ -38,8 +38,7 @@ def _planned_base(run: Run, part: StudyPart, tokenizer: Path | None) -> PlannedT
 
 
 def _planned_models(run: Run, part: StudyPart, tokenizer: Path | None) -> list[PlannedTraining]:
-    arms = product(part.training_seeds, part.teacher.contracts)
-    return [plan_training(run, part, contract, seed, tokenizer) for seed, contract in arms]
+    return [plan_training(run, part, contract, seed, tokenizer) for contract, seed in trained_arms(part)]
 
 
 def _train(run: Run, planned: Sequence[PlannedTraining]) -> None:

@@ -5,13 +5,12 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
 from carryover.tasks.agent.credentials import find_key, place_of_key
 from carryover.tasks.plans.estimate import estimate_study
-from carryover.tasks.plans.models import training_name
+from carryover.tasks.plans.models import trained_arms, training_name
 from carryover.tasks.plans.run import Limits
 from carryover.tasks.plans.serving_memory import largest_serving_need
 from carryover.tasks.plans.study_plan import StudyPlan
@@ -129,8 +128,7 @@ def training_needs(plan: StudyPlan, limits: Limits) -> list[MachineNeed]:
     """Return what a plan's trainings need, the most memory first."""
     names: defaultdict[TrainingSpec, set[str]] = defaultdict(set)
     for part in plan.parts:
-        arms = product(part.teacher.contracts, part.training_seeds)
-        names[part.training] |= {training_name(part, contract, seed) for contract, seed in arms}
+        names[part.training] |= {training_name(part, contract, seed) for contract, seed in trained_arms(part)}
         if part.own_base is not None:
             names[part.own_base.training].add(training_name(part, None, part.own_base.seed))
     needs = {_need_at_once(spec, len(trainings), limits) for spec, trainings in names.items()}
@@ -225,8 +223,10 @@ def _missing_model(model: str, revision: str | None, hub_url: str | None) -> Ite
 
 def _missing_engine(engine: str, model: str, revision: str | None) -> Iterator[str]:
     """Yield why our own engines could not serve what is trained from a base."""
+    if engine not in ("cpu", "gpu"):
+        return
     config = find_config(expanded(model), revision)
-    if engine not in ("cpu", "gpu") or config is None:
+    if config is None:
         return
     from transformers import AutoConfig
 

@@ -2,13 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import chain, product
+from itertools import chain
 
 import polars as pl
 from pydantic import ValidationError
 
 from carryover.tasks.agent.condition import Condition
-from carryover.tasks.plans.models import StudyModel, evaluation_conditions, model_name, script_conditions
+from carryover.tasks.plans.models import (
+    StudyModel,
+    evaluation_conditions,
+    model_name,
+    script_conditions,
+    trained_arms,
+)
 from carryover.tasks.plans.study_plan import InstanceSetSpec, StudyPart, StudyPlan, teacher_conditions
 
 NAME = "plan_instance_counts"
@@ -65,7 +71,7 @@ def _planned(part: StudyPart) -> Iterator[tuple[Condition, InstanceSetSpec, int]
     yield from ((condition, part.train_instances, 0) for condition in teacher_conditions(part))
     unknown = {"path": "", "digest": None, "identity": ""}
     models = [StudyModel(name="base", kind="base", train_contract=None, training_seed=None, **unknown)]
-    for contract, seed in product(part.teacher.contracts, part.training_seeds):
+    for contract, seed in trained_arms(part):
         name = model_name(contract, seed)
         models.append(StudyModel(name=name, kind="adapter", train_contract=contract, training_seed=seed, **unknown))
     for evaluation in part.evaluations:

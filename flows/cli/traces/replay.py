@@ -115,7 +115,7 @@ def _who_played(episode: dict[str, Any]) -> str:
 
 
 def _reuse(episode: dict[str, Any]) -> str:
-    """Return a line on the plan that reuses an episode; empty for the one that played it."""
+    """Return a line with the plans that played and reused an episode, or nothing."""
     if episode["plan_digest"] == episode["playing_plan_digest"]:
         return ""
     return f"\nplayed for plan {episode['playing_plan_digest']}, reused by plan {episode['plan_digest']}"

@@ -1,13 +1,10 @@
 import itertools
-import os
 from datetime import timedelta
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from carryover.storage.errors import LandingError, UnreachableZoneError, WarehouseBusyError, WarehouseError
-from carryover.storage.warehouse import merger
+from carryover.storage.errors import WarehouseBusyError
 from carryover.storage.warehouse.connection import open_memory
 from carryover.storage.warehouse.insertion import insert_bundles
 from carryover.storage.warehouse.mart_sources import read_mart_sources
@@ -24,13 +21,9 @@ from carryover.tasks.traces.study_rows import RunRow
 from carryover.tasks.traces.training_rows import TrainingExampleRow, TrainingMetricRow, TrainingRunRow
 from carryover.tasks.traces.vocabulary import FinishReason
 from tests.bars import RecordedBars
+from tests.storage.warehouse.asking import rows_of
 
 NO_GRACE = timedelta(0)
-
-
-def _rows(path: Path, query: str) -> list[tuple]:
-    with Warehouse.open(path) as warehouse:
-        return warehouse.sql(query).rows()
 
 
 def test_a_merge_takes_every_row_in_once(landing, path, make_episode, make_row):
@@ -40,7 +33,7 @@ def test_a_merge_takes_every_row_in_once(landing, path, make_episode, make_row):
     report = merge(landing, path)
     assert report.bundle_count == 3
     assert report.row_counts == {"runs": 1, "episodes": 2, "turns": 5, "steps": 5}
-    assert _rows(path, "select episode_id, step from steps order by all") == [
+    assert rows_of(path, "select episode_id, step from steps order by all") == [
         ("e", 1),
         ("e", 2),
         ("f", 1),
@@ -76,7 +69,7 @@ def test_merging_again_changes_nothing(landing, path, make_episode):
     report = merge(landing, path)
     assert (report.bundle_count, report.row_counts) == (0, {})
     assert readers_copy_path(path).stat() == copy
-    assert _rows(path, "select count(*) from steps") == [(2,)]
+    assert rows_of(path, "select count(*) from steps") == [(2,)]
 
 
 def test_rows_survive_unchanged(landing, path, make_episode):
@@ -94,7 +87,7 @@ def test_two_executions_of_an_episode_are_never_mixed(landing, path, make_episod
     again, other = make_episode("e", step_count=3, code="second"), make_episode("f", step_count=1, code="second")
     landing.write({table: again[table] + other[table] for table in again}, "run")
     assert merge(landing, path).row_counts["episodes"] == 2
-    assert _rows(path, "select episode_id, step, code from steps order by all") == [
+    assert rows_of(path, "select episode_id, step, code from steps order by all") == [
         ("e", 1, "first"),
         ("f", 1, "second"),
     ]
@@ -106,7 +99,7 @@ def test_execution_landed_after_merge_of_the_other_changes_nothing(landing, path
     landing.write(make_episode("e", step_count=3, code="second"), "run")
     report = merge(landing, path)
     assert (report.bundle_count, report.row_counts) == (1, {})
-    assert _rows(path, "select step, code from steps") == [(1, "first")]
+    assert rows_of(path, "select step, code from steps") == [(1, "first")]
 
 
 PLAN_EPISODES = "select plan_digest, episode_id, playing_plan_digest from staging.plan_episodes order by all"
@@ -123,9 +116,9 @@ def test_studies_that_land_an_episode_at_once_both_have_it(landing, path, make_e
     both = [("first", "e", "first"), ("second", "e", "first")]
     for _ in range(2):
         merge(landing, path)
-        assert _rows(path, PLAN_EPISODES) == both
-    assert _rows(path, "select run_id, plan_digest from reused_episodes") == [("second", "second")]
-    assert _rows(Path(landing.url), PLAN_EPISODES) == both
+        assert rows_of(path, PLAN_EPISODES) == both
+    assert rows_of(path, "select run_id, plan_digest from reused_episodes") == [("second", "second")]
+    assert rows_of(Path(landing.url), PLAN_EPISODES) == both
 
 
 def test_a_training_done_again_replaces_the_former(landing, path, make_row):
@@ -135,8 +128,8 @@ def test_a_training_done_again_replaces_the_former(landing, path, make_row):
         runs = [make_row(TrainingRunRow, final_loss=loss, **key)]
         landing.write({"training_runs": runs, "training_metrics": metrics}, run_id)
         merge(landing, path)
-    assert _rows(path, "select run_id, final_loss from training_runs") == [("refreshed", 2.0)]
-    assert _rows(path, "select optimizer_step, loss from training_metrics order by all") == [(1, 2.0), (2, 2.0)]
+    assert rows_of(path, "select run_id, final_loss from training_runs") == [("refreshed", 2.0)]
+    assert rows_of(path, "select optimizer_step, loss from training_metrics order by all") == [(1, 2.0), (2, 2.0)]
 
 
 def test_an_instance_landed_by_two_runs_is_there_once(landing, path, make_row):
@@ -145,14 +138,14 @@ def test_an_instance_landed_by_two_runs_is_there_once(landing, path, make_row):
     merge(landing, path)
     landing.write({"instances": [make_row(InstanceRow, run_id="third", instance_id="i")]}, "third")
     merge(landing, path)
-    assert _rows(path, "select run_id, instance_id from instances") == [("first", "i")]
+    assert rows_of(path, "select run_id, instance_id from instances") == [("first", "i")]
 
 
 def test_a_training_example_belongs_to_no_bundle_s_episode(landing, path, make_episode, make_row):
     landing.write(make_episode("e"), "run")
     landing.write({"training_examples": [make_row(TrainingExampleRow, dataset_id="d", episode_id="e")]}, "run")
     merge(landing, path)
-    assert _rows(path, "select dataset_id from training_examples") == [("d",)]
+    assert rows_of(path, "select dataset_id from training_examples") == [("d",)]
 
 
 def test_a_statistic_computed_again_replaces_the_former(landing, path, make_row):
@@ -160,7 +153,7 @@ def test_a_statistic_computed_again_replaces_the_former(landing, path, make_row)
         landing.write({"statistics": [make_row(StatisticRow, statistic_id="s", estimate=estimate)]}, "run")
         if estimate != 1.0:
             merge(landing, path)
-    assert _rows(path, "select statistic_id, estimate from statistics") == [("s", 3.0)]
+    assert rows_of(path, "select statistic_id, estimate from statistics") == [("s", 3.0)]
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -193,7 +186,7 @@ def test_torn_file_is_quarantined_with_its_bundle_alone(landing, path, make_epis
     steps.write_bytes(steps.read_bytes()[:100])
     report = merge(landing, path)
     assert report.row_counts == {"episodes": 1, "turns": 2, "steps": 2}
-    assert _rows(path, "select path, reason from quarantine where path like 'bundles%'") == [
+    assert rows_of(path, "select path, reason from quarantine where path like 'bundles%'") == [
         (
             f"bundles/run_id=run/{torn.bundle_id}.json",
             f"steps/run_id=run/{torn.bundle_id}.parquet: torn, 100 bytes instead of {size}",
@@ -273,7 +266,7 @@ def test_a_bundle_of_a_newer_version_waits_for_it(landing, path, make_episode, w
         report = merge(landing.url, path, grace=NO_GRACE)
         assert (report.bundle_count, report.refusals, report.newer) == (0, (), ((manifest.path, reason),))
     assert [file.path for file in landing.store.find()] == [file.path for file in files]
-    assert _rows(Path(landing.url), "select count(*) from quarantine") == [(0,)]
+    assert rows_of(Path(landing.url), "select count(*) from quarantine") == [(0,)]
     assert find_damage(LandingZone(landing.url)) == []
     landing.store.write(manifest.path, manifest.to_json())  # as the upgraded version reads it
     report = merge(landing.url, path)
@@ -288,141 +281,3 @@ def test_a_torn_bundle_of_a_newer_version_is_quarantined(landing, path, make_epi
     report = merge(landing.url, path)
     assert (report.refusals[0].path, report.newer) == (manifest.path, ())
     assert "torn, 4 bytes instead of" in report.refusals[0].reason
-
-
-def test_merge_after_a_kill_makes_the_missing_copy(landing, path, make_episode):
-    landing.write(make_episode("e"), "run")
-    merge(landing, path)
-    readers_copy_path(path).unlink()
-    merge(landing, path)
-    assert _rows(path, "select count(*) from episodes") == [(1,)]
-
-
-def test_next_merge_moves_a_refused_file_left_by_a_kill(landing, path, make_episode):
-    landing.write(make_episode("e"), "run")
-    for _ in range(2):
-        landing.store.write("notes.txt", b"foreign")
-        merge(landing, path)
-        assert not landing.store.has("notes.txt")
-    assert _rows(path, "select path, reason from quarantine") == [
-        ("notes.txt", "foreign: not a file that a landing zone writes")
-    ]
-
-
-def test_next_merge_makes_a_warehouse_left_unmade_by_a_kill(landing, tmp_path, make_episode):
-    path = tmp_path / "study.duckdb"
-    landing.write(make_episode("e"), "run")
-    path.with_name(".study.duckdb.new").write_bytes(b"half")
-    merge(landing, path)
-    assert _rows(path, "select episode_id from episodes") == [("e",)]
-    assert sorted(file.name for file in path.parent.glob("*study*")) == [
-        "study.duckdb",
-        "study.duckdb.lock",
-        "study.readers.duckdb",
-    ]
-
-
-def test_a_file_that_is_no_warehouse_is_left_alone(landing, tmp_path, make_episode):
-    path = tmp_path / "study.duckdb"
-    landing.write(make_episode("e"), "run")
-    with duckdb.connect(path) as connection:
-        connection.execute("create table mine as select 1 as a")
-    with pytest.raises(WarehouseError, match="not a Carryover warehouse"):
-        merge(landing, path)
-    path.write_bytes(b"text" * 1000)
-    with pytest.raises(WarehouseError, match=r"study.duckdb.*not a valid DuckDB database file"):
-        merge(landing, path)
-
-
-@pytest.mark.parametrize("allowed_bytes", [10_000, 1_000_000], ids=["log", "file"])
-def test_a_full_disk_is_an_error_that_loses_nothing(landing, path, make_episode, allowed_bytes, limit_file_size):
-    """The rows fit into neither the write-ahead log nor the file, or into the log only."""
-    landing.write(make_episode("e"), "run")
-    merge(landing, path)
-    landing.write(make_episode("f", code=os.urandom(500_000).hex()), "run")
-    grown = path.stat().st_size + 100_000 if allowed_bytes == 1_000_000 else allowed_bytes
-    with limit_file_size(grown), pytest.raises(WarehouseError, match=r"cannot write .*study.duckdb: .*File too large"):
-        merge(landing, path)
-    assert _rows(path, "select episode_id from episodes") == [("e",)]
-    merge(landing, path)
-    assert _rows(path, "select episode_id, count(*) from steps group by all order by all") == [("e", 2), ("f", 2)]
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [(ConnectionError("reset by peer"), UnreachableZoneError), (PermissionError("denied"), LandingError)],
-)
-def test_a_failed_read_of_object_storage_is_the_zone_s(path, make_episode, monkeypatch, error, kind):
-    landing = LandingZone(f"memory://unread-{kind.__name__}")
-    landing.write(make_episode("e"), "run")
-    reader = Warehouse.open(landing.url)
-
-    def fail(*_, **__):
-        raise error
-
-    told = rf"^cannot read from {landing.url}: {type(error).__name__}: {error}; see that it can be reached"
-    with monkeypatch.context() as patched:
-        patched.setattr(type(landing.store.filesystem), "_open", fail)
-        for read in (
-            lambda: merge(landing, path),
-            lambda: reader.sql("from steps"),
-            lambda: Warehouse.open(landing.url),
-        ):
-            with pytest.raises(LandingError, match=told) as failed:
-                read()
-            assert type(failed.value) is kind
-    assert merge(landing, path).row_counts["steps"] == 2
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (duckdb.OutOfMemoryException("failed to allocate"), r"cannot merge into .*: failed to allocate; free space"),
-        (duckdb.ConversionException("no number"), r"cannot merge .* into .*: no number; `carryover doctor --verify`"),
-        (duckdb.IOException("No space left"), r"cannot write .*study.duckdb: No space left; free space there"),
-    ],
-)
-def test_a_merge_tells_what_failed_in_it(landing, path, monkeypatch, error, told):
-    def fail(*_, **__):
-        raise error
-
-    monkeypatch.setattr(merger, "refresh_marts", fail)
-    with pytest.raises(WarehouseError, match=told):
-        merge(landing, path)
-
-
-@pytest.mark.parametrize("zone", ["memory://", "memory://{folder}", "{folder}/study"])
-def test_a_full_disk_is_no_damage_to_landed_files(tmp_path, monkeypatch, zone):
-    """The warehouse's path holds the landing zone's, or the name of its bucket."""
-    zone_url = zone.format(folder=tmp_path)
-    path = tmp_path / "study.duckdb"
-    said = f'Could not write file "{path}": No space left on device'
-
-    def fail(*_, **__):
-        raise duckdb.IOException(said)
-
-    monkeypatch.setattr(merger, "_create_if_absent", lambda _path: None)
-    monkeypatch.setattr(merger, "open_for_writing", fail)
-    with pytest.raises(WarehouseError, match=r"^cannot write .*study.duckdb: .*No space left on device; free space"):
-        merge(zone_url, path)
-
-
-def test_a_place_that_cannot_be_written_is_named(landing, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(WarehouseError, match=r"cannot write .*file/study.duckdb.lock"):
-        merge(landing, tmp_path / "file" / "study.duckdb")
-
-
-def test_a_warehouse_inside_its_landing_zone_is_refused(landing, make_episode):
-    landing.write(make_episode("e"), "run")
-    with pytest.raises(
-        WarehouseError, match=r"study.duckdb lies inside the landing zone .*; put the warehouse beside it"
-    ):
-        merge(landing, Path(landing.url) / "study.duckdb")
-    assert not (Path(landing.url) / "study.duckdb.lock").exists()
-
-
-@pytest.mark.parametrize("name", ["published", "staging", "marts", "increment"])
-def test_a_warehouse_named_like_a_schema_is_refused(landing, tmp_path, name):
-    with pytest.raises(WarehouseError, match=rf"{name}.duckdb has the name of a schema; choose another one"):
-        merge(landing, tmp_path / f"{name}.duckdb")

@@ -78,12 +78,16 @@ def test_of_two_makers_of_a_folder_one_stays(tmp_path, replaces, kept):
     assert list(tmp_path.iterdir()) == [folder]
 
 
+def replace(folder, name):
+    with folder_written_whole(folder, replaces=True) as temporary:
+        fill(temporary, name)
+
+
 def test_folder_is_replaced_where_no_two_can_be_exchanged(tmp_path, monkeypatch):
     """The kernel answers an unknown flag as NFS does an exchange."""
     monkeypatch.setattr(whole_files, "_RENAME_EXCHANGE", 1 << 20)
     for name in ("first", "second"):
-        with folder_written_whole(tmp_path / "model", replaces=True) as temporary:
-            fill(temporary, name)
+        replace(tmp_path / "model", name)
     assert [file.name for file in tmp_path.rglob("*")] == ["model", "second"]
 
 
@@ -98,14 +102,10 @@ def test_quicker_process_keeps_its_folder_where_none_can_be_exchanged(tmp_path, 
             fill(folder, "other")
         return renamed
 
-    def write() -> None:
-        with folder_written_whole(folder, replaces=True) as temporary:
-            fill(temporary, "own")
-
     monkeypatch.setattr(whole_files, "_RENAME_EXCHANGE", 1 << 20)
     monkeypatch.setattr(Path, "rename", let_another_in)
     with pytest.raises(OSError, match="not empty"):
-        write()
+        replace(folder, "own")
     assert [file.name for file in tmp_path.rglob("*")] == ["model", "other"]
 
 
@@ -119,14 +119,10 @@ def test_folder_that_cannot_be_replaced_stays_where_none_can_be_exchanged(tmp_pa
             raise OSError(errno.EIO, "the disk is gone", str(target))
         return rename(path, target)
 
-    def write() -> None:
-        with folder_written_whole(folder, replaces=True) as temporary:
-            fill(temporary, "second")
-
     monkeypatch.setattr(whole_files, "_RENAME_EXCHANGE", 1 << 20)
     monkeypatch.setattr(Path, "rename", fail_to_replace)
     with pytest.raises(OSError, match="the disk is gone"):
-        write()
+        replace(folder, "second")
     assert [file.name for file in tmp_path.rglob("*")] == ["model", "first"]
 
 
