@@ -18,6 +18,7 @@ from carryover.flows.cli import (
     trace_commands,
 )
 from carryover.flows.cli.errors import OneLineGroup
+from carryover.flows.cli.options import takes_home
 
 app = typer.Typer(
     name="carryover",
@@ -31,9 +32,9 @@ app = typer.Typer(
 # In the order in which the help lists them.
 app.command("run", context_settings=flow_commands.PASSED_ON)(flow_commands.run_study)
 app.command("reevaluate", context_settings=flow_commands.PASSED_ON)(flow_commands.reevaluate)
-app.command()(machine_commands.serve)
+app.command()(takes_home(machine_commands.serve))
 app.command()(table_commands.query)
-app.command()(table_commands.schema)
+app.command()(takes_home(table_commands.schema))
 app.command()(table_commands.tables)
 app.command()(table_commands.hypotheses)
 app.command()(table_commands.keep)
@@ -45,7 +46,7 @@ app.command()(machine_commands.merge)
 app.command()(table_commands.figures)
 app.command()(table_commands.report)
 app.command()(trace_commands.lint)
-app.command()(trace_commands.probe)
+app.command()(takes_home(trace_commands.probe))
 app.command()(trace_commands.paired)
 app.command("export")(trace_commands.export_traces)
 app.command("import")(trace_commands.import_traces)
@@ -60,7 +61,7 @@ cave.command()(cave_commands.costs)
 app.add_typer(cave, name="cave")
 
 families = typer.Typer(help="Task families: problems of one's own.", no_args_is_help=True, rich_markup_mode=None)
-families.command("check")(family_commands.check)
-families.command("new")(family_commands.new)
+families.command("check")(takes_home(family_commands.check))
+families.command("new")(takes_home(family_commands.new))
 app.add_typer(families, name="family")
 app.add_typer(flow_commands.stages, name="stage")

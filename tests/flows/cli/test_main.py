@@ -222,3 +222,11 @@ def test_a_group_without_a_command_lists_its_commands(group):
     assert "Usage: " in done.output
     assert "Commands:" in done.output
     assert "completion" not in done.output  # a shell's files are its owner's
+
+
+def test_data_folder_is_taken_where_none_is_read(tmp_path):
+    missing = tmp_path / "missing"
+    assert run("schema", "episodes", "--format", "csv", "--home", missing) == run(
+        "schema", "episodes", "--format", "csv"
+    )
+    assert not missing.exists()

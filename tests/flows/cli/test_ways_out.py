@@ -139,6 +139,11 @@ def test_options_that_messages_on_plans_name_are_those_of_its_commands():
     assert [each for each in named if each[0] not in options_of(each[2])] == []
 
 
+def test_every_command_takes_a_data_folder():
+    """A flow's command does too, as `run_as_command` adds it to the flow's own options."""
+    assert [path for path in COMMANDS if path not in FLOWS and "--home" not in options_of(path)] == []
+
+
 OF_PRETRAINED = {
     "base_model": "a/b", "base_revision": "c", "engine": "cpu", "method": "lora", "precision": "float32",
     "chat_template": "chatml", "lora_rank": 8, "device": "cpu",
