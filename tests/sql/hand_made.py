@@ -22,6 +22,7 @@ REUSING = [
 REPEATING = [("import json\nids = 1", []), ("print(ids)", []), ("import json\nids = 2\nids", [])]
 """One name over three steps under a reset, two imports."""
 
+CELLS = ("P->P", "P->S", "S->P", "S->S")
 PAIR = {
     "comparison_group": "native_vs_mismatched",
     "train_a": "persistent",
@@ -39,3 +40,10 @@ def without_differences(*columns):
 def cells(rows, *columns):
     """Return some columns of every row by condition."""
     return {row["condition"]: tuple(row[column] for column in columns) for row in rows}
+
+
+def add_pairs(warehouse, numbers, cells=CELLS, **values):
+    """Add an episode of each cell on each instance."""
+    for number in numbers:
+        for cell in cells:
+            warehouse.episode(cell, f"i{number}", **{"score": 0.9, **values})

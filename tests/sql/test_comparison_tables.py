@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.sql.hand_made import GROUP, OURS, PAIR, cells, without_differences
+from tests.sql.hand_made import GROUP, OURS, PAIR, add_pairs, cells, without_differences
 
 
 @pytest.mark.parametrize(
@@ -10,10 +10,17 @@ from tests.sql.hand_made import GROUP, OURS, PAIR, cells, without_differences
 )
 def test_significance_marks_are_strict(warehouse, p_value, mark):
     warehouse.run()
-    for number in range(20):
-        warehouse.episode("P->P", f"i{number}", 0.9)
+    add_pairs(warehouse, range(20))
     warehouse.statistic("wilcoxon", **PAIR, p_value=p_value)
     assert warehouse.table("table_7")[0]["significance"] == mark
+
+
+def test_pairs_that_did_not_end_bear_no_mark(warehouse):
+    add_pairs(warehouse, range(20), finish_reason="max_turns")
+    warehouse.statistic("wilcoxon", **PAIR, p_value=0.0009)
+    (row,) = warehouse.table("table_7")
+    reason = "0 pairs ended in all four cells: a verdict on pairs needs 20"
+    assert (row["significance"], row["note"]) == ("no verdict", reason)
 
 
 def test_few_instances_bear_no_mark(warehouse):

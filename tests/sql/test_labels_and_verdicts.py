@@ -5,7 +5,7 @@ import json
 import pytest
 
 from carryover.tasks.traces.study_rows import RunRow
-from tests.sql.hand_made import OTHER_SETTINGS, PAIR
+from tests.sql.hand_made import CELLS, OTHER_SETTINGS, PAIR, add_pairs
 from tests.storage.conftest import build_row
 
 GEMINI = "gemini-3-flash-preview"
@@ -62,16 +62,6 @@ def test_bases_are_labelled_by_their_models(warehouse):
         ("b plan", "common", "tiny"),
         ("b plan", "hub", "a/model and b/model"),
     ]
-
-
-CELLS = ("P->P", "P->S", "S->P", "S->S")
-
-
-def add_pairs(warehouse, numbers, cells=CELLS, **values):
-    """Add an episode of each cell on each instance."""
-    for number in numbers:
-        for cell in cells:
-            warehouse.episode(cell, f"i{number}", **{"score": 0.9, **values})
 
 
 def judged(warehouse, *columns):

@@ -2,9 +2,7 @@
 
 import pytest
 
-from tests.sql.hand_made import OURS
-
-CELLS = ("P->P", "P->S", "S->P", "S->S")
+from tests.sql.hand_made import CELLS, OURS, add_pairs
 
 
 @pytest.fixture
@@ -57,9 +55,7 @@ def test_untrained_or_rarely_played_base_bears_no_verdict(warehouse):
 
 
 def test_prompt_that_hides_the_contract_decides_nothing(learnt):
-    for number in range(20):
-        for cell in CELLS:
-            learnt.episode(cell, f"i{number}", 0.9, visibility="as_trained")
+    add_pairs(learnt, range(20), visibility="as_trained")
     assert "no verdict: the contract is not shown" in _verdicts(learnt, 2)
 
 
@@ -69,18 +65,14 @@ def test_without_statistics_there_is_no_verdict_on_our_rows(learnt):
 
 def test_setting_that_learnt_nothing_bears_no_verdict(warehouse):
     warehouse.run()
-    for number in range(20):
-        for cell in CELLS:
-            warehouse.episode(cell, f"i{number}", 0.1)
+    add_pairs(warehouse, range(20), score=0.1)
     reason = "no verdict: P->P did not learn the task: it scores 10.0 %, a verdict needs 50.0 %"
     assert [_verdicts(warehouse, prediction) for prediction in (1, 2, None)] == [[reason]] * 3
 
 
 def test_smoke_scale_bears_no_verdict(warehouse):
     warehouse.run()
-    for number in range(20):
-        for cell in CELLS:
-            warehouse.episode(cell, f"i{number}", 0.9, scale="smoke")
+    add_pairs(warehouse, range(20), scale="smoke")
     rows = [row for row in warehouse.table("predictions") if row["measured_on"].startswith("smoke")]
     assert {row["verdict"] for row in rows} == {"no verdict: smoke scale, numbers without meaning"}
 

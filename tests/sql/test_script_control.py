@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.sql.hand_made import add_pairs
+
 SETTING = {"comparison_group": "trained_vs_script", "base": "common", "metric": "total_tokens"}
 
 
@@ -67,14 +69,9 @@ def test_scripts_are_no_trained_cells(study):
     assert {row["base"] for row in study.table("token_sensitivity")} == {"common"}
 
 
-CELLS = ("P->P", "P->S", "S->P", "S->S")
-
-
 def _settings(warehouse, score=0.9, **values):
     warehouse.run()
-    for number in range(20):
-        for cell in CELLS:
-            warehouse.episode(cell, f"i{number}", score, **values)
+    add_pairs(warehouse, range(20), score=score, **values)
     (row,) = warehouse.sql("select * from marts.judged_settings")
     return row["no_verdict_reason"], row["no_pair_verdict_reason"]
 
