@@ -16,7 +16,6 @@ from huggingface_hub.errors import GatedRepoError
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.services.hub import (
-    DOWNLOADED_FILES,
     SOURCE_NAME,
     expanded,
     explained,
@@ -119,6 +118,15 @@ def test_a_commits_tokenizer_is_found_where_it_was_downloaded(downloaded, tmp_pa
     with pytest.raises(UserError, match="no usable tokenizer tiny/base on the hub, or the hub cannot") as caught:
         fetch_tokenizer("tiny/base", "3" * 40)
     assert "\n" not in str(caught.value)
+
+
+def test_a_tokenizers_files_are_downloaded_and_no_weights(monkeypatch, tmp_path):
+    asked = {}
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda source, **options: asked.update(options) or tmp_path
+    )
+    assert fetch_tokenizer("tiny/base", OLD_COMMIT) == tmp_path
+    assert asked == {"revision": OLD_COMMIT, "allow_patterns": ["*.json", "*.jinja", "*.txt", "*.model"]}
 
 
 def test_a_gated_model_says_how_to_get_it():
@@ -228,7 +236,3 @@ def test_bitsandbytes_may_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     import_bitsandbytes()
     assert sys.modules["bitsandbytes"] is None
-
-
-def test_a_tokenizers_files_are_downloaded_and_no_weights():
-    assert DOWNLOADED_FILES == ("*.json", "*.jinja", "*.txt", "*.model")

@@ -71,6 +71,17 @@ def test_an_edit_in_an_imported_package_counts(project):
     assert source_digest(["carryover.tasks.upper"]) != before
 
 
+@pytest.mark.parametrize("package", ["plans", "stages", "families"])
+def test_imports_are_not_followed_into_what_counts_by_value(project, package):
+    imported = project / "tasks" / package / "choice.py"
+    imported.parent.mkdir()
+    imported.write_text("CHOSEN = 1\n")
+    (project / "tasks" / "upper" / "rule.py").write_text(f"from carryover.tasks.{package}.choice import CHOSEN\n")
+    before = source_digest(["carryover.tasks.upper"])
+    imported.write_text("CHOSEN = 2\n")
+    assert source_digest(["carryover.tasks.upper"]) == before
+
+
 def test_used_names_and_statements_with_effects_count_of_an_import(project):
     lower = project / "tasks" / "lower" / "rule.py"
     (project / "tasks" / "upper" / "rule.py").write_text("from carryover.tasks.lower.rule import limit\n")
