@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from carryover.flows.cli.messages import warn
 from carryover.flows.stage_flows import collect_shards, stage_flow
+from carryover.tasks.collect import is_collected
 from carryover.tasks.nightly.night_spec import NightObject
+from carryover.tasks.plans.identity import Stage
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel
 from carryover.tasks.plans.run import Run
 from carryover.tasks.plans.shards import ShardSpec, evaluation_shards
@@ -17,6 +19,8 @@ from carryover.tasks.serving.serving_spec import ServingSpec
 
 SERVER_STARTS = 3
 """Starts of a part's model server, which is started again where it dies."""
+UNSERVED = "http://unserved.invalid/v1"
+"""Address of models that nobody serves; no episode's identity depends on it."""
 
 
 @stage_flow("evaluation")
@@ -31,22 +35,33 @@ def evaluate_part(
 ) -> None:
     """Serve a part's models and play the chosen cells.
 
-    With `night`, the episodes belong to a re-evaluation's series.
+    With `night`, the episodes belong to a re-evaluation's series. Nothing is served where every episode has landed.
     """
     model = None if night is None else night.model()
     models = _served_models(run, part, chosen) if model is None else [model]
     serving = run.plan.serving if night is None else night.serving(run.plan.serving)
 
+    def shards_at(base_url: str) -> list[ShardSpec]:
+        return _chosen_shards(_shards(run, part, models, base_url, serving), chosen, night)
+
+    unserved = shards_at(UNSERVED)
+    if _have_landed(run, unserved):
+        collect_shards(run, unserved)
+        return
     for restarts_left in reversed(range(SERVER_STARTS)):
         try:
             with serve_models(run, part, models, tell=warn, cells=chosen, serving=serving) as server:
-                shards = _shards(run, part, models, server.base_url, serving)
-                collect_shards(run, _chosen_shards(shards, chosen, night))
+                collect_shards(run, shards_at(server.base_url))
             return
         except DeadServerError as error:
             if not restarts_left:
                 raise
             warn(f"{first_line(error)}; starting it again")
+
+
+def _have_landed(run: Run, shards: Sequence[ShardSpec]) -> bool:
+    """Tell whether no episode is to be played, so that no server need be started."""
+    return Stage.EVALUATION not in run.limits.refresh and all(is_collected(run, shard) for shard in shards)
 
 
 def _chosen_shards(shards: list[ShardSpec], chosen: ChosenCells, night: NightObject | None) -> list[ShardSpec]:

@@ -15,7 +15,7 @@ from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.night_spec import NightObject
 from carryover.tasks.plans.models import ALL_CELLS, ChosenCells, StudyModel
 from carryover.tasks.plans.resolve import resolve_plan
-from carryover.tasks.plans.run import Run
+from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.serving.process import DeadServerError
 from tests.flows.conftest import STUDY
 from tests.flows.flow_process import start_python
@@ -72,9 +72,10 @@ def evaluate(monkeypatch):
         monkeypatch.setattr(f"{module}.serve_models", serve)
         for name in ("open_tokenizer", "collect_shards"):
             monkeypatch.setattr(f"{module}.{name}", lambda *_: None)
-        monkeypatch.setattr(f"{module}.find_models", lambda *_: [])
+        monkeypatch.setattr(f"{module}.find_models", lambda *_: MODELS)
+        monkeypatch.setattr(f"{module}.is_collected", lambda *_: False)
         run = Run(run_id="r", plan=PLAN, home=Path("/data"), landing="/data/landing", generation="g")
-        evaluate_part(run, PLAN.parts[0].model_copy(update={"evaluations": ()}))
+        evaluate_part(run, PLAN.parts[0])
         return len(starts)
 
     return play
@@ -120,10 +121,11 @@ MODELS = [BASE, *TRAINED]
 
 
 @pytest.fixture
-def played(steps):
+def played(steps, monkeypatch):
     """Evaluate the plan's part with other steps than its own; return the steps' calls."""
 
-    def play(part=PLAN.parts[0], **settings):
+    def play(part=PLAN.parts[0], *, landed=(), refresh=(), **settings):
+        monkeypatch.setattr(flow_module, "is_collected", lambda _run, shard: shard.condition.model_name in landed)
         calls = steps(
             flow_module,
             open_tokenizer="tokenizer",
@@ -131,7 +133,8 @@ def played(steps):
             serve_models=lambda *_, **__: nullcontext(SimpleNamespace(base_url="http://127.0.0.1:9/v1")),
             collect_shards=None,
         )
-        run = Run(run_id="r", plan=PLAN, home=Path("/data"), landing="/data/landing", generation="g")
+        limits = Limits(refresh=refresh)
+        run = Run(run_id="r", plan=PLAN, home=Path("/data"), landing="/data/landing", generation="g", limits=limits)
         evaluate_part(run, part, **settings)
         return calls
 
@@ -153,6 +156,21 @@ def test_every_model_is_served_and_evaluated_under_every_contract(played):
     ]
     (address,) = {shard.client.endpoint.base_url for shard in collected[2]}
     assert address == "http://127.0.0.1:9/v1"
+
+
+LANDED = [model.name for model in MODELS]
+
+
+def test_models_whose_every_episode_has_landed_are_not_served(played):
+    """Their episodes are noted all the same, as those that the plan has and reuses."""
+    *_, found, collected = played(landed=LANDED)
+    assert (found[0], collected[0]) == ("find_models", "collect_shards")
+    assert len(cells(collected[2])) == 6
+
+
+@pytest.mark.parametrize("reason", [{"landed": LANDED[1:]}, {"landed": LANDED, "refresh": ("evaluation",)}])
+def test_models_are_served_as_long_as_an_episode_is_to_be_played(played, reason):
+    assert "serve_models" in [name for name, *_ in played(**reason)]
 
 
 def test_a_chosen_cell_alone_is_served_and_evaluated(played):
