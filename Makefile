@@ -68,7 +68,8 @@ down:  ## Stop what make up has started
 deploy: $(VENV)/.installed  ## Declare work pools, deployments and automations on the server of PREFECT_API_URL
 	@$(BIN)/python -m carryover.flows.cli.machine.prefect_server
 	@for pool in cpu gpu; do $(BIN)/prefect work-pool create $$pool --type $(POOL_TYPE) --overwrite $(TEMPLATE); done
-	@CARRYOVER_VERSION="$$(git describe --always --dirty 2>/dev/null)" $(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all
+	@CARRYOVER_LANDING="$${CARRYOVER_LANDING:-}" CARRYOVER_VERSION="$$(git describe --always --dirty 2>/dev/null)" \
+		$(BIN)/prefect --no-prompt deploy --prefect-file deployments/prefect.yaml --all
 	@$(BIN)/python -m carryover.flows.cli.machine.automations deployments/automations.yaml
 
 # The type checker follows files, not the installed finder: links lay the folders out as the package that they make up.

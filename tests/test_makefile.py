@@ -1,6 +1,7 @@
 """`make` on a machine that lacks something: one line that says what, and nothing half made left behind."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,14 +60,36 @@ def test_data_are_removed_only_where_they_are_named(target, command):
     assert subprocess.check_output(dry, cwd=ROOT, env=ENVIRONMENT, text=True) == f"{command}\n"
 
 
+def fake_environment(folder, **programs):
+    """Make an installed environment of shell scripts, by name."""
+    (folder / "bin").mkdir()
+    for name, text in programs.items():
+        file = folder / "bin" / name
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+    (folder / "bin" / "pip").touch()
+    (folder / ".installed").touch()
+
+
 def test_nothing_is_deployed_where_no_server_would_keep_it(tmp_path):
-    (tmp_path / "bin").mkdir()
-    for name, text in (
-        ("python", '#!/bin/sh\necho "no server" >&2\nexit 1\n'),
-        ("prefect", "#!/bin/sh\necho deployed >&2\n"),
-    ):
-        (tmp_path / "bin" / name).write_text(text)
-        (tmp_path / "bin" / name).chmod(0o755)
-    (tmp_path / "bin" / "pip").touch()
-    (tmp_path / ".installed").touch()
+    fake_environment(tmp_path, python='echo "no server" >&2; exit 1', prefect="echo deployed >&2")
     assert make("deploy", f"VENV={tmp_path}")[1] == "no server"
+
+
+@pytest.mark.parametrize(("own", "seen"), [({}, ""), ({"CARRYOVER_LANDING": "/d/landing"}, "/d/landing")])
+def test_deploy_sets_every_variable_that_a_deployment_names(tmp_path, monkeypatch, own, seen):
+    """Prefect warns of an unset one, once per deployment."""
+    monkeypatch.delitem(ENVIRONMENT, "CARRYOVER_LANDING", raising=False)
+    fake_environment(tmp_path, python="exit 0", prefect='[ "$2" != deploy ] || env >&2')
+    done = subprocess.run(
+        ["make", "deploy", f"VENV={tmp_path}"],
+        cwd=ROOT,
+        env=ENVIRONMENT | own,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    variables = dict(line.split("=", 1) for line in done.stderr.splitlines() if line.startswith("CARRYOVER_"))
+    declared = (ROOT / "deployments" / "prefect.yaml").read_text()
+    assert set(re.findall(r"{{ \$(\w+) }}", declared)) <= set(variables)
+    assert variables["CARRYOVER_LANDING"] == seen

@@ -30,6 +30,8 @@ FAILURES_SINCE = timedelta(days=1)
 """How long a failed run is shown."""
 GRACE = timedelta(minutes=1)
 """How far behind its time a run that nobody has taken is waiting rather than late."""
+PLANNING = timedelta(minutes=2)
+"""How long after a schedule's change its runs may be missing: the server's scheduler plans them once a minute."""
 SHOWN = {"running": 5, "waiting": 2, "late": 3, "failed": 5}
 """Most lines on the runs of a kind: with those on pools, schedules and alerts they fit a screen."""
 SHOWN_POOLS = 3
@@ -239,8 +241,9 @@ def _takes_runs(pool: Pool) -> bool:
 
 
 def _schedule_lines(state: ServerState) -> list[str]:
-    """Return the schedules, failing ones first, then those off, then by time."""
+    """Return the schedules: failing, just changed, off, then by time."""
     failing = []
+    changed = []
     off = []
     coming = []
     for declared in state.deployments.values():
@@ -252,12 +255,19 @@ def _schedule_lines(state: ServerState) -> list[str]:
             off.append(f"{line}paused")
         elif not _has_active_schedule(declared):
             off.append(f"{line}off")
-        elif at is None:
-            failing.append(f"{line}NO future run; see the server's log for errors of its scheduler")
-        else:
+        elif at is not None:
             coming.append((at, f"{line}next run {at:%Y-%m-%d %H:%M} UTC"))
-    told = [*failing, *off, *(line for _, line in sorted(coming))]
+        elif _has_changed_lately(declared, state.asked_at):
+            changed.append(f"{line}just changed; the server plans its runs within a minute")
+        else:
+            failing.append(f"{line}NO future run; see the server's log for errors of its scheduler")
+    told = [*failing, *changed, *off, *(line for _, line in sorted(coming))]
     return _first_lines(told, SHOWN_SCHEDULES, "schedules: ")
+
+
+def _has_changed_lately(deployment: DeploymentResponse, now: datetime) -> bool:
+    changes = [schedule.updated for schedule in deployment.schedules if schedule.updated is not None]
+    return any(now - change < PLANNING for change in changes)
 
 
 def _has_active_schedule(deployment: DeploymentResponse) -> bool:

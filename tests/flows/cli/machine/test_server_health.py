@@ -58,8 +58,8 @@ def deployed(name, **fields):
     return DeploymentResponse(name=name, flow_id=UUID(int=9), **fields)
 
 
-def on_a_schedule(id, name, is_active=True, **fields):
-    schedule = DeploymentSchedule(schedule=CronSchedule(cron="0 3 * * *"), active=is_active)
+def on_a_schedule(id, name, is_active=True, changed_at=None, **fields):
+    schedule = DeploymentSchedule(schedule=CronSchedule(cron="0 3 * * *"), active=is_active, updated=changed_at)
     return deployed(name, id=id, schedules=[schedule], **fields)
 
 
@@ -221,13 +221,23 @@ def test_stage_of_a_shown_study_has_no_line():
 
 
 NAME = "nightly-reevaluation"
+NO_RUN = "NO future run; see the server's log for errors of its scheduler"
+JUST_CHANGED = "just changed; the server plans its runs within a minute"
+
+
+def changed_before(seconds, **fields):
+    return on_a_schedule(NIGHTLY, NAME, changed_at=NOW - timedelta(seconds=seconds), **fields)
 
 
 @pytest.mark.parametrize(
     ("declared", "at", "told"),
     [
         (on_a_schedule(NIGHTLY, NAME), hours_from_now(15), "next run 2026-01-03 03:00 UTC"),
-        (on_a_schedule(NIGHTLY, NAME), None, "NO future run; see the server's log for errors of its scheduler"),
+        (on_a_schedule(NIGHTLY, NAME), None, NO_RUN),
+        (changed_before(seconds=119), None, JUST_CHANGED),
+        (changed_before(seconds=120), None, NO_RUN),
+        (changed_before(seconds=1), hours_from_now(15), "next run 2026-01-03 03:00 UTC"),
+        (changed_before(seconds=1, paused=True), None, "paused"),
         (on_a_schedule(NIGHTLY, NAME, paused=True), None, "paused"),
         (on_a_schedule(NIGHTLY, NAME, is_active=False), None, "off"),
     ],
