@@ -58,24 +58,47 @@ def show_verdicts(plan: StudyPlan, verdicts: Sequence[NightVerdictRow], message:
 
 
 def verdict_cells(row: NightVerdictRow) -> dict[str, str]:
-    """Return a verdict as a row of the table, text by column."""
+    """Return a verdict as a row of the table, text by column.
 
-    def shown(value: float | None, digits: int) -> str:
-        if value is None:
-            return "-"
-        return f"{value:.{digits}f}"
-
-    score = f"{shown(row.baseline_mean_score, 3)} → {shown(row.mean_score, 3)}"
-    interval = "" if row.low is None else f" [{shown(row.low, 2)}, {shown(row.high, 2)}]"
+    What counts most comes first: the UI cuts a wide table off at its right.
+    """
+    identical = f"{row.identical_count} of {row.pair_count}"
+    if row.unpaired_count:
+        identical += f", {row.unpaired_count} without a pair"
+    score = "-"
+    if row.baseline_run_id:
+        score = f"{_shown(row.baseline_mean_score, 3)} → {_shown(row.mean_score, 3)}"
     return {
         "cell": f"{row.model_name} on {row.runtime_contract}, {row.bucket}",
         "verdict": row.verdict,
-        "pairs": f"{row.pair_count} of {row.pair_count + row.unpaired_count}, {row.identical_count} identical",
-        "score": score if row.baseline_run_id else "-",
-        "tokens": f"× {shown(row.token_ratio, 2)}{interval}" if row.token_ratio is not None else "-",
-        "p of score, tokens": f"{shown(row.score_p_holm, 4)}, {shown(row.token_p_holm, 4)}",
-        "differs": ", ".join(row.differing),
+        "differs": ", ".join(row.differing) or "-",
+        "score": score,
+        "tokens": _token_change(row),
+        "identical": identical,
+        "p of score, tokens": f"{_p_value(row.score_p_holm)}, {_p_value(row.token_p_holm)}",
+        "note": row.note or "-",
     }
+
+
+def _token_change(row: NightVerdictRow) -> str:
+    if row.token_ratio is None:
+        return "-"
+    change = f"× {row.token_ratio:.2f}"
+    if row.low is None:
+        return change
+    return f"{change} [{row.low:.2f}, {_shown(row.high, 2)}]"
+
+
+def _p_value(value: float | None) -> str:
+    if value is not None and value < 0.0001:
+        return "< 0.0001"
+    return _shown(value, 4)
+
+
+def _shown(value: float | None, digits: int) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.{digits}f}"
 
 
 def _key(plan: StudyPlan, name: str) -> str:

@@ -101,7 +101,7 @@ def serve_models(
             file.write(f"warning: {warning.message}\n")
             tell(f"cross-evaluation: {warning.message}")
     with ExitStack() as stack:
-        with waiting_line(f"starting the {spec.engine} server") as show:
+        with waiting_line(_wait_label(spec)) as show:
             server = stack.enter_context(open_server(spec, served_models(models), log, tell=show))
         command = list(server.command)
         if command:  # without the port, which is another one at every start
@@ -110,6 +110,12 @@ def serve_models(
         facts = {"engine": spec.engine, "url": spec.url, "version": server.version, "command": command}
         with start_run("serve_models", run.plan, run.limits, joined_run=run.run_id, environment={SERVER_KEY: facts}):
             yield server
+
+
+def _wait_label(spec: ServingSpec) -> str:
+    if spec.url is not None:
+        return f"asking {spec.url}"
+    return f"starting the {spec.engine} server"
 
 
 def _base_model(run: Run, part: StudyPart, tokenizer: Path | None) -> StudyModel:

@@ -23,23 +23,32 @@ def test_verdict_shows_what_it_was_judged_by():
     row = build_row(
         NightVerdictRow, **CELL, baseline_run_id="study", pair_count=18, unpaired_count=2, identical_count=3,
         baseline_mean_score=0.9, mean_score=0.45678, token_ratio=1.2345, low=1.111, high=1.356, score_p_holm=0.0123,
-        token_p_holm=0.5, differing=("server", "weights"), identity_json="{}",
+        token_p_holm=0.5, differing=("server", "weights"), note="episode a differs from b from turn 3 on",
+        identity_json="{}",
     )  # fmt: skip
-    assert verdict_cells(row) == {
-        "cell": "persistent-0 on stateless, small",
-        "verdict": "regression",
-        "pairs": "18 of 20, 3 identical",
-        "score": "0.900 → 0.457",
-        "tokens": "× 1.23 [1.11, 1.36]",
-        "p of score, tokens": "0.0123, 0.5000",
-        "differs": "server, weights",
-    }
+    assert list(verdict_cells(row).items()) == [
+        ("cell", "persistent-0 on stateless, small"),
+        ("verdict", "regression"),
+        ("differs", "server, weights"),
+        ("score", "0.900 → 0.457"),
+        ("tokens", "× 1.23 [1.11, 1.36]"),
+        ("identical", "3 of 18, 2 without a pair"),
+        ("p of score, tokens", "0.0123, 0.5000"),
+        ("note", "episode a differs from b from turn 3 on"),
+    ]
+
+
+def test_a_small_p_is_no_zero():
+    row = build_row(NightVerdictRow, **CELL, score_p_holm=0.0000999, token_p_holm=0.0001, identity_json="{}")
+    assert verdict_cells(row)["p of score, tokens"] == "< 0.0001, 0.0001"
 
 
 def test_verdict_without_baseline_shows_dashes():
-    row = build_row(NightVerdictRow, **{**CELL, **NOTHING}, baseline_run_id=None, differing=(), identity_json="{}")
+    fields = {**CELL, **NOTHING, "unpaired_count": 0, "pair_count": 4, "identical_count": 4}
+    row = build_row(NightVerdictRow, **fields, baseline_run_id=None, differing=(), note=None, identity_json="{}")
     shown = verdict_cells(row)
-    assert (shown["score"], shown["tokens"], shown["p of score, tokens"]) == ("-", "-", "-, -")
+    assert [name for name, text in shown.items() if text == "-"] == ["differs", "score", "tokens", "note"]
+    assert (shown["identical"], shown["p of score, tokens"]) == ("4 of 4", "-, -")
 
 
 def test_a_nights_verdicts_are_a_table_of_its_run(steps):

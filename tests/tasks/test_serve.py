@@ -127,11 +127,13 @@ def test_only_the_chosen_contract_is_compared(run, models):
     assert (told, warnings) == ([], [])
 
 
-def test_a_server_is_a_run_joining_the_one_served(run, models):
+def test_a_server_is_a_run_joining_the_one_served(run, models, capsys):
     (part,) = run.plan.parts
     with serve_models(run, part, models, lambda _: None) as server:
         external = run.plan.serving.elsewhere(server.base_url, None)
         serve(run, models, serving=external)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["starting the cpu server", f"asking {server.base_url}"]
     rows = LandingZone(run.folders.landing).read("runs").to_pylist()
     own, other = [json.loads(row["environment_json"]) for row in rows if row["flow"] == "serve_models"]
     assert own["joined_run"] == other["joined_run"] == run.run_id
