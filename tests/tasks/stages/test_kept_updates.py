@@ -3,9 +3,11 @@
 import polars as pl
 import pytest
 
+from carryover.storage.warehouse.connection import open_memory
+from carryover.storage.warehouse.migrations import migrate
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.stages.kept_updates import keep_updates
+from carryover.tasks.stages.kept_updates import insert_updates, keep_updates
 from carryover.tasks.traces.study_rows import PlanStageRow
 from carryover.tasks.traces.training_rows import PolicyUpdateRow
 
@@ -56,3 +58,16 @@ def test_updates_of_a_model_trained_anew_replace_the_former_ones(reinforced, tmp
 def test_a_plan_without_reinforcements_adds_no_file(reinforced, tmp_path):
     keep_updates(reinforced("first", "rl-own", 1), tmp_path, ["another plan"], target=tmp_path)
     assert not (tmp_path / FILE).exists()
+
+
+def test_kept_updates_are_those_of_the_folders_one_plan(reinforced, tmp_path):
+    keep_updates(reinforced("first", "rl-own", 2), tmp_path, ["plan"], target=tmp_path)
+    connection = open_memory()
+    migrate(connection)
+    insert_updates(connection, tmp_path)
+    stages = connection.sql("select plan_digest, stage, name, stage_digest from main.plan_stages").fetchall()
+    updates = connection.sql("select reinforcement_id, policy_update from main.policy_updates order by all").fetchall()
+    assert (stages, updates) == (
+        [(tmp_path.name, "reinforcement", "rl-own", "0d")],
+        [("rl-own-0d", 1), ("rl-own-0d", 2)],
+    )
