@@ -8,7 +8,6 @@ import linecache
 import sys
 from io import StringIO, TextIOWrapper
 from os import _exit, getpid, urandom  # references of our own: a block may rebind what a module holds
-from traceback import StackSummary, TracebackException
 from types import CodeType
 from typing import Any
 
@@ -16,6 +15,7 @@ from . import adapting
 from .awaiting import Awaiting
 from .capture import open_stream
 from .compiling import compile_block, is_coroutine, with_newlines
+from .error_text import STEP_FILE_PREFIX, describe_error
 from .fitness import Fitness
 from .folder import Folder
 from .framing import Channel
@@ -26,9 +26,6 @@ from .shared import Shared
 from .showing import Showing
 from .tools import StepTimeout, ToolError, ToolLine, make_stub
 
-STEP_FILE_PREFIX = "<step "
-_NAME_LIMIT = 1000
-_MESSAGE_LIMIT = 100_000
 RESULT_LIMIT = 100_000
 _CANARY_NAME = "__canary__"
 _CANARY_BYTES = 16
@@ -238,7 +235,7 @@ class StepRunner:
         excess = drop_excess(self.namespace, values)
         return {
             "result": None if result is None else result[: RESULT_LIMIT + 1],  # one more says that it is cut
-            "error": _describe_error(error) if error is not None else None,
+            "error": describe_error(error) if error is not None else None,
             "call": _call_behind(error),
             "names": sorted(values.keys() - self.injected) if self.injected else list(values),
             "hash": hash_state(values),
@@ -267,30 +264,3 @@ def _call_behind(error: BaseException | None) -> int | None:
     if type(call) is int:
         return call
     return None
-
-
-def _describe_error(error: BaseException) -> tuple[str, str]:
-    """Return the type's name, and a traceback of blocks' frames.
-
-    Causes and contexts are included.
-    """
-    name = type.__dict__["__name__"].__get__(type(error))[:_NAME_LIMIT]  # a metaclass may have one of its own
-    try:
-        report = TracebackException.from_exception(error, compact=True)
-        _keep_own_frames(report)
-        text = "".join(report.format()).rstrip("\n")
-    except Exception as failure:  # noqa: BLE001 - an exception whose own code fails while it is shown
-        text = f"{name}: (its message cannot be shown: {type(failure).__name__})"
-    if len(text) > _MESSAGE_LIMIT:
-        half = _MESSAGE_LIMIT // 2
-        text = f"{text[:half]}\n... [{len(text) - _MESSAGE_LIMIT} characters left out] ...\n{text[-half:]}"
-    return name, text
-
-
-def _keep_own_frames(report: TracebackException) -> None:
-    frames = [frame for frame in report.stack if frame.filename.startswith(STEP_FILE_PREFIX)]
-    report.stack = StackSummary.from_list(frames)
-    related = [report.__cause__, report.__context__, *(report.exceptions or ())]
-    for other in related:
-        if other is not None:
-            _keep_own_frames(other)

@@ -118,6 +118,26 @@ def test_causes_and_groups_are_told_alike(runner):
     assert text.endswith('File "<step 2>", line 1, in <module>\n    raise SystemExit(2)\nSystemExit: 2')
 
 
+@pytest.mark.parametrize(
+    ("source", "last_line"),
+    [
+        ("size = 1\nsiez", "NameError: name 'siez' is not defined"),
+        ("collections", "NameError: name 'collections' is not defined"),
+        ("[].apend", "AttributeError: 'list' object has no attribute 'apend'"),
+        ("from math import sqr", "ImportError: cannot import name 'sqr' from 'math'"),
+    ],
+)
+def test_no_python_proposes_another_name(runner, source, last_line):
+    text = run(runner, source)["error"][1]
+    assert (text.splitlines()[-1].partition(" (")[0], "Did you" in text) == (last_line, False)
+
+
+def test_an_error_keeps_the_name_that_it_is_about(runner):
+    run(runner, "try:\n    siez\nexcept NameError as error:\n    kept = error")
+    assert run(runner, "raise ValueError from kept", 2)["error"][1].count("name 'siez' is not defined\n") == 1
+    assert run(runner, "kept.name", 3)["result"] == "'siez'"
+
+
 def test_errors_that_cannot_be_shown_or_are_long(runner):
     failing = "class Bent(Exception):\n    def __str__(self):\n        raise ValueError\n"
     assert "<exception str() failed>" in run(runner, f"{failing}raise Bent")["error"][1]
