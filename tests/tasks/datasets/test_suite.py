@@ -9,8 +9,10 @@ from carryover.tasks.checks.suites import FailedChecksError
 from carryover.tasks.datasets.dataset_spec import DatasetSpec, ValidationSpec
 from carryover.tasks.datasets.suite import gate_examples, gate_traces
 from carryover.tasks.datasets.validation import REASONS, judge_traces
+from carryover.tasks.services.progress import no_bar
 from carryover.tasks.traces.training_rows import TrainingExampleRow
 from carryover.tasks.traces.vocabulary import FinishReason
+from tests.bars import RecordedBars
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CONTRACTS = ("persistent", "stateless")
@@ -42,8 +44,17 @@ def judged(traces):
     return judge_traces(*traces.record(*recorded).all, spec=LENIENT)
 
 
-def gate(verdicts, folder, spec=LENIENT, contracts=CONTRACTS):
-    return gate_traces(verdicts, folder, spec=spec, contracts=contracts, run_id="run", checked_at=NOW)
+def gate(verdicts, folder, spec=LENIENT, contracts=CONTRACTS, open_bar=no_bar):
+    return gate_traces(
+        verdicts, folder, spec=spec, contracts=contracts, run_id="run", checked_at=NOW, open_bar=open_bar
+    )
+
+
+def test_checks_of_both_contracts_are_shown_as_they_come(judged, tmp_path):
+    bars = RecordedBars()
+    rows = gate(judged, tmp_path, open_bar=bars.open)
+    assert [bar.done for bar in bars.shown] == [bar.total for bar in bars.shown]
+    assert sum(bar.done for bar in bars.shown) == len(rows)
 
 
 def test_verdicts_and_expectations_agree(judged, tmp_path):

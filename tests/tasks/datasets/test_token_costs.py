@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors, trainers
 
 from carryover.tasks.datasets.conversations import Conversation, TrainingMessage
 from carryover.tasks.datasets.token_costs import TokenCosts, tokenizer_digest
@@ -46,6 +46,19 @@ def test_lengths_of_messages_add_up_to_the_training_text(tokenizer):
     contents = [len(tokenizer.encode(each.content, add_special_tokens=False)) for each in SAID]
     assert [each.cost for each in costed] == [count + 4 for count in contents]
     assert [each.message for each in costed] == list(SAID)
+
+
+def test_tokens_that_a_tokenizer_adds_to_a_text_do_not_count(tokenizer):
+    def costed():
+        costs = TokenCosts(tokenizer, overhead=4)
+        costs.measure(SAID)
+        return [costs.costed(message) for message in SAID]
+
+    before = costed()
+    begins = processors.TemplateProcessing(single="<|im_start|> $A", special_tokens=[("<|im_start|>", 0)])
+    tokenizer.backend_tokenizer.post_processor = begins
+    assert tokenizer.encode("x")[0] == 0
+    assert costed() == before
 
 
 def test_a_template_that_writes_no_lone_message_is_refused(tokenizer):
