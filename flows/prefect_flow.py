@@ -76,8 +76,7 @@ def flow(stage: str, tasks_at_once: int = AT_ONCE) -> Callable[[Callable[P, R]],
             assert context.parameters is not None  # Prefect calls a flow with its parameters
             plan = _plan_of(context.parameters)
             shared = [] if plan is None else [f"plan:{plan.digest}"]
-            with get_client(sync_client=True) as client:
-                client.update_flow_run(run.id, tags=sorted({*run.tags, *shared, f"stage:{stage}"}))
+            add_tags(*shared, f"stage:{stage}")
             try:
                 load_keys(plan, *context.parameters.values())
                 with tags(*shared):
@@ -91,6 +90,17 @@ def flow(stage: str, tasks_at_once: int = AT_ONCE) -> Callable[[Callable[P, R]],
         return Flow(call, function.__name__.replace("_", "-"), flow_run_name=name_run, task_runner=runner)
 
     return decorate
+
+
+def add_tags(*added: str) -> None:
+    """Add tags to the current flow run, if there is one."""
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        return
+    run = context.flow_run
+    run.tags = sorted({*run.tags, *added})
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(run.id, tags=run.tags)
 
 
 def _plan_of(parameters: Mapping[str, Any]) -> "StudyPlan | SuitePlan | None":

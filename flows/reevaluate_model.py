@@ -10,10 +10,10 @@ from carryover.flows.analyse_study import analyse_study
 from carryover.flows.artifacts import show_verdicts
 from carryover.flows.cli.messages import report_unmerged, say
 from carryover.flows.evaluate_models import evaluate_part
-from carryover.flows.prefect_flow import flow
+from carryover.flows.prefect_flow import add_tags, flow
 from carryover.tasks.analyse import merge_landing
 from carryover.tasks.generate import provide_instances
-from carryover.tasks.judge import judge_episodes
+from carryover.tasks.judge import announce_night, judge_episodes
 from carryover.tasks.nightly.judge import summarize
 from carryover.tasks.nightly.night_spec import NightObject, Thresholds
 from carryover.tasks.nightly.parts import night_parts
@@ -25,10 +25,6 @@ from carryover.tasks.plans.run import Limits, Run
 from carryover.tasks.plans.study_plan import StudyPart
 from carryover.tasks.services.errors import UserError
 from carryover.tasks.stages.runs import NoStudyError, choose_study, landed_plan, start_run
-
-JUDGED = "Judged"
-REGRESSED = "Regression"
-"""Final states of a night with a verdict, whose events `deployments/automations.yaml` awaits."""
 
 
 @flow("reevaluation", tasks_at_once=8)  # the few episodes of one cell leave an endpoint idle
@@ -63,7 +59,7 @@ def reevaluate_model(
     except NoStudyError as error:
         if night.endpoint_model is None:
             say(f"skipped: {error}")
-            return Completed(name="Skipped", message=str(error))
+            return Completed(message=f"skipped: {error}")
         plan = resolve_plan(scale)
     parts = night_parts(plan, cells, night)
     with start_run("reevaluate_model", plan, limits) as run:
@@ -75,10 +71,12 @@ def reevaluate_model(
         say(message)
         analyse_study(limits=limits, run_id=run.run_id)
         found = {verdict.verdict for verdict in verdicts}
+        add_tags(*[f"verdict:{verdict}" for verdict in found])
         if "incomplete" in found:
             raise UserError(f"too few episodes of a cell ended to judge it: {message}")
     report_unmerged(merge_landing(run))  # the run's own end
-    return Completed(name=REGRESSED if "regression" in found else JUDGED, message=message)
+    announce_night(run, night.series, message)
+    return Completed(message=message)  # the UI's page of a deployment lists no run whose state has a name of its own
 
 
 def _play(run: Run, parts: Sequence[StudyPart], cells: ChosenCells, night: NightObject) -> None:

@@ -15,6 +15,8 @@ from carryover.tasks.nightly.night_spec import Thresholds, study_variant
 from carryover.tasks.plans.run import Run
 from carryover.tasks.traces.result_rows import NightVerdictRow
 
+NIGHT_EVENT = "carryover.night"
+"""A night ended in a verdict."""
 REGRESSION_EVENT = "carryover.regression"
 
 
@@ -58,6 +60,19 @@ def announce(row: NightVerdictRow, run: Run) -> None:
             "carryover.runtime_contract": row.runtime_contract,
         },
         payload=row.model_dump(mode="json"),
+    )
+
+
+def announce_night(run: Run, series: str, message: str) -> None:
+    """Emit the event that a night ended in a verdict."""
+    emit_event(
+        event=NIGHT_EVENT,
+        resource={
+            "prefect.resource.id": f"carryover.night.{run.plan.digest}",
+            "prefect.resource.name": f"{run.plan.name}: {message}",
+            "carryover.plan": run.plan.digest,
+            "carryover.series": series,
+        },
     )
 
 

@@ -12,8 +12,7 @@ from prefect.client.schemas.objects import StateType
 from prefect.server.events.schemas.automations import EventTrigger, Posture
 
 from carryover.flows.cli.machine.automations import ALERT_BLOCK, declare_automation
-from carryover.flows.reevaluate_model import JUDGED, REGRESSED
-from carryover.tasks.judge import REGRESSION_EVENT
+from carryover.tasks.judge import NIGHT_EVENT, REGRESSION_EVENT
 
 FOLDER = Path(__file__).parents[2] / "deployments"
 REGRESSION, MISSED_NIGHT, ZOMBIES = yaml.safe_load((FOLDER / "automations.yaml").read_text())["automations"]
@@ -69,12 +68,12 @@ def test_night_without_a_verdict_alerts_within_two_days():
     trigger = EventTrigger.model_validate(MISSED_NIGHT["trigger"])
     assert trigger.posture == Posture.Proactive
     assert trigger.after == set()  # it counts from the deploy on, also where no night ever runs
-    assert trigger.expect == {f"prefect.flow-run.{end}" for end in (JUDGED, REGRESSED)}
+    assert trigger.expect == {NIGHT_EVENT}
     assert timedelta(days=1) < trigger.within < timedelta(days=2)
     assert MISSED_NIGHT["trigger"]["match_related"]["prefect.resource.name"] in {one["name"] for one in DEPLOYED}
 
 
-@pytest.mark.parametrize("end", ["Completed", "Judged", "Skipped", "Crashed"])
+@pytest.mark.parametrize("end", ["Completed", "OfItsOwnName", "Crashed"])
 def test_run_without_heartbeat_crashes_unless_it_ended(end):
     server: Any = Server()
     assert declare_automation(server, ZOMBIES) == "automation 'carryover-zombies' is created"

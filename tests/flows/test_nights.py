@@ -14,7 +14,6 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from carryover.flows.cli.machine.automations import declare_automation
 from carryover.flows.cli.machine.server_health import server_lines
-from carryover.flows.reevaluate_model import REGRESSED
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.tasks.plans.overrides import Overrides
 from carryover.tasks.plans.resolve import resolve_plan
@@ -84,7 +83,7 @@ def declare_alert(client, address, name, **changes):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_schedule_starts_nights_and_their_absence_alerts(scheduling_server, client, notified, tmp_path):
-    """Without a study each night ends as Skipped, so none ends in a verdict."""
+    """Without a study each night is skipped, so none ends in a verdict."""
     deploy_with_short_nights(scheduling_server, tmp_path)
     nightly = client.read_deployment_by_name(f"reevaluate-model/{NIGHTLY}").id
     of_nightly = FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[nightly]))
@@ -100,7 +99,8 @@ def test_schedule_starts_nights_and_their_absence_alerts(scheduling_server, clie
 
     with worker(scheduling_server, "cpu", tmp_path / "cpu.log") as cpu:
         (first, *_) = wait_until(ended, cpu)
-        assert first.state_name == "Skipped", first.state
+        assert first.state_name == "Completed", first.state
+        assert (first.state.message or "").startswith("skipped: no finished study"), first.state
         (schedule,) = (line for line in server_lines(80) if line.startswith("schedule of "))
         assert schedule.startswith(f"schedule of {NIGHTLY}: next run ")
         (pool,) = (line for line in server_lines(200) if line.startswith("work pool cpu: "))
@@ -156,7 +156,8 @@ def test_endpoint_that_got_worse_is_a_regression_and_alerts(scheduling_server, c
     found = client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)
     newest = next(run for run in found if "stage:reevaluation" in run.tags)
     assert newest.state is not None
-    assert newest.state.name == REGRESSED
+    assert newest.state.name == "Completed"
+    assert "verdict:regression" in newest.tags
     assert (newest.state.message or "").startswith("2 regression")
     alert = wait_until(lambda: said and said[0])
     assert alert["subject"].startswith(f"carryover: smoke: {MODEL} on ")

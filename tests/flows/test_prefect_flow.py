@@ -13,7 +13,7 @@ from prefect.utilities.callables import parameter_schema
 from prefect.utilities.schema_tools.validation import ValidationError, validate
 
 from carryover.flows import prefect_flow
-from carryover.flows.prefect_flow import flow, keep_to_a_line, name_run
+from carryover.flows.prefect_flow import add_tags, flow, keep_to_a_line, name_run
 from carryover.flows.reevaluate_model import reevaluate_model
 from carryover.flows.reproduce_study import reproduce_study
 from carryover.tasks.cave.arms.plan import SuitePlan
@@ -159,6 +159,18 @@ def told(monkeypatch):
     monkeypatch.setattr(prefect_flow, "get_client", lambda *, sync_client: nullcontext(client if sync_client else None))
     monkeypatch.setattr(prefect_flow, "load_keys", lambda *specs: told.append(specs))
     return told
+
+
+def test_tags_are_added_to_those_that_a_run_has(in_run, told):
+    in_run({})
+    add_tags("stage:reevaluation")
+    add_tags("verdict:identical")
+    assert told[-1] == (UUID(int=1), ["night", "stage:reevaluation", "verdict:identical"])
+
+
+def test_no_run_has_no_tags(told):
+    add_tags("stage:reevaluation")
+    assert told == []
 
 
 def play_here(scale, overrides, *, error=None):

@@ -7,7 +7,7 @@ import pytest
 
 from carryover.flows import reevaluate_model as flow_module
 from carryover.flows.cli.command import run_as_command
-from carryover.flows.reevaluate_model import JUDGED, REGRESSED, reevaluate_model
+from carryover.flows.reevaluate_model import reevaluate_model
 from carryover.storage.warehouse.reader import Warehouse
 from carryover.storage.zone.landing import LandingZone
 from carryover.tasks.nightly.night_spec import NightObject, Thresholds
@@ -141,7 +141,7 @@ def night(tmp_path, monkeypatch):
 
     def play(*words, cells=ALL_CELLS, **steps):
         rows = [build_row(NightVerdictRow, verdict=word, identity_json="{}") for word in words]
-        replaced = ("_play", "merge_landing", "report_unmerged", "show_verdicts", "analyse_study")
+        replaced = ("_play", "merge_landing", "report_unmerged", "show_verdicts", "analyse_study", "announce_night")
         idle = dict.fromkeys(replaced, lambda *_, **__: None)
         for name, step in {**idle, "judge_episodes": lambda *_: rows, **steps}.items():
             monkeypatch.setattr(f"carryover.flows.reevaluate_model.{name}", step)
@@ -158,13 +158,13 @@ def test_a_night_without_a_chosen_cell_is_refused_before_it_starts(night, tmp_pa
     assert LandingZone(tmp_path / "landing").scan("runs").collect()["flow"].to_list() == ["reproduce_study"]
 
 
-@pytest.mark.parametrize(
-    ("words", "end"),
-    [(("identical", "regression"), REGRESSED), (("identical", "improvement"), JUDGED), (("first",), JUDGED)],
-)
-def test_a_night_ends_as_the_state_of_its_worst_verdict(night, words, end):
-    state = night(*words)
-    assert state.name == end
+@pytest.mark.parametrize("words", [("identical", "regression"), ("identical", "improvement"), ("first",)])
+def test_a_night_completes_with_its_verdicts_as_tags_and_message(night, words):
+    """Prefect's page of a deployment lists no run in a state of another name."""
+    tagged = []
+    state = night(*words, add_tags=lambda *added: tagged.extend(added))
+    assert state.name == "Completed"
+    assert sorted(tagged) == [f"verdict:{word}" for word in words]
     assert all(word in (state.message or "") for word in words)
 
 
@@ -172,7 +172,8 @@ def test_a_night_without_a_study_is_skipped(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
     state = reevaluate_model.fn("smoke")
-    assert state.name == "Skipped"
+    assert state.name == "Completed"
+    assert (state.message or "").startswith("skipped: no finished study of scale 'smoke' to evaluate again")
     assert "skipped: no finished study of scale 'smoke' to evaluate again" in " ".join(capsys.readouterr().err.split())
 
 
@@ -189,8 +190,15 @@ def test_verdicts_are_shown_and_said_though_the_analysis_fails(night, capsys):
 
 def test_a_night_with_an_incomplete_cell_fails_after_its_analysis(night, tmp_path):
     analysed = []
+    announced = []
     with pytest.raises(UserError, match="too few episodes of a cell ended to judge it: 1 identical, 1 incomplete"):
-        night("identical", "incomplete", analyse_study=lambda **named: analysed.append(named["run_id"]))
+        night(
+            "identical",
+            "incomplete",
+            analyse_study=lambda **named: analysed.append(named["run_id"]),
+            announce_night=lambda *told: announced.append(told),
+        )
+    assert announced == []  # the alert of a missed night waits for one
     ends = LandingZone(tmp_path / "landing").scan("run_ends").sort("finished_at").collect()
     assert list(ends["status"]) == ["finished", "failed"]
     assert analysed == [ends["run_id"][-1]]
@@ -234,6 +242,7 @@ def test_an_endpoints_part_gets_its_instances(steps, own_home):
 
 AROUND = {
     "_play": None, "merge_landing": "merged", "report_unmerged": None, "show_verdicts": None, "analyse_study": None,
+    "announce_night": None,
 }  # fmt: skip
 
 
@@ -259,6 +268,7 @@ def test_a_named_study_is_judged_in_place_of_the_latest(steps, own_home):
         ("analyse_study", {"limits": Limits(max_tokens_total=3), "run_id": run.run_id}),
         ("merge_landing", run),
         ("report_unmerged", "merged"),
+        ("announce_night", run, night.series, message),
     ]
 
 
@@ -266,5 +276,5 @@ def test_an_endpoint_needs_no_study(steps, own_home):
     row = build_row(NightVerdictRow, verdict="first", identity_json="{}")
     calls = steps(flow_module, **AROUND, judge_episodes=[row])
     night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
-    assert reevaluate_model.fn("smoke", night=night).name == JUDGED
+    assert reevaluate_model.fn("smoke", night=night).message == "1 first: the baseline of this series"
     assert calls[0][1].plan == resolve_plan("smoke")

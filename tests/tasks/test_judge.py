@@ -4,13 +4,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import yaml
-from jinja2 import Environment, StrictUndefined
+from jinja2 import StrictUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from prefect.events.schemas.automations import EventTrigger
 from prefect.events.schemas.events import Event, ResourceSpecification
 
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.judge import judge_episodes
+from carryover.tasks.judge import announce_night, judge_episodes
 from carryover.tasks.nightly.night_spec import SERIES, Thresholds
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -66,11 +67,32 @@ def test_regression_emits_the_event_of_the_automation(tmp_path, monkeypatch):
     assert all(event.resource.get(label) for label in trigger.for_each)
     labels = {label: event.resource.get(f"carryover.{label}") for label in ("plan", "series", "runtime_contract")}
     assert labels == {"plan": night.plan.digest, "series": SERIES, "runtime_contract": "stateless"}
-    (action,) = declared["actions"]
-    told = {
-        part: Environment(undefined=StrictUndefined).from_string(action[part]).render(event=event)
-        for part in ("subject", "body")
-    }
+    told = alert(event)
     assert told["subject"] == "carryover: smoke: persistent-0 on stateless, small is worse than its baseline"
-    assert "(was 0.4583" in told["body"]
-    assert "over 12 pairs" in told["body"]
+    assert told["body"] == (
+        "Score 0.458 (was 0.458), tokens times 1.99 [1.99, 1.99] over 12 pairs; not as for the baseline: nothing."
+    )
+    without_interval = event.model_copy(update={"payload": event.payload | {"low": None, "high": None}})
+    assert "tokens times 1.99 [-, -] over" in alert(without_interval)["body"]
+
+
+def alert(event):
+    """Render the notification of a regression as Prefect's server does."""
+    (declared,) = (each for each in AUTOMATIONS if each["name"] == "carryover-regression")
+    (action,) = declared["actions"]
+    template = ImmutableSandboxedEnvironment(undefined=StrictUndefined).from_string
+    return {part: template(action[part]).render(event=event) for part in ("subject", "body")}
+
+
+def test_the_alert_of_a_missed_night_awaits_the_event_of_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
+    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    emitted = []
+    monkeypatch.setattr("carryover.tasks.judge.emit_event", lambda **told: emitted.append(Event(**told)))
+    with start_run("reevaluate_model", resolve_plan("smoke"), Limits()) as run:
+        announce_night(run, SERIES, "2 identical")
+    (event,) = emitted
+    (declared,) = (each for each in AUTOMATIONS if each["name"] == "carryover-missed-night")
+    assert event.event in EventTrigger.model_validate(declared["trigger"]).expect
+    assert ResourceSpecification.model_validate(declared["trigger"]["match"]).matches(event.resource)
+    assert event.resource.name == "smoke: 2 identical"
