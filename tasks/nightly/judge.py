@@ -231,7 +231,7 @@ def _describe_parts(names: Sequence[str], identity: Identity, baseline: Identity
     described = [name for name in names if name in DESCRIBED_PARTS]
     before = {name: baseline[name] for name in described}
     after = {name: identity[name] for name in described}
-    sentences = describe_difference(before, after)
+    sentences = describe_difference(before, after, sides=("the baseline", "the night"))
     words = "; ".join(sentences[:SENTENCES])
     if len(sentences) > SENTENCES:
         words += f"; {len(sentences) - SENTENCES} more"

@@ -274,7 +274,7 @@ def test_the_hashes_that_differ_are_named():
     (row,) = judge(play("study"), play("night-1", contract_json=changed, model_digest="new"), facts=facts)
     assert row.verdict == "identical"
     assert set(row.differing) == {"prompt", "contract", "environment", "server", "weights"}
-    assert "environment.packages.torch: '2.13' in the first, '2.14' in the second" in row.note
+    assert "environment.packages.torch: '2.13' in the baseline, '2.14' in the night" in row.note
     other = row.model_copy(update={"verdict": "unchanged"})
     assert summarize([other]) == (
         "1 unchanged; not as for the baseline: contract, environment, prompt, server, weights"
@@ -297,7 +297,7 @@ def test_episodes_that_failed_leave_a_cell_incomplete():
 
 
 @pytest.mark.parametrize(
-    ("count", "ending"), [(5, "package_4: '1' in the first, '2' in the second"), (6, "; 1 more"), (7, "; 2 more")]
+    ("count", "ending"), [(5, "package_4: '1' in the baseline, '2' in the night"), (6, "; 1 more"), (7, "; 2 more")]
 )
 def test_a_note_lists_five_differences_and_counts_the_others(count, ending):
     def ran_on(version):
