@@ -212,6 +212,8 @@ def bind_source(name: str, value: Callable[..., Any] | type) -> Binding:
 
     Raise `InjectionError` without a source of that name.
     """
+    if value.__name__ == "<lambda>":
+        raise InjectionError(f'{name}: a lambda has no name to define; write `def {name}`, or pass runs_in="host"')
     try:
         source = definition_text(value)
     except (OSError, TypeError) as error:

@@ -52,7 +52,7 @@ def episode_metrics(home: Path) -> pl.DataFrame:
 def test_the_smoke_study_gives_the_same_tables_on_either_backend(smoke_study, prefect_api, tmp_path):
     run_flow(tmp_path, "run", *smoke_study.options, "--backend", "jupyter", server=prefect_api)
     metrics, others = episode_metrics(smoke_study.home), episode_metrics(tmp_path)
-    assert metrics.height == 2 * 12 + 8 * 2
+    assert metrics.height == 2 * 12 + 10 * 2
     assert others.equals(metrics)
     printed, others_printed = (run_flow(home, "tables") for home in (smoke_study.home, tmp_path))
     assert without_times(others_printed) == without_times(printed)

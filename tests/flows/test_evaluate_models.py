@@ -109,7 +109,7 @@ def test_killed_model_server_leaves_every_episode_once(smoke_study, prefect_api,
         .filter((pl.col("purpose") == "evaluation") & (pl.col("finish_reason") != "error"))
     )
     counts = ended.group_by("model_name", "runtime_contract", "instance_id").len().collect()
-    assert counts["len"].to_list() == [1] * (8 * 4)
+    assert counts["len"].to_list() == [1] * (10 * 4)
 
 
 BASE = StudyModel(name="base", kind="base", path="/models/base", identity="base")

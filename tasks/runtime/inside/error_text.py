@@ -1,4 +1,4 @@
-"""Errors as a model reads them: the same text on every Python."""
+"""Errors as a model reads them: the blocks' traceback, without what later Pythons propose."""
 
 import sys
 from collections.abc import Iterator

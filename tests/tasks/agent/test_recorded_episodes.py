@@ -2,12 +2,15 @@
 
 `recorded_episodes.json` holds thirteen episodes: faults, caps, every ending, replies without a block, cut off, unclosed
 and with several, a killed interpreter, all four contracts. Times, ids, source digests and the sandbox's level are left
-out; of turn 0, a digest of the opening messages stands for them.
+out; of turn 0, a digest of the opening messages stands for them. Python 3.13 and later mark the place of an error
+otherwise: there the marks and the tokens that they take are left out too.
 """
 
 import asyncio
 import hashlib
 import json
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from carryover.tasks.traces.vocabulary import TokenSource
 from tests.tasks.agent.playing import make_context
 
 RECORDED = json.loads(Path(__file__).with_name("recorded_episodes.json").read_text(encoding="utf-8"))
+HAS_RECORDED_MARKS = sys.version_info < (3, 13)
 IMPORTS_PANDAS = ("injected", "injected_persistent_costly")
 
 
@@ -76,6 +80,16 @@ def comparable(table: str, row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+def readable(rows: list[dict[str, Any]], columns: list[str]) -> list[dict[str, Any]]:
+    """Return rows by column, of tracebacks what every Python writes."""
+    shown = [{column: row[column] for column in columns} for row in rows]
+    if HAS_RECORDED_MARKS:
+        return shown
+    for row in shown:
+        row.pop("training_tokens", None)
+    return json.loads(re.sub(r"\\+n[ ~^]+(?=\\+n)", "", json.dumps(shown)))
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in IMPORTS_PANDAS else name for name in RECORDED]
 )
@@ -86,4 +100,5 @@ def test_recorded_replies_give_the_recorded_rows(runtime, name):
     assert played.rows.keys() == recorded["rows"].keys()
     for table, expected in recorded["rows"].items():
         rows = [comparable(table, row.model_dump(mode="json")) for row in played.rows[table]]
-        assert [[row[column] for column in expected["columns"]] for row in rows] == expected["rows"], table
+        wanted = [dict(zip(expected["columns"], values, strict=True)) for values in expected["rows"]]
+        assert readable(rows, expected["columns"]) == readable(wanted, expected["columns"]), table

@@ -175,13 +175,21 @@ def test_function_brings_its_source_and_imports():
         assert message == ("define", "f", f"f = {name}", [(name, place, name)])
 
 
+def made_elsewhere():
+    """Return a function of no file."""
+    names: dict[str, Any] = {}
+    exec(compile("def made(): ...", "<nowhere>", "exec"), names)
+    return names["made"]
+
+
 @pytest.mark.parametrize(
     ("name", "function", "message"),
     [
         ("f", functools.partial(plain), "f: a partial has no source of its own; define a function, or pass runs_in"),
         ("f", plain, "f: its source defines 'plain'; inject it under that name"),
         ("area", area, "area: its source uses LEVEL, which the sandbox lacks; inject that first, or pass runs_in"),
-        ("made", eval("lambda: 0"), 'made: source unavailable .*; define it in a file, or pass runs_in="host"'),
+        ("made", made_elsewhere(), 'made: source unavailable .*; define it in a file, or pass runs_in="host"'),
+        ("made", lambda: 0, 'made: a lambda has no name to define; write `def made`, or pass runs_in="host"'),
     ],
 )
 def test_function_that_cannot_run_there_is_refused(name, function, message):

@@ -10,7 +10,7 @@ from carryover.tasks.runtime.tools import tell
 ENDLESS: list[object] = []
 ENDLESS.append(ENDLESS)
 DEEP: list[object] = []
-for _ in range(5000):
+for _ in range(200_000):  # beyond what any Python writes
     DEEP = [DEEP]
 
 
