@@ -65,8 +65,9 @@ def test_a_finished_study_and_a_night_show_what_they_found(ui, smoke_study, tmp_
     assert study.returncode == 0, said[-8000:]
     run_flow(home, "reevaluate", "--scale", "smoke", server=f"{ui}/api")
 
-    runs = {run["tags"][-1]: run for run in ask(ui, "flow_runs") if run["parent_task_run_id"] is None}
+    runs = {run["tags"][1]: run for run in ask(ui, "flow_runs") if run["parent_task_run_id"] is None}
     assert set(runs) == {"stage:reevaluation", "stage:study"}
+    assert runs["stage:reevaluation"]["tags"][2:] == ["verdict:identical"]
     assert all(re.fullmatch(r"smoke-[0-9a-f]{4}", run["name"]) for run in runs.values())
     assert {run["tags"][0].partition(":")[0] for run in runs.values()} == {"plan"}
     tags = set(flat(run["tags"] for run in ask(ui, "task_runs")))
