@@ -128,7 +128,7 @@ def test_a_rollout_function_plays_each_prompts_seed_in_one_environment(runtime, 
         tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True) for prompt in prompts
     ]
     assert [sum(mask) for mask in rolled["env_mask"]] == [8, 8]  # two replies each
-    assert environment_reward(["", ""], reward=rolled["reward"]) == [0.0, 0.0]
+    assert environment_reward(["", ""], reward=tuple(rolled["reward"])) == [0.0, 0.0]
 
 
 def test_a_rollout_samples_replies_with_their_probabilities(runtime, tokenizer):

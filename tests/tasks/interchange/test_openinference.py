@@ -43,5 +43,6 @@ def test_tokens_are_ours(played, traces):
 def test_spans_end_after_they_start_and_in_order(traces):
     for spans in traces.values():
         assert all(int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans)
+        assert {type(span[key]) for span in spans for key in ("startTimeUnixNano", "endTimeUnixNano")} == {str}
         starts = [int(span["startTimeUnixNano"]) for span in spans]
         assert starts == sorted(starts)

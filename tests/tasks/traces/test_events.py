@@ -270,6 +270,7 @@ def test_without_tools_a_block_has_no_call_sites():
         ("class A:\n    b = 1\n    c = [b for d in e]", ["read e", "read b", "def A"]),
         ("def f():\n    b = 1\n    class A:\n        c = [b + g for d in e]", ["def f", "~read e", "~read g"]),
         ("f = lambda: [row for row in rows]", ["~read rows", "bind f"]),
+        ("def f(rows):\n    return sum(row * scale for row in rows)", ["def f", "~read scale"]),
     ],
 )
 def test_variables_of_comprehensions_are_their_own_on_every_python(code: str, expected: list[str]):
