@@ -298,7 +298,7 @@ def _is_rounding(cell: Mapping[str, Any]) -> bool:
 def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
     """Summarize a night's verdicts in one sentence."""
     counts = Counter(row.verdict for row in verdicts)
-    summary = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+    summary = ", ".join(f"{word} in {_cells(count)}" for word, count in sorted(counts.items()))
     if set(counts) == {"first"}:
         return f"{summary}: the baseline of this series"
     is_identical = set(counts) == {"identical"}
@@ -310,6 +310,10 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
     if is_identical:
         return summary
     return summary + _describe_equal_parts(verdicts)
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"
 
 
 def _describe_equal_parts(verdicts: Sequence[NightVerdictRow]) -> str:

@@ -55,8 +55,8 @@ def test_a_nights_verdicts_are_a_table_of_its_run(steps):
     calls = steps(artifacts, create_table_artifact=None)
     row = build_row(NightVerdictRow, **CELL, identity_json="{}")
     plan = resolve_plan("smoke_rl")
-    show_verdicts(plan, [row], "1 regression")
-    shown = {"key": "smoke-rl-verdicts", "description": "1 regression."}
+    show_verdicts(plan, [row], "regression in 1 cell")
+    shown = {"key": "smoke-rl-verdicts", "description": "regression in 1 cell."}
     assert calls == [("create_table_artifact", [verdict_cells(row)], shown)]
 
 

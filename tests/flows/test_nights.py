@@ -158,7 +158,7 @@ def test_endpoint_that_got_worse_is_a_regression_and_alerts(scheduling_server, c
     assert newest.state is not None
     assert newest.state.name == "Completed"
     assert "verdict:regression" in newest.tags
-    assert (newest.state.message or "").startswith("2 regression")
+    assert (newest.state.message or "").startswith("regression in 2 cells")
     alert = wait_until(lambda: said and said[0])
     assert alert["subject"].startswith(f"carryover: smoke: {MODEL} on ")
     assert alert["subject"].endswith(" is worse than its baseline")

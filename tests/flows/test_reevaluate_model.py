@@ -184,14 +184,16 @@ def test_verdicts_are_shown_and_said_though_the_analysis_fails(night, capsys):
     shown = []
     with pytest.raises(UserError, match="no analysis"):
         night("first", analyse_study=fail, show_verdicts=lambda plan, rows, message: shown.append((plan.name, message)))
-    assert shown == [("smoke", "1 first: the baseline of this series")]
-    assert "1 first: the baseline of this series" in capsys.readouterr().err
+    assert shown == [("smoke", "first in 1 cell: the baseline of this series")]
+    assert "first in 1 cell: the baseline of this series" in capsys.readouterr().err
 
 
 def test_a_night_with_an_incomplete_cell_fails_after_its_analysis(night, tmp_path):
     analysed = []
     announced = []
-    with pytest.raises(UserError, match="too few episodes of a cell ended to judge it: 1 identical, 1 incomplete"):
+    with pytest.raises(
+        UserError, match="too few episodes of a cell ended to judge it: identical in 1 cell, incomplete in 1 cell"
+    ):
         night(
             "identical",
             "incomplete",
@@ -258,7 +260,7 @@ def test_a_named_study_is_judged_in_place_of_the_latest(steps, own_home):
     )
     run = calls[0][1]
     assert (run.plan, run.limits) == (study.plan, Limits(max_tokens_total=3))
-    message = "1 first: the baseline of this series"
+    message = "first in 1 cell: the baseline of this series"
     assert calls == [
         ("_play", run, night_parts(study.plan, cells, night), cells, night),
         ("merge_landing", run),
@@ -276,5 +278,5 @@ def test_an_endpoint_needs_no_study(steps, own_home):
     row = build_row(NightVerdictRow, verdict="first", identity_json="{}")
     calls = steps(flow_module, **AROUND, judge_episodes=[row])
     night = NightObject(endpoint_url="http://127.0.0.1:8/v1", endpoint_model="m")
-    assert reevaluate_model.fn("smoke", night=night).message == "1 first: the baseline of this series"
+    assert reevaluate_model.fn("smoke", night=night).message == "first in 1 cell: the baseline of this series"
     assert calls[0][1].plan == resolve_plan("smoke")

@@ -90,9 +90,9 @@ def test_the_alert_of_a_missed_night_awaits_the_event_of_one(tmp_path, monkeypat
     emitted = []
     monkeypatch.setattr("carryover.tasks.judge.emit_event", lambda **told: emitted.append(Event(**told)))
     with start_run("reevaluate_model", resolve_plan("smoke"), Limits()) as run:
-        announce_night(run, SERIES, "2 identical")
+        announce_night(run, SERIES, "identical in 2 cells")
     (event,) = emitted
     (declared,) = (each for each in AUTOMATIONS if each["name"] == "carryover-missed-night")
     assert event.event in EventTrigger.model_validate(declared["trigger"]).expect
     assert ResourceSpecification.model_validate(declared["trigger"]["match"]).matches(event.resource)
-    assert event.resource.name == "smoke: 2 identical"
+    assert event.resource.name == "smoke: identical in 2 cells"

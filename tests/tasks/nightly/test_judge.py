@@ -162,7 +162,7 @@ def test_a_summary_names_what_differs_or_says_that_nothing_does():
     (row,) = judge(play("study"), play("night-1", model_digest="new"))
     assert summarize([row]).endswith("to the token; not as for the baseline: weights")
     (row,) = judge(play("study"), play("night-1", said="other"))
-    assert summarize([row]).startswith("1 unchanged, and nothing else differs: code, prompt, ")
+    assert summarize([row]).startswith("unchanged in 1 cell, and nothing else differs: code, prompt, ")
     assert summarize([row]).endswith(", server, weights are the baseline's")
 
 
@@ -225,7 +225,7 @@ def test_correction_is_over_every_cell_of_the_night():
 def test_the_first_night_of_other_seeds_is_their_baseline():
     (first,) = judge(play("study"), play("night-1", replicate=1))
     assert (first.verdict, first.baseline_run_id, first.pair_count) == ("first", None, 0)
-    assert summarize([first]) == "1 first: the baseline of this series"
+    assert summarize([first]) == "first in 1 cell: the baseline of this series"
     (second,) = judge(
         play("study"), play("night-1", replicate=1), play("night-2", replicate=1, attempt=1), run_id="night-2"
     )
@@ -277,7 +277,7 @@ def test_the_hashes_that_differ_are_named():
     assert "environment.packages.torch: '2.13' in the baseline, '2.14' in the night" in row.note
     other = row.model_copy(update={"verdict": "unchanged"})
     assert summarize([other]) == (
-        "1 unchanged; not as for the baseline: contract, environment, prompt, server, weights"
+        "unchanged in 1 cell; not as for the baseline: contract, environment, prompt, server, weights"
     )
 
 
