@@ -11,7 +11,7 @@ from prefect.events.schemas.events import Event, ResourceSpecification
 
 from carryover.storage.warehouse.merger import merge
 from carryover.storage.zone.landing import LandingZone
-from carryover.tasks.judge import announce_night, judge_episodes
+from carryover.tasks.judge import judge_episodes
 from carryover.tasks.nightly.night_spec import SERIES, Thresholds
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.plans.run import Limits
@@ -82,17 +82,3 @@ def alert(event):
     (action,) = declared["actions"]
     template = ImmutableSandboxedEnvironment(undefined=StrictUndefined).from_string
     return {part: template(action[part]).render(event=event) for part in ("subject", "body")}
-
-
-def test_the_alert_of_a_missed_night_awaits_the_event_of_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
-    monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
-    emitted = []
-    monkeypatch.setattr("carryover.tasks.judge.emit_event", lambda **told: emitted.append(Event(**told)))
-    with start_run("reevaluate_model", resolve_plan("smoke"), Limits()) as run:
-        announce_night(run, SERIES, "identical in 2 cells")
-    (event,) = emitted
-    (declared,) = (each for each in AUTOMATIONS if each["name"] == "carryover-missed-night")
-    assert event.event in EventTrigger.model_validate(declared["trigger"]).expect
-    assert ResourceSpecification.model_validate(declared["trigger"]["match"]).matches(event.resource)
-    assert event.resource.name == "smoke: identical in 2 cells"
