@@ -53,7 +53,7 @@ def can_mount() -> bool:
 
 
 def has_systemd() -> bool:
-    return shutil.which("systemd-analyze") is not None
+    return None not in map(shutil.which, ("systemd-analyze", "systemctl"))
 
 
 def can_run_slurm() -> bool:
@@ -90,7 +90,7 @@ NEEDS = (
         "a control group of their own to count the sandbox's processes in: run them as root",
     ),
     Need("on Slurm", using("cluster"), can_run_slurm, "root and Debian's Slurm: `apt-get install slurm-wlm munge`"),
-    Need("of systemd's units", using("systemd_analyze"), has_systemd, "systemd's own check: `systemd-analyze`"),
+    Need("of systemd's units", using("systemd_unit"), has_systemd, "systemd's own check: `systemd-analyze`"),
     Need(
         "of Docker Compose",
         using("compose"),

@@ -131,20 +131,48 @@ def test_deployments_name_no_path_of_a_checkout():
     assert {one["version"] for one in DEPLOYMENTS["deployments"]} == {"{{ $CARRYOVER_VERSION }}"}
 
 
+def unit_text():
+    """Return the systemd unit of this checkout."""
+    return (FOLDER / "carryover.service").read_text().replace("@CHECKOUT@", str(ROOT))
+
+
 @pytest.fixture
-def systemd_analyze(tmp_path, monkeypatch):
-    """Systemd's check of unit files, as the manager of a user."""
+def systemd_unit(tmp_path, monkeypatch):
+    """The unit of this checkout among a user's own."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return ["systemd-analyze", "--user", "verify"]
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("SYSTEMD_OFFLINE", "1")  # files alone: no manager is asked
+    file = tmp_path / "systemd" / "user" / "carryover.service"
+    file.parent.mkdir(parents=True)
+    file.write_text(unit_text())
+    return file
 
 
-def test_systemd_accepts_the_unit_of_a_checkout(systemd_analyze, tmp_path):
-    unit = tmp_path / "carryover.service"
-    unit.write_text((FOLDER / "carryover.service").read_text().replace("@CHECKOUT@", str(ROOT)))
-    done = subprocess.run([*systemd_analyze, str(unit)], capture_output=True, text=True, check=False)
+def test_systemd_accepts_the_unit_of_a_checkout(systemd_unit):
+    verify = ["systemd-analyze", "--user", "verify", str(systemd_unit)]
+    done = subprocess.run(verify, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    unit.write_text(unit.read_text().replace("Exec", "Exek"))
-    assert subprocess.run([*systemd_analyze, str(unit)], capture_output=True, check=False).returncode != 0
+    systemd_unit.write_text(unit_text().replace("Exec", "Exek"))
+    assert subprocess.run(verify, capture_output=True, check=False).returncode != 0
+
+
+def test_enabled_unit_starts_with_its_user_s_manager(systemd_unit):
+    """A user's manager starts `default.target`: at the first login, or at boot where the user lingers."""
+    subprocess.run(["systemctl", "--user", "--quiet", "enable", "carryover"], check=True)
+    (link,) = (file for file in systemd_unit.parent.rglob("*") if file.is_symlink())
+    assert link.relative_to(systemd_unit.parent).as_posix() == "default.target.wants/carryover.service"
+    assert link.resolve() == systemd_unit
+
+
+@pytest.mark.parametrize(("setting", "does"), [("ExecStart", "up"), ("ExecStop", "down")])
+def test_unit_starts_and_stops_the_machine_of_its_checkout(setting, does):
+    settings = dict(line.split("=", 1) for line in unit_text().splitlines() if line[:1].isalpha())
+    assert (settings["Type"], settings["RemainAfterExit"]) == ("oneshot", "yes")  # it runs on after make up has ended
+    assert settings["Restart"] == "on-failure"  # of a server elsewhere: the network may be up later
+    command = [*settings[setting].split(), "--dry-run"]
+    environment = {"PATH": os.environ["PATH"]}  # nothing of a make that runs the tests
+    planned = subprocess.check_output(command, cwd=settings["WorkingDirectory"], env=environment, text=True)
+    assert planned.splitlines()[-1].endswith(f"sh deployments/machine.sh {does}")
 
 
 @pytest.fixture
