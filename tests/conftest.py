@@ -2,9 +2,12 @@
 
 import gc
 import os
+import resource
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import hypothesis
@@ -150,6 +153,24 @@ def no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", lambda descriptor: None)
         yield
+
+
+@pytest.fixture
+def limit_file_size() -> Iterator[Callable[[int], AbstractContextManager[None]]]:
+    """Let no file grow beyond a size while the block runs: what a full disk does, without one."""
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    @contextmanager
+    def limited(byte_count: int) -> Iterator[None]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (byte_count, unlimited[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+
+    yield limited
+    signal.signal(signal.SIGXFSZ, ignored)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,6 @@
 import os
-import resource
 import shutil
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -214,24 +211,6 @@ def empty_warehouse() -> DuckDBPyConnection:
 @pytest.fixture
 def landing(tmp_path) -> LandingZone:
     return LandingZone(tmp_path / "landing")
-
-
-@pytest.fixture
-def limit_file_size() -> Iterator[Callable[[int], AbstractContextManager[None]]]:
-    """Let no file grow beyond a size while the block runs: what a full disk does, without one."""
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    @contextmanager
-    def limited(byte_count: int) -> Iterator[None]:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (byte_count, unlimited[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-
-    yield limited
-    signal.signal(signal.SIGXFSZ, ignored)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -229,19 +228,13 @@ def test_file_that_is_no_saved_agent_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("room", [1, 40, 500, 1000])
-def test_a_failed_write_spoils_neither_file_nor_next_write(open_agent, save_file, fork_tree, room):
+def test_a_failed_write_spoils_neither_file_nor_next_write(open_agent, save_file, fork_tree, room, limit_file_size):
     """The disk is full for a question, whatever part of a line had room."""
     steps = flat((block(f"x = {number}"), "Done.") for number in range(3))
     agent = open_agent(*steps, save_to=save_file)
     agent.ask("Go.")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (save_file.stat().st_size + room, before[1]))
-    try:
+    with limit_file_size(save_file.stat().st_size + room):
         answer = agent.ask("Go on.")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, former)
     assert (answer.stop, "File too large" in answer.text) == (FinishReason.ERROR, True)
     with Agent.resume(save_file, scripted(""), runtime=fork_tree) as resumed:
         assert restored_of(resumed).is_exact

@@ -2,8 +2,6 @@ import copy
 import io
 import json
 import random
-import resource
-import signal
 from collections import Counter
 from itertools import product
 
@@ -73,16 +71,11 @@ def test_progress_shows_traces_checked_and_turned_into_text(arms, prepare, monke
     assert (written.total, sorted(written.advances)) == (7, [1, 2, 2, 2])
 
 
-def test_a_full_disk_differs_from_an_unwritable_file(arms, prepare, tmp_path):
+def test_a_full_disk_differs_from_an_unwritable_file(arms, prepare, tmp_path, limit_file_size):
     prepared = prepare(*arms)
-    ignored, unlimited = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
-    try:
-        with pytest.raises(UserError, match=rf"cannot write {tmp_path}/\S+: File too large; free space there"):
-            prepared.write(tmp_path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-        signal.signal(signal.SIGXFSZ, ignored)
+    told = rf"cannot write {tmp_path}/\S+: File too large; free space there"
+    with limit_file_size(100), pytest.raises(UserError, match=told):
+        prepared.write(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -81,6 +81,21 @@ def test_a_report_is_a_file_without_episodes(tmp_path):
     assert (tmp_path / "r.html").read_text() == page(IN_PAGE, body)
 
 
+@pytest.mark.parametrize("again", [lambda file: write_report_file(ASK, "plan", file), write], ids=["report", "bundle"])
+def test_write_that_fails_leaves_the_former_file(tmp_path, again, limit_file_size):
+    file = tmp_path / "b.html"
+    file.write_text("former")
+    with limit_file_size(1_000), pytest.raises(OSError, match="File too large"):
+        again(file)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["former"]
+
+
+def test_write_that_fails_leaves_no_folder(tmp_path, limit_file_size):
+    with limit_file_size(1_000), pytest.raises(OSError, match="File too large"):
+        write(tmp_path / "b")
+    assert [*tmp_path.iterdir()] == []
+
+
 @pytest.mark.parametrize("limit", [{}, {"MOST_EPISODES": 4}, {"MOST_BYTES": 10}])
 def test_a_folder_holds_pages_program_and_episodes_apart(tmp_path, monkeypatch, limit):
     for name, value in limit.items():
