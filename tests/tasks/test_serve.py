@@ -1,6 +1,8 @@
 """Which models an evaluation asks for, and the endpoint that serves them."""
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -30,14 +32,20 @@ def test_served_base_has_the_commit_of_the_plan(tmp_path, monkeypatch):
     assert (served.base, served.base_revision) == ("Qwen/Qwen3-8B", "b968826")
 
 
-def test_an_untrained_base_is_saved_once(tmp_path, monkeypatch):
+@pytest.fixture
+def untrained(tmp_path, monkeypatch):
+    """A run, its part with a scratch base and no trained model, and the base's tokenizer."""
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
     tokenizer = build_tokenizer(["a"], TokenizerSpec(vocabulary_size=259), tmp_path / "tokenizer")
-    with start_run("toy", resolve_plan("smoke"), Limits()) as run:
-        planned = run.plan.parts[0]
+    with start_run("toy", resolve_plan("smoke"), Limits()) as opened:
+        planned = opened.plan.parts[0]
     without_contracts = planned.teacher.model_copy(update={"contracts": ()})
-    part = planned.model_copy(update={"training_seeds": (0,), "teacher": without_contracts})
+    return opened, planned.model_copy(update={"training_seeds": (0,), "teacher": without_contracts}), tokenizer
+
+
+def test_an_untrained_base_is_saved_once(untrained):
+    run, part, tokenizer = untrained
     other_seed = part.model_copy(update={"training_seeds": (7,)})
     (first,) = find_models.fn(run, part, tokenizer)
     weights = Path(first.path) / "model.safetensors"
@@ -47,6 +55,22 @@ def test_an_untrained_base_is_saved_once(tmp_path, monkeypatch):
     (other,) = find_models.fn(run, other_seed, tokenizer)
     assert other.path != first.path
     assert other.identity != first.identity
+
+
+def test_untrained_base_on_a_full_disk_leaves_no_folder(untrained, monkeypatch):
+    """A folder of its name counts as saved, for this process and for others."""
+
+    def fill_the_disk(architecture, tokenizer, folder, seed):
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text("{}")
+        assert [*folder.parent.glob("untrained-*")] == []
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    run, part, tokenizer = untrained
+    monkeypatch.setattr("carryover.tasks.serve.save_untrained", fill_the_disk)
+    with pytest.raises(OSError, match="No space left"):
+        find_models.fn(run, part, tokenizer)
+    assert [*run.folders.models.iterdir()] == []
 
 
 # It stands for the server and for its supervisor, whose standard input the run closes to end both.

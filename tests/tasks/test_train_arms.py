@@ -1,6 +1,8 @@
 """Models trained for CaveAgent's suites: trained, served, asked, and their turns landed."""
 
+import errno
 import json
+import os
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -89,6 +91,21 @@ def test_each_arm_has_its_dataset_and_all_one_tokenizer(learnt, tmp_path):
     for number in (70, 72, 74, 76):
         expected += ["Code.", f"Question {number}.", f"Reply {number}."]
     assert texts == expected
+
+
+def test_tokenizer_on_a_full_disk_leaves_no_folder(learnt, monkeypatch):
+    """A folder of its name counts as learned, for this process and for others."""
+
+    def fill_the_disk(texts, spec, folder):
+        folder.mkdir()
+        (folder / "tokenizer.json").write_text("{")
+        assert [*folder.parent.glob("tokenizer-*")] == []
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(train_arms, "build_tokenizer", fill_the_disk)
+    with pytest.raises(OSError, match="No space left"):
+        train_arms.prepare_lessons.fn(7)
+    assert [path for path in open_folders().datasets.iterdir() if path.is_dir()] == []
 
 
 def test_few_conversations_are_all_learned_from(learnt, monkeypatch):
