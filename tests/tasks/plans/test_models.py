@@ -20,7 +20,6 @@ from carryover.tasks.plans.models import (
 from carryover.tasks.plans.presets import PLANS
 from carryover.tasks.plans.resolve import resolve_plan
 from carryover.tasks.traces.vocabulary import ContractName
-from tests.flattening import flat
 
 
 def make_model(name, contract=None):
@@ -148,11 +147,10 @@ def test_an_evaluation_plays_the_models_that_it_wants_under_each_contract():
     assert {one.is_out_of_distribution for one in conditions} == {True}
 
 
-def test_every_plan_of_a_scripted_teacher_has_the_script_control():
-    for name in PLANS:
-        parts = [part for part in resolve_plan(name).parts if part.teacher.kind == "scripted"]
-        evaluations = [
-            evaluation for evaluation in flat(part.evaluations for part in parts) if evaluation.has_trained_rows
-        ]
-        beside_scripts = [evaluation.instances for evaluation in evaluations if evaluation.has_scripted_rows]
-        assert all(evaluation.instances in beside_scripts for evaluation in evaluations), name
+@pytest.mark.parametrize("name", PLANS)
+def test_every_plan_has_the_script_control_beside_trained_models(name):
+    for part in resolve_plan(name).parts:
+        trained = [evaluation.instances for evaluation in part.evaluations if evaluation.has_trained_rows]
+        scripted = [evaluation.instances for evaluation in part.evaluations if evaluation.has_scripted_rows]
+        assert trained, part.name
+        assert all(instances in scripted for instances in trained), part.name
