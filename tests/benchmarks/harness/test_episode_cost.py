@@ -25,6 +25,11 @@ CONCURRENCIES = (1, 8)
 GOAL = 1.5
 """Most processor time of an episode in the harness, over that of the same blocks as bare steps."""
 
+LEAST_SHARE_OF_BLOCKS = 0.65
+"""Of an episode's processor time: what its blocks cost, in the sandbox and on the host."""
+MOST_SHARE_OF_ROWS = 0.12
+"""Of an episode's processor time: what recording and landing its rows costs."""
+
 
 class Cost(NamedTuple):
     """Of one episode, in milliseconds."""
@@ -89,10 +94,11 @@ def test_where_the_processor_time_goes(tmp_path, playing, measuring, processor_s
     runtime.close()
     seconds = measuring.seconds_by_part(pstats.Stats(profile).stats)  # pyright: ignore[reportAttributeAccessIssue]
     parts = {part: own / seconds.total() * host for part, own in seconds.most_common()}
-    assert set(parts) >= set(measuring.PARTS.values())
-    assert sum(parts.values()) == pytest.approx(host)
-    assert whole > host
+    shares = {part: own / whole for part, own in ({"sandbox": whole - host} | parts).items()}
     with capsys.disabled():
         print(f"\npersistent, one at a time, one thread: {whole / EPISODES * 1e3:.1f} ms CPU per episode")
-        for part, own in ({"sandbox": whole - host} | parts).items():
-            print(f"  {own / whole:6.1%}  {own / EPISODES * 1e3:5.1f} ms  {part}")
+        for part, share in shares.items():
+            print(f"  {share:6.1%}  {share * whole / EPISODES * 1e3:5.1f} ms  {part}")
+    assert shares.keys() >= {"sandbox", *measuring.PARTS.values()}
+    assert shares["sandbox"] + shares["runtime, host side"] >= LEAST_SHARE_OF_BLOCKS, shares
+    assert shares["recording"] + shares["landing"] <= MOST_SHARE_OF_ROWS, shares
