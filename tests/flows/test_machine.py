@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -71,12 +72,16 @@ def stand_ins(tmp_path):
 
 def is_alive(group):
     """Tell whether a process of the group is no zombie."""
+    return count_alive(group) > 0
+
+
+def count_alive(group):
+    count = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended meanwhile
             state, _, process_group, *_ = stat.read_text().rpartition(")")[2].split()
-            if state != "Z" and int(process_group) == group:
-                return True
-    return False
+            count += state != "Z" and int(process_group) == group
+    return count
 
 
 def check_up_and_down(machine, folder, **changed):
@@ -123,8 +128,11 @@ def test_stale_id_of_a_stranger_is_neither_running_nor_ended(machine, stand_ins,
 def test_down_ends_what_a_killed_worker_left(machine, stand_ins, tmp_path):
     machine("up", **stand_ins)
     leader = int((tmp_path / "data" / "machine" / "cpu.pid").read_text().split()[0])
+    while count_alive(leader) < 2:  # the worker, and the `sleep` that it starts
+        time.sleep(0.01)
     os.kill(leader, signal.SIGKILL)
-    assert is_alive(leader)  # as a group: its `sleep` goes on
+    while count_alive(leader) > 1:
+        time.sleep(0.01)
     assert "cpu is stopped" in machine("down").stdout
     assert not is_alive(leader)
 
