@@ -111,6 +111,15 @@ def test_idle_conversations_go_oldest_use_first():
     assert converse(pool, [2, 2, 2, 2], "new") == 0
 
 
+def test_idle_conversations_leave_room_for_requests():
+    pool = CachePool(ROOMY)
+    converse(pool, [1, 1, 1], "idle")
+    pool.byte_limit = pool.byte_count
+    assert pool.has_room()
+    fill(pool.lease("m", SHAPE, [2, 2, 2], "in use"), [2, 2, 2])
+    assert not pool.has_room()
+
+
 def test_a_conversation_in_use_is_not_dropped():
     pool = CachePool(byte_limit=1)
     lease = pool.lease("m", SHAPE, [1, 2], "episode")

@@ -22,6 +22,16 @@ def run(engine, requests):
     return [request.generated for request in requests]
 
 
+def count_steps(engine, requests):
+    for request in requests:
+        engine.submit(request)
+    steps = 0
+    while engine.has_work:
+        engine.step()
+        steps += 1
+    return steps
+
+
 def request_of(prompt, *, max_tokens=30, episode_id=None, **settings):
     parameters = SamplingParameters(max_tokens, ignores_end=True)._replace(**settings)
     return GenerationRequest(prompt, parameters, episode_id)
@@ -88,16 +98,7 @@ def test_guesses_do_not_change_a_reply(loaded):
 
 def test_guesses_that_hold_save_passes(loaded):
     engine = build_engine(loaded)
-
-    def count_steps():
-        engine.submit(request_of(prompt_of(10), max_tokens=60, temperature=0.0))
-        steps = 0
-        while engine.has_work:
-            engine.step()
-            steps += 1
-        return steps
-
-    first, second = count_steps(), count_steps()
+    first, second = (count_steps(engine, [request_of(prompt_of(10), max_tokens=60, temperature=0.0)]) for _ in "ab")
     assert second < first / 3
 
 
@@ -168,6 +169,12 @@ def test_more_requests_than_places_are_answered_in_turn(loaded, max_running):
 def test_short_memory_slows_requests_down_but_answers_them(loaded):
     engine = ModelEngine(loaded, CachePool(byte_limit=1), max_running=16)
     assert run(engine, sampled_requests()) == run(build_engine(loaded), sampled_requests())
+    assert engine.pool.byte_count == 0  # what is answered holds no memory that others want
+
+
+def test_requests_are_answered_side_by_side(loaded):
+    in_turn, together = (count_steps(build_engine(loaded, max_running=most), sampled_requests()) for most in (1, 16))
+    assert together < in_turn / 3
 
 
 def test_a_cancelled_request_leaves_the_batch_and_its_place(loaded):
