@@ -27,7 +27,7 @@ select
     100 * differences.high as difference_high_points,
     scores.p_value, scores.p_holm,
     case
-        when no_pair_verdict_reason is not null then 'no verdict'
+        when no_verdict_reason is not null then 'no verdict'
         when scores.p_value is null then 'no test'
         when scores.p_value < 0.001 then '***'
         when scores.p_value < 0.01 then '**'
@@ -46,7 +46,7 @@ select
     ratios.estimate as token_ratio,
     ratios.low as token_ratio_low,
     ratios.high as token_ratio_high,
-    coalesce(no_pair_verdict_reason, scores.note) as note,
+    coalesce(no_verdict_reason, scores.note) as note,
     theirs.split as qwen3_8b_split,
     theirs.mean_a_pct as qwen3_8b_mean_a_pct,
     theirs.mean_b_pct as qwen3_8b_mean_b_pct,

@@ -1,14 +1,13 @@
-"""Errors as a model reads them: the blocks' traceback, without what later Pythons propose."""
+"""Errors as a model reads them: the blocks' traceback, without Python's suggestions of other names."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from traceback import StackSummary, TracebackException
-from typing import Any
 
 STEP_FILE_PREFIX = "<step "
 _NAME_LIMIT = 1000
 _MESSAGE_LIMIT = 100_000
+_ADDS_SUGGESTIONS = sys.version_info >= (3, 12)
+_WITH_SUGGESTIONS = (NameError, AttributeError, ImportError)
 
 
 def describe_error(error: BaseException) -> tuple[str, str]:
@@ -18,8 +17,8 @@ def describe_error(error: BaseException) -> tuple[str, str]:
     """
     name = type.__dict__["__name__"].__get__(type(error))[:_NAME_LIMIT]  # a metaclass may have one of its own
     try:
-        with _without_proposals(error):
-            report = TracebackException.from_exception(error, compact=True)
+        report = TracebackException.from_exception(error, compact=True)
+        _drop_suggestions(report, error)
         _keep_own_frames(report)
         text = "".join(report.format()).rstrip("\n")
     except Exception as failure:  # noqa: BLE001 - an exception whose own code fails while it is shown
@@ -39,46 +38,26 @@ def _keep_own_frames(report: TracebackException) -> None:
             _keep_own_frames(other)
 
 
-@contextmanager
-def _without_proposals(error: BaseException) -> Iterator[None]:
-    """Clear, for the length of the block, the names for which Python 3.12 and later propose others.
+def _drop_suggestions(report: TracebackException, error: BaseException) -> None:
+    """Give errors on missing names, attributes and imports their own text alone.
 
-    A model would read help that depends on the Python, and to find it Python runs `__dir__` of the block's objects.
+    From 3.12 on, Python adds suggestions of other names: a model would get help on some machines and none on others.
     """
-    cleared = []
-    for each in _chain(error):
-        for field in _proposing_fields(type(each)):
-            cleared.append((field, each, field.__get__(each)))
-            field.__set__(each, None)
+    if not _ADDS_SUGGESTIONS:
+        return
+    if issubclass(type(error), _WITH_SUGGESTIONS):
+        report._str = _own_text(error)  # pyright: ignore[reportAttributeAccessIssue] - what `format` prints
+    related = [(report.__cause__, error.__cause__), (report.__context__, error.__context__)]
+    if report.exceptions is not None and isinstance(error, BaseExceptionGroup):
+        related += zip(report.exceptions, error.exceptions, strict=True)
+    for other_report, other in related:
+        if other_report is not None and other is not None:
+            _drop_suggestions(other_report, other)
+
+
+def _own_text(error: BaseException) -> str:
+    """Return what an error says, or what Python prints of one that cannot say it."""
     try:
-        yield
-    finally:
-        for field, each, value in cleared:
-            field.__set__(each, value)
-
-
-def _proposing_fields(kind: type[BaseException]) -> list[Any]:
-    """Return the fields of Python's own classes, whatever a block's class makes of their names."""
-    fields = []
-    if issubclass(kind, NameError):
-        fields.append(NameError.__dict__["name"])
-    if issubclass(kind, AttributeError):
-        fields.append(AttributeError.__dict__["name"])
-    if issubclass(kind, ImportError) and sys.version_info >= (3, 12):
-        fields.append(ImportError.__dict__["name_from"])
-    return fields
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error with all that its traceback tells of."""
-    chain = [error]
-    seen = {id(error)}
-    for each in chain:
-        related = [each.__cause__, each.__context__]
-        if isinstance(each, BaseExceptionGroup):
-            related += each.exceptions
-        for other in related:
-            if other is not None and id(other) not in seen:
-                seen.add(id(other))
-                chain.append(other)
-    return chain
+        return str(error)
+    except Exception:  # noqa: BLE001 - the code of a class that a block made
+        return "<exception str() failed>"

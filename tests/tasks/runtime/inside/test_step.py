@@ -128,15 +128,22 @@ def test_causes_and_groups_are_told_alike(runner):
         ("from math import sqr", "ImportError: cannot import name 'sqr' from 'math'"),
     ],
 )
-def test_no_python_proposes_another_name(runner, source, last_line):
+def test_no_python_suggests_another_name(runner, source, last_line):
+    """Python 3.12 and later would."""
     text = run(runner, source)["error"][1]
     assert (text.splitlines()[-1].partition(" (")[0], "Did you" in text) == (last_line, False)
 
 
-def test_an_error_keeps_the_name_that_it_is_about(runner):
-    run(runner, "try:\n    siez\nexcept NameError as error:\n    kept = error")
-    assert run(runner, "raise ValueError from kept", 2)["error"][1].count("name 'siez' is not defined\n") == 1
-    assert run(runner, "kept.name", 3)["result"] == "'siez'"
+def test_an_errors_own_text_is_told_wherever_it_stands(runner):
+    own = "class Missing(AttributeError):\n    def __str__(self): return f'no field {self.name!r}'\n"
+    assert run(runner, f"{own}raise Missing(name='weight')")["error"][1].endswith("Missing: no field 'weight'")
+    later = "class Later(Exception):\n    def __str__(self): return f'lacks {self.__context__.name}'\n"
+    text = run(runner, f"{later}try: siez\nexcept NameError: raise Later", 2)["error"][1]
+    assert "NameError: name 'siez' is not defined\n" in text
+    assert text.endswith("Later: lacks siez")
+    failing = "class Bent(NameError):\n    def __str__(self): raise ValueError\n"
+    text = run(runner, f"{failing}raise ExceptionGroup('g', [Bent(name='size'), KeyError('b')])", 3)["error"][1]
+    assert ("Bent: <exception str() failed>" in text, "KeyError: 'b'" in text) == (True, True)
 
 
 def test_errors_that_cannot_be_shown_or_are_long(runner):
