@@ -62,12 +62,13 @@ def verdict_cells(row: NightVerdictRow) -> dict[str, str]:
 
     What counts most comes first: the UI cuts a wide table off at its right.
     """
-    identical = f"{row.identical_count} of {row.pair_count}"
-    if row.unpaired_count:
-        identical += f", {row.unpaired_count} without a pair"
+    identical = "-"
     score = "-"
     if row.baseline_run_id:
         score = f"{_shown(row.baseline_mean_score, 3)} → {_shown(row.mean_score, 3)}"
+        identical = f"{row.identical_count} of {row.pair_count}"
+        if row.unpaired_count:
+            identical += f", {row.unpaired_count} without a pair"
     return {
         "cell": f"{row.model_name} on {row.runtime_contract}, {row.bucket}",
         "verdict": row.verdict,

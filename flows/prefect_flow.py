@@ -93,12 +93,17 @@ def flow(stage: str, tasks_at_once: int = AT_ONCE) -> Callable[[Callable[P, R]],
 
 
 def add_tags(*added: str) -> None:
-    """Add tags to the current flow run, if there is one."""
+    """Add tags to the current flow run, if there is one.
+
+    A tag `kind:value` takes the place of others of its kind, which an earlier try of a run that is retried has left.
+    """
     context = FlowRunContext.get()
     if context is None or context.flow_run is None:
         return
     run = context.flow_run
-    run.tags = sorted({*run.tags, *added})
+    kinds = {tag.partition(":")[0] for tag in added if ":" in tag}
+    kept = [tag for tag in run.tags if ":" not in tag or tag.partition(":")[0] not in kinds]
+    run.tags = sorted({*kept, *added})
     with get_client(sync_client=True) as client:
         client.update_flow_run(run.id, tags=run.tags)
 

@@ -59,6 +59,7 @@ def reevaluate_model(
     except NoStudyError as error:
         if night.endpoint_model is None:
             say(f"skipped: {error}")
+            add_tags("verdict:skipped")
             return Completed(message=f"skipped: {error}")
         plan = resolve_plan(scale)
     parts = night_parts(plan, cells, night)

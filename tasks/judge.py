@@ -69,10 +69,11 @@ def announce_night(run: Run, series: str, message: str) -> None:
         event=NIGHT_EVENT,
         resource={
             "prefect.resource.id": f"carryover.night.{run.plan.digest}",
-            "prefect.resource.name": f"{run.plan.name}: {message}",
+            "prefect.resource.name": run.plan.name,
             "carryover.plan": run.plan.digest,
             "carryover.series": series,
         },
+        payload={"message": message},
     )
 
 

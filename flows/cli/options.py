@@ -17,13 +17,13 @@ Results = Annotated[
     str | None, typer.Option(help="Read kept results instead: `laptop_full`, or a folder that `keep` wrote.")
 ]
 Format = Annotated[TableFormat, typer.Option("--format", help="How rows are printed.")]
-_UnreadHome = Annotated[Path | None, typer.Option("--home", help="Taken as by every command; this one reads no data.")]
+_UnreadHome = Annotated[Path | None, typer.Option("--home", help="Accepted by every command; unused here.")]
 
 
 def takes_home(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command that takes `--home` too, though it reads no data folder.
 
-    Scripts and aliases then give it to every command.
+    Scripts and aliases can then pass it to every command.
     """
 
     @wraps(command)

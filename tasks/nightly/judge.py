@@ -303,10 +303,10 @@ def summarize(verdicts: Sequence[NightVerdictRow]) -> str:
         return f"{summary}: the baseline of this series"
     is_identical = set(counts) == {"identical"}
     if is_identical:
-        summary = f"all {len(verdicts)} cells equal their baseline to the token"
+        summary = f"{_cells(len(verdicts))}, each equal to its baseline to the token"
     differing = sorted(set(chain.from_iterable(row.differing for row in verdicts)))
     if differing:
-        return f"{summary}; not as for the baseline: {', '.join(differing)}"
+        return f"{summary}; differs from the baseline in: {', '.join(differing)}"
     if is_identical:
         return summary
     return summary + _describe_equal_parts(verdicts)

@@ -132,7 +132,9 @@ def test_night_without_a_verdict_alerts_within_two_days():
 def test_night_of_the_deployment_is_not_missed(emitted, elsewhere):
     announce_night(RUN, SERIES, "identical in 2 cells")
     (told,) = emitted
-    assert told["resource"]["prefect.resource.name"] == "laptop: identical in 2 cells"
+    named = {label: told["resource"][label] for label in ("prefect.resource.name", "carryover.series")}
+    assert named == {"prefect.resource.name": "laptop", "carryover.series": SERIES}
+    assert told["payload"] == {"message": "identical in 2 cells"}
     trigger = EventTrigger.model_validate(MISSED_NIGHT["trigger"])
     assert trigger.covers(received(NIGHT, **told))
     assert not trigger.covers(received(elsewhere, **told))

@@ -168,6 +168,14 @@ def test_tags_are_added_to_those_that_a_run_has(in_run, told):
     assert told[-1] == (UUID(int=1), ["night", "stage:reevaluation", "verdict:identical"])
 
 
+def test_a_tag_replaces_those_of_its_kind(in_run, told):
+    """A retry goes on in the same run, which bears the tags of its first try."""
+    in_run({})
+    add_tags("verdict:incomplete", "verdict:identical")
+    add_tags("verdict:regression")
+    assert told[-1] == (UUID(int=1), ["night", "verdict:regression"])
+
+
 def test_no_run_has_no_tags(told):
     add_tags("stage:reevaluation")
     assert told == []

@@ -89,5 +89,5 @@ def test_a_finished_study_and_a_night_show_what_they_found(ui, smoke_study, tmp_
         assert pictures == 1  # the 2x2
         shown(page, f"{place}{artifacts['smoke-cells']['id']}", ["P→P", "S→S", "mean tokens"])
         shown(page, f"{place}{artifacts['smoke-checks']['id']}", ["checks passed", "broken by"])
-        words = ["all 6 cells equal their baseline to the token", "persistent-0 on stateless, small", "identical"]
+        words = ["6 cells, each equal to its baseline to the token", "persistent-0 on stateless, small", "identical"]
         shown(page, f"{place}{artifacts['smoke-verdicts']['id']}", words)

@@ -171,8 +171,10 @@ def test_a_night_completes_with_its_verdicts_as_tags_and_message(night, words):
 def test_a_night_without_a_study_is_skipped(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CARRYOVER_HOME", str(tmp_path))
     monkeypatch.delenv("CARRYOVER_LANDING", raising=False)
+    tagged = []
+    monkeypatch.setattr("carryover.flows.reevaluate_model.add_tags", tagged.append)
     state = reevaluate_model.fn("smoke")
-    assert state.name == "Completed"
+    assert (state.name, tagged) == ("Completed", ["verdict:skipped"])
     assert (state.message or "").startswith("skipped: no finished study of scale 'smoke' to evaluate again")
     assert "skipped: no finished study of scale 'smoke' to evaluate again" in " ".join(capsys.readouterr().err.split())
 
@@ -191,6 +193,7 @@ def test_verdicts_are_shown_and_said_though_the_analysis_fails(night, capsys):
 def test_a_night_with_an_incomplete_cell_fails_after_its_analysis(night, tmp_path):
     analysed = []
     announced = []
+    tagged = []
     with pytest.raises(
         UserError, match="too few episodes of a cell ended to judge it: identical in 1 cell, incomplete in 1 cell"
     ):
@@ -199,7 +202,9 @@ def test_a_night_with_an_incomplete_cell_fails_after_its_analysis(night, tmp_pat
             "incomplete",
             analyse_study=lambda **named: analysed.append(named["run_id"]),
             announce_night=lambda *told: announced.append(told),
+            add_tags=lambda *added: tagged.extend(added),
         )
+    assert sorted(tagged) == ["verdict:identical", "verdict:incomplete"]
     assert announced == []  # the alert of a missed night waits for one
     ends = LandingZone(tmp_path / "landing").scan("run_ends").sort("finished_at").collect()
     assert list(ends["status"]) == ["finished", "failed"]

@@ -70,7 +70,7 @@ def test_regression_emits_the_event_of_the_automation(tmp_path, monkeypatch):
     told = alert(event)
     assert told["subject"] == "carryover: smoke: persistent-0 on stateless, small is worse than its baseline"
     assert told["body"] == (
-        "Score 0.458 (was 0.458), tokens times 1.99 [1.99, 1.99] over 12 pairs; not as for the baseline: nothing."
+        "Score 0.458 (was 0.458), tokens times 1.99 [1.99, 1.99] over 12 pairs; differs from the baseline in: nothing."
     )
     without_interval = event.model_copy(update={"payload": event.payload | {"low": None, "high": None}})
     assert "tokens times 1.99 [-, -] over" in alert(without_interval)["body"]

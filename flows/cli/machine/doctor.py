@@ -124,8 +124,8 @@ def _warehouse_lines(path: Path, landed: set[str]) -> list[str]:
     elif not has_current_copy(path):
         lines.append("the readers' copy is older than the warehouse; `carryover merge` replaces it")
     if run_count:
-        found = f"re-evaluations with another source than their study's: {run_count}, with {episode_count:,} episodes"
-        lines.append(f"{found}; night_verdicts names differing parts that decide a reply")
+        found = f"re-evaluations on other source than their study's: {run_count} ({episode_count:,} episodes)"
+        lines.append(f"{found}; `night_verdicts` names the deciding parts that differ")
     if broken:
         lines.append(f"latest checks failed: {', '.join(broken)}; see the table check_results")
     return lines

@@ -206,7 +206,7 @@ def test_doctor_and_diff_name_reevaluation_by_another_source(tmp_path, monkeypat
     with start_run("reevaluate_model", plan, Limits()) as again:
         pass
     run("merge")
-    assert "re-evaluations with another source than their study's: 1, with 0 episodes;" in run("doctor")
+    assert "re-evaluations on other source than their study's: 1 (0 episodes);" in run("doctor")
     told = " ".join(run("diff", study.run_id, again.run_id).split())
     assert f"environment.source: '{plan.source}' in the first, 'newer' in the second" in told
 

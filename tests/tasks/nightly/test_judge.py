@@ -77,7 +77,7 @@ def test_a_night_that_says_the_same_is_identical():
     assert (row.verdict, row.differing, row.baseline_run_id) == ("identical", (), "study")
     assert (row.pair_count, row.identical_count, row.unpaired_count) == (12, 12, 0)
     assert (row.token_ratio, row.score_p_value) == (1.0, None)
-    assert summarize([row]) == "all 1 cells equal their baseline to the token"
+    assert summarize([row]) == "1 cell, each equal to its baseline to the token"
 
 
 def test_a_verdict_names_every_part_of_its_cell():
@@ -160,7 +160,7 @@ def test_equal_replies_of_another_outcome_are_not_identical(change, verdict):
 
 def test_a_summary_names_what_differs_or_says_that_nothing_does():
     (row,) = judge(play("study"), play("night-1", model_digest="new"))
-    assert summarize([row]).endswith("to the token; not as for the baseline: weights")
+    assert summarize([row]).endswith("to the token; differs from the baseline in: weights")
     (row,) = judge(play("study"), play("night-1", said="other"))
     assert summarize([row]).startswith("unchanged in 1 cell, and nothing else differs: code, prompt, ")
     assert summarize([row]).endswith(", server, weights are the baseline's")
@@ -277,7 +277,7 @@ def test_the_hashes_that_differ_are_named():
     assert "environment.packages.torch: '2.13' in the baseline, '2.14' in the night" in row.note
     other = row.model_copy(update={"verdict": "unchanged"})
     assert summarize([other]) == (
-        "unchanged in 1 cell; not as for the baseline: contract, environment, prompt, server, weights"
+        "unchanged in 1 cell; differs from the baseline in: contract, environment, prompt, server, weights"
     )
 
 

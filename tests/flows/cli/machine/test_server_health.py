@@ -280,7 +280,8 @@ def test_a_server_is_told_from_runs_to_schedules():
         scheduled(Scheduled(), 2),
     ]
     pools = (BUSY._replace(workers=("a", "b")), Pool("gpu", is_paused=True, workers=()))
-    deployments = [on_a_schedule(NIGHTLY, NAME), on_a_schedule(UUID(int=3), "weekly")]
+    changed = on_a_schedule(UUID(int=4), "monthly", changed_at=NOW)
+    deployments = [on_a_schedule(NIGHTLY, NAME), changed, on_a_schedule(UUID(int=3), "weekly")]
     state = make_state(*runs, pools=pools, deployments=deployments, next_runs={NIGHTLY: NOW})
     assert describe_server(URL, state) == [
         "Prefect http://127.0.0.1:4200: 2 running, 2 waiting, 1 late, 1 failed",
@@ -293,6 +294,7 @@ def test_a_server_is_told_from_runs_to_schedules():
         "work pool gpu: no online worker, paused",
         "work pool cpu: a, b",
         "schedule of weekly: NO future run; see the server's log for errors of its scheduler",
+        "schedule of monthly: just changed; the server plans its runs within a minute",
         "schedule of nightly-reevaluation: next run 2026-01-02 12:00 UTC",
     ]
     empty = describe_server(URL, make_state(pools=()))
