@@ -56,7 +56,7 @@ def _drop_suggestions(report: TracebackException, error: BaseException) -> None:
 
 
 def _own_text(error: BaseException) -> str:
-    """Return what an error says, or what Python prints of one that cannot say it."""
+    """Return an error's message, or Python's words for one that fails to give it."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - the code of a class that a block made
