@@ -30,7 +30,7 @@ print(memory.read({size}))
 _READ_ENVIRONMENT = """
 import os
 for process in os.listdir('/proc'):
-    try: text = open(f'/proc/{process}/environ').read()
+    try: text = open(f'/proc/{process}/environ', errors='replace').read()
     except OSError: text = ''
     if 'carryover' + '-hidden-' in text: print(text)
 """

@@ -167,7 +167,9 @@ def test_fates_of_injected_inputs_are_told_apart(runtime, change, host, rebindin
 
 
 def test_hostile_blocks_reach_what_an_open_runtime_reaches():
-    report = probe(persistent_command(), "command", NAMES, is_hostile=True)
+    with subprocess.Popen(["sleep", "60"], env={"WORDS": b"\xff"}) as not_utf_8:
+        report = probe(persistent_command(), "command", NAMES, is_hostile=True)
+        not_utf_8.kill()
     assert set(report.hostile.values()) == {"reached"}
     assert len(report.hostile) == 4
 
