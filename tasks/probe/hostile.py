@@ -41,6 +41,7 @@ for held in gc.get_objects():
     for value in values:
         if type(value) is str and value.startswith('carryover' + '-hidden-'): print(value)
 """
+_WAIT = "import time; print(flush=True); time.sleep(600)"
 _HOLD_IN_MEMORY = "import sys, time; held = sys.argv[1].encode() * 2; print(id(held) + 32, flush=True); time.sleep(600)"
 """A bytes object begins 32 bytes after its address."""
 
@@ -111,7 +112,9 @@ def _hide_in_memory(token: str) -> Iterator[str]:
 @contextmanager
 def _hide_in_environment(token: str) -> Iterator[str]:
     """Hold the token in a process's environment; yield a block reading it."""
-    with _process(["sleep", "600"], {"SECRET": token}):
+    with _process([sys.executable, "-c", _WAIT], {"SECRET": token}) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # while it starts, the kernel shows no environment of it
         yield _READ_ENVIRONMENT
 
 
