@@ -56,8 +56,8 @@ def _drop_suggestions(report: TracebackException, error: BaseException) -> None:
 
 
 def _own_text(error: BaseException) -> str:
-    """Return an error's message, or Python's words for one that fails to give it."""
+    """Return an error's message, or Python's placeholder where the class fails to give it."""
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - the code of a class that a block made
+    except Exception:  # noqa: BLE001 - a block's class may raise anything; the traceback around it stays whole
         return "<exception str() failed>"

@@ -23,7 +23,7 @@ OURS = ("ours_persistent", "ours_stateless")
 OTHERS = ("thread", "ipykernel", "ipykernel_host_tools", "smolagents", "cave_agent")
 MISSING = "its environment could not be made"
 START_GOAL = 1.25
-"""Most processor time of a start of ours, imports included, over a kernel's."""
+"""Our start with its imports takes at most this many times the processor time of an ipykernel's."""
 GOALS = (
     ("trivial", "ipykernel", 0.4),
     ("trivial", "cave_agent", 0.4),
